@@ -30,28 +30,28 @@ constexpr std::uint32_t kOpenSlot = 9;
 class Session {
  public:
   Session() {
-    if (mkdtemp(folder_) == nullptr) throw std::runtime_error("no scratch folder");
-    const std::string gate = std::string(folder_) + "/" + shm::kGateFileName;
+    if (mkdtemp(directory_) == nullptr) throw std::runtime_error("no scratch directory");
+    const std::string gate = std::string(directory_) + "/" + shm::kGateFileName;
     const int fd = open(gate.c_str(), O_RDWR | O_CREAT, 0600);
     auto file = std::make_unique<shm::GateFile>();
     file->file_bytes = sizeof(shm::GateFile);
     const bool written = write(fd, file.get(), sizeof(*file)) == ssize_t{sizeof(*file)};
     close(fd);
     char problem[256] = "the gate table cannot be written";
-    if (!written || !files_.Open(folder_, problem, sizeof(problem))) {
+    if (!written || !files_.Open(directory_, problem, sizeof(problem))) {
       throw std::runtime_error(problem);
     }
     files_.MapGate();
     files_.Remove();
     unlink(gate.c_str());
-    rmdir(folder_);
+    rmdir(directory_);
   }
 
   inject::SessionFiles& files() { return files_; }
   shm::GateTable& table() { return *files_.gate(); }
 
  private:
-  char folder_[32] = "/tmp/stemtap_bench.XXXXXX";
+  char directory_[32] = "/tmp/stemtap_bench.XXXXXX";
   inject::SessionFiles files_;
 };
 

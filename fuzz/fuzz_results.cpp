@@ -103,7 +103,7 @@ void ExpectTotals(const formats::KernelResults& results) {
   const Result<analysis::Match> match = analysis::MatchResults(plan, results, {});
   if (!match.ok()) return ExpectOneLine(match.error().message);
   EXPECT(match.value().matched + match.value().missing_count == match.value().samples);
-  EXPECT(match.value().matched + match.value().stranger_count + match.value().duplicate_count ==
+  EXPECT(match.value().matched + match.value().unmatched_count + match.value().duplicate_count ==
          results.rows.size());
   for (const std::string& warning : match.value().warnings) ExpectOneLine(warning);
   const Result<analysis::Extrapolation> made =

@@ -40,8 +40,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static const Scratch scratch;
   static SessionReaders readers(scratch.path);
   constexpr std::size_t kEditBytes = 5;
-  constexpr std::size_t kMostEdits = 4;
-  if (size < 1 + kEditBytes || size > 1 + kMostEdits * kEditBytes) return -1;
+  constexpr std::size_t kMaxEdits = 4;
+  if (size < 1 + kEditBytes || size > 1 + kMaxEdits * kEditBytes) return -1;
   const std::size_t session = data[0] % readers.size();
   std::vector<std::string> texts = readers.texts(session);
   for (const std::uint8_t* edit = data + 1; edit + kEditBytes <= data + size; edit += kEditBytes) {

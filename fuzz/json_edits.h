@@ -132,14 +132,14 @@ inline std::vector<JsonPlace> JsonPlaces(std::string_view text) {
 
 // Edits one place of `text` by four bytes: two select the place, one the operation, one the value.
 // REQUIRES: `text` is valid JSON. It remains valid unless a number becomes invalid.
-inline void EditJson(std::string& text, std::uint16_t place, std::uint8_t deed,
+inline void EditJson(std::string& text, std::uint16_t place, std::uint8_t edit,
                      std::uint8_t value) {
   const std::vector<JsonPlace> places = JsonPlaces(text);
   if (places.empty()) return;
   const JsonPlace& at = places[place % places.size()];
   const std::string key = text.substr(at.begin, at.value - at.begin);
   const std::string present = text.substr(at.value, at.end - at.value);
-  switch (deed % 8) {
+  switch (edit % 8) {
     case 0:  // removed, with one comma
     {
       std::size_t begin = at.begin;

@@ -64,9 +64,9 @@ model::Profile MadeProfile(std::uint64_t more_ns) {
   return profile;
 }
 
-void Replay(const model::Profile& profile, const std::string& folder) {
+void Replay(const model::Profile& profile, const std::string& directory) {
   session::ReplayOptions options;
-  options.folder = folder;
+  options.folder = directory;
   options.lag = 8;
   options.threads = 1;
   options.quiet = true;
@@ -82,9 +82,9 @@ std::string TextOf(const fs::path& path) {
   return text.str();
 }
 
-std::vector<std::string> TextsOf(const fs::path& folder) {
+std::vector<std::string> TextsOf(const fs::path& directory) {
   std::vector<std::string> texts;
-  for (const char* name : kEditedFiles) texts.push_back(TextOf(folder / name));
+  for (const char* name : kEditedFiles) texts.push_back(TextOf(directory / name));
   return texts;
 }
 
@@ -252,9 +252,9 @@ SessionReaders::SessionReaders(fs::path scratch) : scratch_(std::move(scratch)) 
 
 SessionReaders::Outcome SessionReaders::Read(std::size_t session,
                                              const std::vector<std::string>& texts) {
-  const fs::path folder = scratch_ / std::to_string(session);
+  const fs::path directory = scratch_ / std::to_string(session);
   for (std::size_t i = 0; i < texts.size(); ++i) {
-    std::ofstream(folder / kEditedFiles[i]) << texts[i];
+    std::ofstream(directory / kEditedFiles[i]) << texts[i];
   }
   Outcome outcome;
   try {
@@ -271,7 +271,7 @@ SessionReaders::Outcome SessionReaders::Read(std::size_t session,
     // LoadReport and the readers after it read the plan first and reject the same files, so only
     // some invalid plans are tried.
     if (!plan.ok() && texts[0].size() % 8 != 0) return outcome;
-    const Result<ui::Report> report = ui::LoadReport(folder.string(), "");
+    const Result<ui::Report> report = ui::LoadReport(directory.string(), "");
     if (!report.ok()) HoldOneLine(report.error(), "report");
     if (report.ok()) {
       Hold(plan.ok() && counters.ok() && overview.ok(), "report: what others refuse");
@@ -281,7 +281,7 @@ SessionReaders::Outcome SessionReaders::Read(std::size_t session,
 
     const std::string out = (scratch_ / "m").string();
     const Result<session::MergeOutcome> merged =
-        session::MergeSessions({folder.string(), (scratch_ / "other").string()}, out);
+        session::MergeSessions({directory.string(), (scratch_ / "other").string()}, out);
     outcome.merged = merged.ok();
     if (!merged.ok()) {
       HoldOneLine(merged.error(), "merge");

@@ -117,7 +117,7 @@ class GzipSink : public ByteSink {
 
  private:
   Status Deflate(std::string_view piece, int flush) {
-    if (!ready_) return Error{"gzip cannot start: out of memory"};
+    if (!ready_) return Error{"gzip: out of memory"};
     stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(piece.data()));
     stream_.avail_in = static_cast<uInt>(piece.size());
     for (bool more = true; more;) {
@@ -152,7 +152,7 @@ class ZstdSink : public ByteSink {
 
  private:
   Status Compress(std::string_view bytes, ZSTD_EndDirective directive) {
-    if (stream_ == nullptr) return Error{"zstd cannot start: out of memory"};
+    if (stream_ == nullptr) return Error{"zstd: out of memory"};
     ZSTD_inBuffer in{bytes.data(), bytes.size(), 0};
     for (std::size_t left = 1; left != 0;) {
       ZSTD_outBuffer out{out_.data(), out_.size(), 0};
@@ -194,7 +194,7 @@ Result<std::unique_ptr<ByteSink>> CreateFileSink(const std::string& path) {
   struct stat status = {};
   const bool exists = ::stat(path.c_str(), &status) == 0;
   if (exists && S_ISDIR(status.st_mode)) {
-    return Error{fmt::format("{}: is a folder, expected a file", name)};
+    return Error{fmt::format("{}: is a directory; expected a file", name)};
   }
   if (exists && !S_ISREG(status.st_mode)) {
     FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));

@@ -87,12 +87,12 @@ class CompressedSource : public ByteSource {
   std::uint64_t read() const { return read_; }
 
   Error Truncated(const char* format) const {
-    return Error{fmt::format("{}: truncated {} data, ends after {} bytes, expected a complete file",
+    return Error{fmt::format("{}: truncated {} data, ends after {} bytes; expected a complete file",
                              name(), format, read_)};
   }
   // `unused` bytes of the buffered input follow the damage.
   Error Damaged(const char* format, const char* why, std::size_t unused) const {
-    return Error{fmt::format("{}: damaged {} data before byte {} ({}), expected a complete file",
+    return Error{fmt::format("{}: damaged {} data before byte {} ({}); expected a complete file",
                              name(), format, read_ - unused, why == nullptr ? "invalid" : why)};
   }
 
@@ -207,10 +207,10 @@ class LimitedSource : public ByteSource {
     unpacked_ += count.value();
     const std::uint64_t packed = inner_->PackedBytes().value_or(unpacked_);
     if (unpacked_ <= std::max(kUnpackedFreely, kMaxUnpacked * packed)) return count;
-    return Error{fmt::format(
-        "{}: {} bytes unpack to more than {}, expected at most {} times as many; if it is no "
-        "mistake, unpack it to a plain file",
-        name(), packed, unpacked_ - count.value(), kMaxUnpacked)};
+    return Error{
+        fmt::format("{}: {} bytes unpack to more than {}; expected at most {} times as many; if "
+                    "the file is valid, unpack it first",
+                    name(), packed, unpacked_ - count.value(), kMaxUnpacked)};
   }
 
   std::unique_ptr<ByteSource> inner_;
@@ -289,11 +289,11 @@ Result<std::unique_ptr<ByteSource>> Open(const std::string& path, ReadWatch watc
       name, regular ? path : "", FileDescriptor(fd),
       regular ? static_cast<std::uint64_t>(status.st_size) : 0, std::move(watch));
   if (known && S_ISDIR(status.st_mode)) {
-    return Error{fmt::format("{}: is a folder, expected a file", name)};
+    return Error{fmt::format("{}: is a directory; expected a file", name)};
   }
   if (!may_wait && !regular) {
     if (!known || !IsUnnamedPipe(fd, status)) {
-      return Error{fmt::format("{}: is a named pipe or a device, expected a regular file", name)};
+      return Error{fmt::format("{}: is a named pipe or a device; expected a regular file", name)};
     }
     ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) & ~O_NONBLOCK);
   }

@@ -79,14 +79,14 @@ Status CsvReader::EndRow(Ending ending) {
       KeepPlaces();
       const std::size_t size = text().size();
       const bool more = STEMTAP_TRY(lines_.Extend());
-      if (!more) return At("a quote is not closed, expected '\"'");
+      if (!more) return At("a quote is not closed; expected '\"'");
       ending = Split(size, true);
     }
     KeepPlaces();
     for (const Place& place : places_) cells_.emplace_back(lines_.data() + place.begin, place.size);
   }
   if (ending == Ending::kTextAfterQuote) {
-    return At("text behind a closing quote, expected a comma or a line end");
+    return At("text after a closing quote; expected a comma or a line end");
   }
   return Success{};
 }

@@ -26,7 +26,7 @@ Error SystemError(const std::string& path, const char* what) {
 
 Error InUse(const std::string& path) {
   return Error{fmt::format(
-      "{}: is not empty, another run has begun a session there; expected a new or empty folder",
+      "{}: is not empty: another run started a session there; expected a new or empty directory",
       EscapeForTerminal(path))};
 }
 
@@ -35,8 +35,9 @@ Error InUse(const std::string& path) {
 Result<Directory> Directory::Open(const std::string& path) {
   FileDescriptor file(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!file.is_open() && (errno == ENOTDIR || errno == ELOOP)) {
-    return Error{fmt::format("{}: exists and is no folder (a link to one neither)",
-                             EscapeForTerminal(path))};
+    return Error{
+        fmt::format("{}: is not a directory, or is a link; expected a new or empty directory",
+                    EscapeForTerminal(path))};
   }
   DIR* stream = file.is_open() ? ::fdopendir(file.get()) : nullptr;
   if (stream == nullptr) return SystemError(path, "cannot be opened");
@@ -46,7 +47,7 @@ Result<Directory> Directory::Open(const std::string& path) {
 
 Result<Directory> Directory::Claim(const std::string& path, const std::string& claim) {
   if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
-    return SystemError(path, "cannot be made a session folder");
+    return SystemError(path, "cannot be created");
   }
   Result<Directory> directory = Open(path);
   if (!directory.ok()) return directory;
@@ -58,8 +59,8 @@ Result<Directory> Directory::Claim(const std::string& path, const std::string& c
   });
   if (claimed_before) return InUse(path);
   if (!empty) {
-    return Error{
-        fmt::format("{}: is not empty, expected a new or empty folder", EscapeForTerminal(path))};
+    return Error{fmt::format("{}: is not empty; expected a new or empty directory",
+                             EscapeForTerminal(path))};
   }
   STEMTAP_TRY(directory.value().MakeClaim(claim));
   return directory;
@@ -72,7 +73,7 @@ Result<Directory> Directory::ClaimNew(const std::string& path, const std::string
     name = fmt::format("{}-{}", path, again);
     made = ::mkdir(name.c_str(), 0700);
   }
-  if (made != 0) return SystemError(name, "cannot be made a session folder");
+  if (made != 0) return SystemError(name, "cannot be created");
   return ClaimExisting(name, claim);
 }
 
@@ -97,20 +98,20 @@ Status Directory::MakeClaim(const std::string& name) const {
 // permissions, all files have the same mode; if a server maps root to another user, it does so for
 // both.
 Status Directory::CheckOwn(int claim) const {
-  struct stat folder {};
+  struct stat directory {};
   struct stat file {};
-  if (::fstat(descriptor(), &folder) != 0 || ::fstat(claim, &file) != 0) {
+  if (::fstat(descriptor(), &directory) != 0 || ::fstat(claim, &file) != 0) {
     return SystemError(path_, "cannot be examined");
   }
-  if (folder.st_uid != file.st_uid) {
-    return Error{fmt::format("{}: belongs to another user ({}); expected a folder of your own",
-                             EscapeForTerminal(path_), folder.st_uid)};
+  if (directory.st_uid != file.st_uid) {
+    return Error{fmt::format("{}: belongs to another user ({}); expected a directory of your own",
+                             EscapeForTerminal(path_), directory.st_uid)};
   }
-  if ((folder.st_mode & ~file.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+  if ((directory.st_mode & ~file.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
     return Error{
-        fmt::format("{}: can be written by other users (mode {:03o}); expected a folder "
-                    "that only you can write, as after chmod go-w",
-                    EscapeForTerminal(path_), folder.st_mode & 0777u)};
+        fmt::format("{}: can be written by other users (mode {:03o}); expected a directory that "
+                    "only you can write (chmod go-w)",
+                    EscapeForTerminal(path_), directory.st_mode & 0777u)};
   }
   return Success{};
 }

@@ -15,7 +15,7 @@ Result<std::string> ReadWhole(ByteSource& source, std::size_t max_bytes,
     if (read == 0) return text;
     text.append(piece.data(), read);
     if (text.size() > max_bytes) {
-      return Error{fmt::format("{}: is longer than {} bytes, expected {}", source.name(), max_bytes,
+      return Error{fmt::format("{}: is longer than {} bytes; expected {}", source.name(), max_bytes,
                                expected)};
     }
   }

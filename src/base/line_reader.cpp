@@ -74,7 +74,7 @@ Result<bool> LineReader::FindEnd(const char* too_long) {
   ++next_number_;
   if (stop_ - begin_ > max_bytes_) return above_limit();
   if (nul_ < stop_) {
-    return At("holds NUL bytes (UTF-16 or a binary file), expected text in UTF-8");
+    return At("contains NUL bytes (UTF-16 or a binary file); expected text in UTF-8");
   }
   if (stop_ > begin_ && buffer_[stop_ - 1] == '\r') --stop_;
   return true;
@@ -84,7 +84,7 @@ Result<bool> LineReader::Next() {
   begin_ = next_;
   stop_ = next_;
   number_ = next_number_;
-  Result<bool> found = FindEnd("a line of more than {} bytes, expected text");
+  Result<bool> found = FindEnd("a line of more than {} bytes; expected text");
   if (number_ == 1 && text().starts_with(kByteOrderMark)) begin_ += kByteOrderMark.size();
   return found;
 }
@@ -102,7 +102,7 @@ bool LineReader::TryTake(std::size_t size) {
 }
 
 Result<bool> LineReader::Extend() {
-  return FindEnd("a row of more than {} bytes, expected a closing quote or a line end");
+  return FindEnd("a row of more than {} bytes; expected a closing quote or a line end");
 }
 
 }  // namespace stemtap

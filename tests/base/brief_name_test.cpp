@@ -17,7 +17,7 @@ TEST_CASE("a name is without what it shares with others") {
   CHECK(BriefName("::f") == "f");
 }
 
-TEST_CASE("a name that is no C++ stays as it is") {
+TEST_CASE("a name that is not C++ is unchanged") {
   for (const char* name :
        {"ampere_sgemm_128x64_nn", "triton_poi_fused_add_0", "Memset (Device)", "[CUDA memcpy HtoD]",
         "two words", "", "(", "<<<>>>", "a::", "_Z", "_Z9", "_ZZZZ", "_Z99999x"}) {
@@ -26,7 +26,7 @@ TEST_CASE("a name that is no C++ stays as it is") {
   }
 }
 
-TEST_CASE("of a mangled name the function and its arguments are told") {
+TEST_CASE("a mangled name becomes the function and its arguments") {
   CHECK(BriefName("_Z11racy_kernelPKfPf") == "racy_kernel");
   CHECK(BriefName("_ZN3lib4gemmEPKNS_4HalfE") == "gemm");
   CHECK(BriefName("_ZN12_GLOBAL__N_16kernelEPf") == "kernel");
@@ -40,7 +40,7 @@ TEST_CASE("of a mangled name the function and its arguments are told") {
   CHECK(BriefName("_Z4mainILN1n4ModeE2ELi32EA4_fEvv") == "main<Mode 32 float>");
 }
 
-TEST_CASE("whatever a name is, it gets not much longer") {
+TEST_CASE("no name becomes much longer") {
   // Each level doubles the previous one; the demangled name would take gigabytes.
   std::string bomb = "_Z1f1pI1aS0_E";
   for (int level = 0; level < 30; ++level) bomb += "S_IS" + std::to_string(level % 10) + "_S_E";

@@ -62,8 +62,9 @@ std::string SomeText(std::size_t size) {
   return text;
 }
 
-std::string Compressed(const TempDir& folder, const std::string& name, std::string_view content) {
-  const std::string path = (folder / name).string();
+std::string Compressed(const TempDir& directory, const std::string& name,
+                       std::string_view content) {
+  const std::string path = (directory / name).string();
   Result<std::unique_ptr<ByteSink>> sink = CreateByteSink(path);
   REQUIRE(sink.ok());
   REQUIRE(sink.value()->Write(content).ok());
@@ -81,15 +82,15 @@ void CheckFails(const Result<std::string>& result, std::string_view path, std::s
 }
 
 TEST_CASE("what a sink wrote, a source reads, plain and compressed") {
-  TempDir folder;
+  TempDir directory;
   for (const std::size_t size : {0, 1, 100, 262143, 262144, 262145, 2000000}) {
     const std::string content = SomeText(size);
     for (const char* name : {"a", "a.gz", "a.zst"}) {
       CAPTURE(size);
       CAPTURE(name);
-      const std::string stored = Compressed(folder, name, content);
+      const std::string stored = Compressed(directory, name, content);
       CHECK((stored == content) == (std::string_view(name) == "a"));
-      const Result<std::string> read = DrainFile((folder / name).string());
+      const Result<std::string> read = DrainFile((directory / name).string());
       REQUIRE(read.ok());
       CHECK(read.value() == content);
     }
@@ -97,10 +98,10 @@ TEST_CASE("what a sink wrote, a source reads, plain and compressed") {
 }
 
 TEST_CASE("tiny reads change nothing") {
-  TempDir folder;
+  TempDir directory;
   const std::string content = SomeText(20000);
   for (const char* name : {"a", "a.gz", "a.zst"}) {
-    const std::string stored = Compressed(folder, name, content);
+    const std::string stored = Compressed(directory, name, content);
     for (const std::size_t piece : {1, 2, 3, 7, 64}) {
       const Result<std::string> read = DrainMemory(stored, piece);
       REQUIRE(read.ok());
@@ -109,7 +110,7 @@ TEST_CASE("tiny reads change nothing") {
   }
 }
 
-TEST_CASE("peeking takes nothing") {
+TEST_CASE("peeking consumes nothing") {
   const std::string content = "0123456789";
   MemorySource source("memory", content, 3);
   CHECK(source.Peek(4).value() == "0123");
@@ -121,13 +122,13 @@ TEST_CASE("peeking takes nothing") {
   CHECK(source.Peek(1).value().empty());
 }
 
-TEST_CASE("members and frames one behind another are one content") {
-  TempDir folder;
+TEST_CASE("consecutive members and frames are one content") {
+  TempDir directory;
   const std::string first = SomeText(300000);
   const std::string second = "the second";
   for (const char* name : {"a.gz", "a.zst"}) {
-    const std::string both = Compressed(folder, name, first) + Compressed(folder, name, second) +
-                             Compressed(folder, name, "");
+    const std::string both = Compressed(directory, name, first) +
+                             Compressed(directory, name, second) + Compressed(directory, name, "");
     for (const std::size_t piece : {std::size_t{1}, std::size_t{1000}, kReadBytes}) {
       const Result<std::string> read = DrainMemory(both, piece);
       REQUIRE(read.ok());
@@ -135,43 +136,43 @@ TEST_CASE("members and frames one behind another are one content") {
     }
   }
   SUBCASE("gzip padded with zeros") {
-    const std::string padded = Compressed(folder, "a.gz", second) + std::string(512, '\0');
+    const std::string padded = Compressed(directory, "a.gz", second) + std::string(512, '\0');
     CHECK(DrainMemory(padded, 5).value() == second);
   }
 }
 
 TEST_CASE("damaged compressed data is an error with the path") {
-  TempDir folder;
+  TempDir directory;
   const std::string content = SomeText(100000);
   for (const char* name : {"a.gz", "a.zst"}) {
     CAPTURE(name);
-    const std::string stored = Compressed(folder, name, content);
-    const std::string path = (folder / "damaged").string();
+    const std::string stored = Compressed(directory, name, content);
+    const std::string path = (directory / "damaged").string();
     for (const std::size_t cut :
          {std::size_t{4}, std::size_t{5}, std::size_t{20}, stored.size() / 2, stored.size() - 1}) {
       CAPTURE(cut);
-      folder.Write("damaged", std::string_view(stored).substr(0, cut));
+      directory.Write("damaged", std::string_view(stored).substr(0, cut));
       CheckFails(DrainFile(path), path, "truncated");
     }
     std::string flipped = stored;
     flipped[flipped.size() - 3] =
         static_cast<char>(flipped[flipped.size() - 3] ^ 0x40);  // checksum
-    folder.Write("damaged", flipped);
+    directory.Write("damaged", flipped);
     CheckFails(DrainFile(path), path, "damaged");
-    folder.Write("damaged", stored + "garbage");
+    directory.Write("damaged", stored + "garbage");
     CheckFails(DrainFile(path), path, "damaged");
   }
 }
 
 TEST_CASE("an error in compressed data says at which byte") {
-  TempDir folder;
+  TempDir directory;
   for (const char* name : {"a.gz", "a.zst"}) {
     CAPTURE(name);
-    const std::string stored = Compressed(folder, name, SomeText(100000));
-    const std::string path = (folder / "damaged").string();
-    folder.Write("damaged", std::string_view(stored).substr(0, 1000));
+    const std::string stored = Compressed(directory, name, SomeText(100000));
+    const std::string path = (directory / "damaged").string();
+    directory.Write("damaged", std::string_view(stored).substr(0, 1000));
     CheckFails(DrainFile(path), path, "ends after 1000 bytes");
-    folder.Write("damaged", stored + "garbage");
+    directory.Write("damaged", stored + "garbage");
     // Both formats read a few of the following bytes before they reject them.
     const Result<std::string> read = DrainFile(path);
     REQUIRE_FALSE(read.ok());
@@ -184,11 +185,11 @@ TEST_CASE("an error in compressed data says at which byte") {
   }
 }
 
-TEST_CASE("zstd is known behind a skippable frame") {
-  TempDir folder;
+TEST_CASE("zstd is recognized after a skippable frame") {
+  TempDir directory;
   const std::string content = SomeText(100000);
   const std::string skippable("\x50\x2A\x4D\x18\x04\x00\x00\x00size", 12);
-  const std::string frame = Compressed(folder, "a.zst", content);
+  const std::string frame = Compressed(directory, "a.zst", content);
   for (const std::size_t piece : {std::size_t{1}, std::size_t{7}, std::size_t{4096}}) {
     CAPTURE(piece);
     const Result<std::string> read = DrainMemory(skippable + frame + skippable + frame, piece);
@@ -197,26 +198,26 @@ TEST_CASE("zstd is known behind a skippable frame") {
   }
 }
 
-TEST_CASE("a file has the permissions of the one it replaces, or those of the umask") {
-  TempDir folder;
+TEST_CASE("a file gets the permissions of the file that it replaces, or follows the umask") {
+  TempDir directory;
   const auto mode = [&](const char* name) {
     struct stat status = {};
-    REQUIRE(::stat((folder / name).c_str(), &status) == 0);
+    REQUIRE(::stat((directory / name).c_str(), &status) == 0);
     return status.st_mode & 0777;
   };
   const mode_t before = ::umask(027);
-  Compressed(folder, "new.txt", "new");
-  folder.Write("old.txt", "old");
-  REQUIRE(::chmod((folder / "old.txt").c_str(), 0604) == 0);
-  Compressed(folder, "old.txt", "new");
+  Compressed(directory, "new.txt", "new");
+  directory.Write("old.txt", "old");
+  REQUIRE(::chmod((directory / "old.txt").c_str(), 0604) == 0);
+  Compressed(directory, "old.txt", "new");
   ::umask(before);
   CHECK(mode("new.txt") == 0640);
   CHECK(mode("old.txt") == 0604);
 }
 
 TEST_CASE("two sinks for one path do not share a temporary file") {
-  TempDir folder;
-  const std::string path = (folder / "a.txt").string();
+  TempDir directory;
+  const std::string path = (directory / "a.txt").string();
   Result<std::unique_ptr<ByteSink>> first = CreateByteSink(path);
   Result<std::unique_ptr<ByteSink>> second = CreateByteSink(path);
   REQUIRE(first.ok());
@@ -228,9 +229,9 @@ TEST_CASE("two sinks for one path do not share a temporary file") {
   CHECK(ReadFile(path) == "first");
 }
 
-TEST_CASE("what may not be read is an error with the path") {
-  TempDir folder;
-  const std::string path = folder.Write("secret", "text").string();
+TEST_CASE("a file without read permission is an error with the path") {
+  TempDir directory;
+  const std::string path = directory.Write("secret", "text").string();
   REQUIRE(::chmod(path.c_str(), 0) == 0);
   if (::access(path.c_str(), R_OK) == 0) {
     MESSAGE("skipped: this user may read every file");
@@ -239,11 +240,11 @@ TEST_CASE("what may not be read is an error with the path") {
   CheckFails(DrainFile(path), path, "Permission denied");
 }
 
-TEST_CASE("what cannot be opened is an error with the path") {
-  TempDir folder;
-  const std::string missing = (folder / "missing").string();
+TEST_CASE("a file that cannot be opened is an error with the path") {
+  TempDir directory;
+  const std::string missing = (directory / "missing").string();
   CheckFails(DrainFile(missing), missing, "No such file");
-  CheckFails(DrainFile(folder.path().string()), folder.path().string(), "is a folder");
+  CheckFails(DrainFile(directory.path().string()), directory.path().string(), "is a directory");
 }
 
 TEST_CASE("a named pipe or a device is refused where a file is expected, without waiting") {
@@ -253,7 +254,7 @@ TEST_CASE("a named pipe or a device is refused where a file is expected, without
   for (const std::string& path : {fifo, std::string("/dev/zero")}) {
     const Result<std::string> read = DrainFile(path);
     REQUIRE_FALSE(read.ok());
-    CHECK(read.error().message == path + ": is a named pipe or a device, expected a regular file");
+    CHECK(read.error().message == path + ": is a named pipe or a device; expected a regular file");
   }
 }
 
@@ -286,8 +287,8 @@ TEST_CASE("a stream may be a named pipe, and waits for its writer") {
 }
 
 TEST_CASE("a file appears whole or not at all") {
-  TempDir folder;
-  const std::string path = folder.Write("a.txt", "old").string();
+  TempDir directory;
+  const std::string path = directory.Write("a.txt", "old").string();
   {
     Result<std::unique_ptr<ByteSink>> sink = CreateByteSink(path);
     REQUIRE(sink.ok());
@@ -295,30 +296,30 @@ TEST_CASE("a file appears whole or not at all") {
     CHECK(ReadFile(path) == "old");
   }
   CHECK(ReadFile(path) == "old");
-  CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
-  Compressed(folder, "a.txt", "new");
+  CHECK(std::distance(std::filesystem::directory_iterator(directory.path()), {}) == 1);
+  Compressed(directory, "a.txt", "new");
   CHECK(ReadFile(path) == "new");
-  CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
+  CHECK(std::distance(std::filesystem::directory_iterator(directory.path()), {}) == 1);
 }
 
 TEST_CASE("a symbolic link stays one") {
-  TempDir folder;
-  folder.Write("target", "old");
-  std::filesystem::create_symlink("target", folder / "link");
-  Compressed(folder, "link", "new");
-  CHECK(std::filesystem::is_symlink(folder / "link"));
-  CHECK(ReadFile(folder / "target") == "new");
+  TempDir directory;
+  directory.Write("target", "old");
+  std::filesystem::create_symlink("target", directory / "link");
+  Compressed(directory, "link", "new");
+  CHECK(std::filesystem::is_symlink(directory / "link"));
+  CHECK(ReadFile(directory / "target") == "new");
 }
 
 TEST_CASE("a full disk is reported") {
-  TempDir folder;
+  TempDir directory;
   for (const char* name : {"full", "full.gz", "full.zst"}) {
     for (const std::size_t size : {10, 5000000}) {
       CAPTURE(name);
       CAPTURE(size);
-      std::filesystem::remove(folder / name);
-      std::filesystem::create_symlink("/dev/full", folder / name);
-      Result<std::unique_ptr<ByteSink>> sink = CreateByteSink((folder / name).string());
+      std::filesystem::remove(directory / name);
+      std::filesystem::create_symlink("/dev/full", directory / name);
+      Result<std::unique_ptr<ByteSink>> sink = CreateByteSink((directory / name).string());
       REQUIRE(sink.ok());
       const Status written = sink.value()->Write(SomeText(size));
       const Status finished = written.ok() ? sink.value()->Finish() : written;
@@ -330,21 +331,21 @@ TEST_CASE("a full disk is reported") {
 }
 
 TEST_CASE("a sink that cannot be made is an error") {
-  TempDir folder;
-  const Result<std::unique_ptr<ByteSink>> inside = CreateByteSink((folder / "no/such").string());
+  TempDir directory;
+  const Result<std::unique_ptr<ByteSink>> inside = CreateByteSink((directory / "no/such").string());
   REQUIRE_FALSE(inside.ok());
   CHECK(inside.error().message.find("No such file") != std::string::npos);
-  const Result<std::unique_ptr<ByteSink>> self = CreateByteSink(folder.path().string());
+  const Result<std::unique_ptr<ByteSink>> self = CreateByteSink(directory.path().string());
   REQUIRE_FALSE(self.ok());
-  CHECK(self.error().message.find("is a folder") != std::string::npos);
+  CHECK(self.error().message.find("is a directory") != std::string::npos);
 }
 
-TEST_CASE("a watch is told how much of a file has been read, compressed or not") {
-  TempDir folder;
+TEST_CASE("a watch receives the number of bytes read, compressed or not") {
+  TempDir directory;
   const std::string text = SomeText(1 << 20);
   for (const char* name : {"a.txt", "a.txt.gz", "a.txt.zst"}) {
     CAPTURE(name);
-    const std::string path = (folder / name).string();
+    const std::string path = (directory / name).string();
     Result<std::unique_ptr<ByteSink>> sink = CreateByteSink(path);
     REQUIRE(sink.ok());
     REQUIRE(sink.value()->Write(text).ok());
@@ -367,11 +368,11 @@ TEST_CASE("a watch is told how much of a file has been read, compressed or not")
   }
 }
 
-TEST_CASE("what unpacks to very much more is refused where it is held as a whole") {
-  const TempDir folder;
+TEST_CASE("a very high compression ratio is rejected for content that is held as a whole") {
+  const TempDir directory;
   const std::string block(std::size_t{1} << 20, 'a');
   const auto drained = [&](const std::string& name, int blocks) {
-    const std::string path = (folder / name).string();
+    const std::string path = (directory / name).string();
     auto sink = CreateByteSink(path);
     REQUIRE(sink.ok());
     for (int i = 0; i < blocks; ++i) REQUIRE(sink.value()->Write(block).ok());
@@ -387,18 +388,18 @@ TEST_CASE("what unpacks to very much more is refused where it is held as a whole
     CHECK(most.value().size() == kUnpackedFreely);
     const Result<std::string> more = drained(name, 5);
     REQUIRE_FALSE(more.ok());
-    CHECK(more.error().message.starts_with((folder / name).string() + ": "));
+    CHECK(more.error().message.starts_with((directory / name).string() + ": "));
     CHECK(more.error().message.find("bytes unpack to more than") != std::string::npos);
   }
   CHECK(drained("a", 5).ok());  // an uncompressed file has no limit
 
   // Content with a lower compression ratio is exempt from the length limit.
   const std::string text = SomeText(8 * block.size());
-  auto sink = CreateByteSink((folder / "text.zst").string());
+  auto sink = CreateByteSink((directory / "text.zst").string());
   REQUIRE(sink.ok());
   REQUIRE(sink.value()->Write(text).ok());
   REQUIRE(sink.value()->Finish().ok());
-  auto source = OpenByteSource((folder / "text.zst").string());
+  auto source = OpenByteSource((directory / "text.zst").string());
   REQUIRE(source.ok());
   const Result<std::string> whole = Drain(*LimitUnpacking(std::move(source).value()), 4096);
   REQUIRE(whole.ok());

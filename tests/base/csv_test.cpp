@@ -20,7 +20,7 @@ CsvReader Open(std::string_view text, std::size_t piece = kReadBytes) {
   return CsvReader(std::make_unique<MemorySource>("t", text, piece));
 }
 
-TEST_CASE("a line is counted once, whatever is in it") {
+TEST_CASE("a line is counted once, whatever it contains") {
   const std::string text = "a,\"b\n\n\"\r\n\r\n\"\n\"\nlast,";
   CsvReader csv = Open(text, 1);
   REQUIRE(csv.NextRow().value());
@@ -132,7 +132,7 @@ TEST_CASE("a row with a NUL byte is an error, the rows before it are not") {
     REQUIRE(csv.NextRow().value());
     const Result<bool> more = csv.NextRow();
     REQUIRE_FALSE(more.ok());
-    CHECK(more.error().message.starts_with("t:3: holds NUL bytes"));
+    CHECK(more.error().message.starts_with("t:3: contains NUL bytes"));
   }
 }
 
@@ -156,7 +156,7 @@ TEST_CASE("cells stay whole while their row is read on") {
   CHECK_FALSE(csv.NextRow().value());
 }
 
-TEST_CASE("a row of a great many lines takes no more than its size") {
+TEST_CASE("a row of many lines needs no more memory than its size") {
   std::string text = std::string(1 << 19, ',') + '"';
   for (int i = 0; i < (1 << 19); ++i) text += "\"\"\n";
   text += "\"\n";
@@ -166,7 +166,7 @@ TEST_CASE("a row of a great many lines takes no more than its size") {
   CHECK(csv.cells().back().size() == 2 << 19);
 }
 
-TEST_CASE("a line may be cut where neither its end nor a quote proves it whole") {
+TEST_CASE("a line may be truncated if neither its end nor a quote proves it complete") {
   struct {
     const char* text;
     bool may_be_cut;
@@ -181,7 +181,7 @@ TEST_CASE("a line may be cut where neither its end nor a quote proves it whole")
   }
 }
 
-TEST_CASE("a row may be cut in its last line, whatever its first lines end with") {
+TEST_CASE("a row may be truncated in its last line, whatever its first lines end with") {
   struct {
     const char* text;
     bool may_be_cut;

@@ -43,7 +43,7 @@ TEST_CASE("exponents move the point") {
   CheckDecimal("0.0000000000000000000000000000001e34", 0, 1000);
 }
 
-TEST_CASE("what is finer is rounded, halves away from zero") {
+TEST_CASE("finer values are rounded, halves away from zero") {
   CheckDecimal("4.9284", 3, 4928, false);
   CheckDecimal("4.9285", 3, 4929, false);
   CheckDecimal("4.9280000000001", 3, 4928, false);
@@ -54,7 +54,7 @@ TEST_CASE("what is finer is rounded, halves away from zero") {
   CheckDecimal("-0.0015", 3, 2, false, true);
 }
 
-TEST_CASE("what is no JSON number, or too large, is nothing") {
+TEST_CASE("text that is not a JSON number, or is too large, has no value") {
   for (const std::string_view text :
        {"", "-", "+1", "01", "1.", ".5", "1e", "1e+", "1 ", " 1", "NaN", "Infinity", "0x10", "1,5",
         "18446744073709551616", "1e20", "1e999999999999999999999", "--1", "1e5.0"}) {

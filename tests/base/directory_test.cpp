@@ -60,10 +60,9 @@ TEST_CASE("a directory that is claimed is refused, whether its claimer lives or 
     CHECK_FALSE(Directory::Claim(path, "claim").ok());
     const auto adopted = Directory::ClaimExisting(path, "claim");
     REQUIRE_FALSE(adopted.ok());
-    CHECK(adopted.error().message ==
-          path +
-              ": is not empty, another run has begun a session there; expected a new or empty "
-              "folder");
+    CHECK(adopted.error().message == path +
+                                         ": is not empty: another run started a session there; "
+                                         "expected a new or empty directory");
   }
   CHECK_FALSE(Directory::Claim(path, "claim").ok());
   CHECK((fs::status(path).permissions() & fs::perms::mask) == fs::perms::owner_all);
@@ -71,7 +70,7 @@ TEST_CASE("a directory that is claimed is refused, whether its claimer lives or 
         (fs::perms::owner_read | fs::perms::owner_write));
 }
 
-TEST_CASE("a name that was not given gives way to what is there") {
+TEST_CASE("a default name changes if it is taken") {
   TempDir scratch;
   const std::string path = (scratch / "s").string();
   CHECK(Directory::ClaimNew(path, "claim").value().path() == path);
@@ -112,7 +111,7 @@ TEST_CASE("a directory of another user is refused, though root could write there
   const auto refused = Directory::Claim(path, "claim");
   REQUIRE_FALSE(refused.ok());
   CHECK(refused.error().message ==
-        path + ": belongs to another user (65534); expected a folder of your own");
+        path + ": belongs to another user (65534); expected a directory of your own");
   CHECK(fs::is_empty(path));
 }
 

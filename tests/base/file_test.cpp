@@ -20,7 +20,7 @@ TEST_CASE("a file is read whole, up to the limit") {
     MemorySource longer("t", text, piece);
     const Result<std::string> refused = ReadWhole(longer, 9, "digits");
     REQUIRE_FALSE(refused.ok());
-    CHECK(refused.error().message == "t: is longer than 9 bytes, expected digits");
+    CHECK(refused.error().message == "t: is longer than 9 bytes; expected digits");
   }
   MemorySource empty("t", "");
   CHECK(ReadWhole(empty, 0, "nothing").value().empty());

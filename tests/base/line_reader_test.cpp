@@ -48,7 +48,7 @@ TEST_CASE("nothing has no lines, and errors in its first") {
   CHECK(lines.text().empty());
 }
 
-TEST_CASE("a line goes on into those that follow") {
+TEST_CASE("a line continues in the next lines") {
   for (const std::size_t piece : {std::size_t{1}, kReadBytes}) {
     CAPTURE(piece);
     LineReader lines = Open("a\nb\r\nc\n\nd", piece);
@@ -100,17 +100,17 @@ TEST_CASE("longer lines than the limit are errors, those as long are not") {
       REQUIRE(longer.Next().value());
       const Result<bool> more = longer.Next();
       REQUIRE_FALSE(more.ok());
-      CHECK(more.error().message == "t:2: a line of more than 10 bytes, expected text");
+      CHECK(more.error().message == "t:2: a line of more than 10 bytes; expected text");
     }
   }
   LineReader row = Open("12345\n1234\n1\n", 1, 10);
   REQUIRE(row.Next().value());
   REQUIRE(row.Extend().value());
   CHECK(row.Extend().error().message ==
-        "t:1: a row of more than 10 bytes, expected a closing quote or a line end");
+        "t:1: a row of more than 10 bytes; expected a closing quote or a line end");
 }
 
-TEST_CASE("NUL bytes are an error of the line that holds the first") {
+TEST_CASE("NUL bytes are an error at the line with the first one") {
   const std::string text("a\nb\n\0c\nd\0\n", 9);
   for (const std::size_t piece : {std::size_t{1}, std::size_t{5}, kReadBytes}) {
     CAPTURE(piece);
@@ -120,7 +120,7 @@ TEST_CASE("NUL bytes are an error of the line that holds the first") {
     const Result<bool> more = lines.Next();
     REQUIRE_FALSE(more.ok());
     CHECK(more.error().message ==
-          "t:3: holds NUL bytes (UTF-16 or a binary file), expected text in UTF-8");
+          "t:3: contains NUL bytes (UTF-16 or a binary file); expected text in UTF-8");
   }
 }
 

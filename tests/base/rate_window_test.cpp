@@ -29,7 +29,7 @@ TEST_CASE("a rate covers the last two seconds, or the next longer time between r
   CHECK(window.PerSecond() == doctest::Approx(10));
 }
 
-TEST_CASE("a counter or clock that goes back starts the window over") {
+TEST_CASE("a counter or clock that decreases resets the window") {
   RateWindow window;
   window.Add(1.0, 1000);
   window.Add(2.0, 2000);

@@ -70,7 +70,7 @@ TEST_CASE("spaces and tabs around a text are trimmed") {
   CHECK(Trimmed("\na\r") == "\na\r");
 }
 
-TEST_CASE("how deep a JSON text nests, quotes left out") {
+TEST_CASE("nesting depth of JSON, outside of strings") {
   CHECK_FALSE(NestsDeeper("", 0));
   CHECK_FALSE(NestsDeeper("7", 0));
   CHECK(NestsDeeper("[]", 0));

@@ -35,7 +35,7 @@ TEST_CASE("every part is called once") {
   }
 }
 
-TEST_CASE("parts run beside each other") {
+TEST_CASE("parts run concurrently") {
   WorkerPool pool(4);
   // Each part waits for all others, so fewer threads than parts would deadlock.
   std::atomic<int> arrived{0};
@@ -51,7 +51,7 @@ TEST_CASE("parts run beside each other") {
   CHECK_FALSE(late);
 }
 
-TEST_CASE("what a part throws is thrown, and no part is called again") {
+TEST_CASE("an exception of a part is rethrown, and no further part is called") {
   WorkerPool pool(4);
   std::vector<std::atomic<int>> calls(100);
   CHECK_THROWS_WITH(pool.ForEach(calls.size(),

@@ -714,8 +714,8 @@ TEST_CASE("of two runs that want one directory, the second fails, and the first 
   REQUIRE(first.WaitForOutput("ready\n"));
   const auto second = RunProcess(RunCommand({}, {program, "1000"}), options);
   CheckFailure(second, 1,
-               {"session: is not empty, another run has begun a session there",
-                "expected a new or empty folder"});
+               {"session: is not empty: another run started a session there",
+                "expected a new or empty directory"});
   CHECK(second.out == "");  // the program did not run
   first.Signal(SIGUSR1);
   CHECK(first.Wait().exit_code == 0);

@@ -54,7 +54,7 @@ TEST_CASE("every experiment has its answers") {
   CHECK(e["preload_alone"]["called"] == false);
 }
 
-TEST_CASE("an experiment that fails is an answer, and the exit code says so") {
+TEST_CASE("a failed experiment is a result, and the exit code reports it") {
   const ProcessResult run =
       Probe({"callbacks", "subscribing"}, {{"FAKE_CUPTI_FAIL", "cuptiSubscribe=39"}});
   CHECK(run.exit_code == 1);

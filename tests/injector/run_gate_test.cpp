@@ -96,7 +96,7 @@ TEST_CASE("a path that is relative to here holds wherever the program goes") {
 TEST_CASE("a library that is not there is told before the program starts") {
   const Run run({"--actuator", "library:/nowhere/lib.so"}, {"gemm:3"});
   CHECK(run.result.exit_code == 1);
-  CHECK(run.result.err == "stemtap: /nowhere/lib.so: expected a shared library that can be read\n");
+  CHECK(run.result.err == "stemtap: /nowhere/lib.so: cannot be read; expected a shared library\n");
   CHECK_FALSE(run.started());
   CHECK_FALSE(std::filesystem::exists(run.dir / "session"));
   const Run folder({"--actuator", "library:/tmp"}, {"gemm:3"});

@@ -26,7 +26,7 @@ TEST_CASE("a session directory must be new or empty") {
   scratch.Write("full/file", "x");
   const auto full = ClaimSession((scratch / "full").string(), SessionPlace::kNamed);
   REQUIRE_FALSE(full.ok());
-  CHECK(full.error().message.find("is not empty, expected a new or empty folder") !=
+  CHECK(full.error().message.find("is not empty; expected a new or empty directory") !=
         std::string::npos);
   scratch.Write("plain", "x");
   CHECK_FALSE(ClaimSession((scratch / "plain").string(), SessionPlace::kNamed).ok());

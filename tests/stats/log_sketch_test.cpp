@@ -52,7 +52,7 @@ struct CheckedSketch {
   }
 };
 
-TEST_CASE("every duration lies inside its bin, and bins are at most 1/64 wide") {
+TEST_CASE("every duration is inside its bin, and bins are at most 1/64 wide") {
   const auto check = [](std::uint64_t d) {
     const std::uint32_t bin = LogSketch::BinOf(d);
     REQUIRE(LogSketch::LowerEdge(bin) <= d);

@@ -46,7 +46,7 @@ TEST_CASE("merging with nothing changes nothing") {
   CHECK(empty.variance() == m.variance());
 }
 
-TEST_CASE("moments do not hide a value that is no number") {
+TEST_CASE("moments do not hide a value that is not a number") {
   CHECK(std::isnan(Of({1.0, std::numeric_limits<double>::quiet_NaN()}).mean()));
 }
 

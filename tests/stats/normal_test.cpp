@@ -27,7 +27,7 @@ TEST_CASE("the quantile undoes the distribution function from tail to tail") {
   }
 }
 
-TEST_CASE("confidences that are none") {
+TEST_CASE("invalid confidences") {
   CHECK(TwoSidedZ(0.0) == 0.0);
   CHECK(TwoSidedZ(-1.0) == 0.0);
   CHECK(std::isinf(TwoSidedZ(1.0)));

@@ -55,7 +55,7 @@ void CheckExact(const Launches& launches) {
   }
 }
 
-TEST_CASE("slices hold what the launches add up to, whatever order these came in") {
+TEST_CASE("slices contain the sums of the launches, in any order") {
   std::mt19937_64 random(3);
   for (const std::uint64_t base : {std::uint64_t{0}, std::uint64_t{1'795'310'000'000'000'000}}) {
     for (int spread = 0; spread < 50; spread += 7) {
@@ -73,7 +73,7 @@ TEST_CASE("slices hold what the launches add up to, whatever order these came in
   }
 }
 
-TEST_CASE("the width is no more than twice what 64 slices need") {
+TEST_CASE("the width is at most twice the width that 64 slices need") {
   TimeSlices slices;
   for (std::uint64_t i = 0; i < 1'000'000; ++i) slices.Add(5'000'000 + i * 1000, 1);
   // 10^9 ns in slices of 2^24 ns: 60.
@@ -81,7 +81,7 @@ TEST_CASE("the width is no more than twice what 64 slices need") {
   CHECK(slices.slices().size() >= 59);
 }
 
-TEST_CASE("starts that are not known are in no slice, though there are no others") {
+TEST_CASE("unknown starts are in no slice, even without known starts") {
   TimeSlices slices;
   for (int i = 0; i < 10; ++i) slices.Add(~std::uint64_t{0}, 5);
   CHECK(slices.slices().empty());
@@ -98,7 +98,7 @@ TEST_CASE("one launch is one slice of a nanosecond") {
   CHECK(slices.shift() == 0);
 }
 
-TEST_CASE("a start that is years off is left out, and the others keep their slices") {
+TEST_CASE("an outlier of years is skipped, and the other starts keep their slices") {
   for (const std::uint64_t wild : {std::uint64_t{0}, ~std::uint64_t{0}}) {
     TimeSlices slices;
     Launches launches;

@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST_CASE("exit code, stdout and stderr of a child are reported apart") {
+TEST_CASE("exit code, stdout and stderr of a child are reported separately") {
   const ProcessResult result = RunProcess({"sh", "-c", "echo out; echo err >&2; exit 3"});
   CHECK(result.exit_code == 3);
   CHECK(result.signal == 0);
@@ -42,7 +42,7 @@ TEST_CASE("output larger than a pipe arrives whole on both channels") {
   CHECK(result.out.substr(1'000'000) == "end");
 }
 
-TEST_CASE("environment and working folder are the child's own") {
+TEST_CASE("a child has its own environment and working directory") {
   const TempDir dir;
   ProcessOptions options;
   options.env = {{"STEMTAP_TEST_VALUE", "a b=c"}};
@@ -100,7 +100,7 @@ TEST_CASE("a background process is waited for only when asked") {
   CHECK(patient.Wait().out.find("late go\n") != std::string::npos);
 }
 
-TEST_CASE("a scratch folder is gone with its owner") {
+TEST_CASE("a scratch directory is removed with its owner") {
   std::filesystem::path path;
   {
     const TempDir dir;

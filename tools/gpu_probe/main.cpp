@@ -40,7 +40,7 @@ constexpr Experiment kExperiments[] = {{"callbacks", "", Callbacks},
                                        {"preload_alone", "", PreloadAlone}};
 
 // Per experiment; the longest takes about one minute by calculation.
-constexpr unsigned kMostSeconds = 150;
+constexpr unsigned kMaxSeconds = 150;
 
 std::string FullName(const Experiment& e) {
   return *e.variant == 0 ? e.name : std::string(e.name) + "-" + e.variant;
@@ -102,7 +102,7 @@ Json RunApart(const Experiment& experiment, const Options& options) {
     std::vector<char*> argv;
     for (std::string& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);
-    ::alarm(kMostSeconds);  // survives exec; a hang is also a result
+    ::alarm(kMaxSeconds);  // survives exec; a hang is also a result
     ::execv("/proc/self/exe", argv.data());
     ::_exit(127);
   }

@@ -77,16 +77,16 @@ Result<Population> PopulationOf(const Run& run, model::GroupBy by, const std::st
 struct Durations {
   std::uint64_t count = 0;
   std::uint64_t sum_ns = 0;
-  std::uint64_t least_ns = std::numeric_limits<std::uint64_t>::max();
-  std::uint64_t most_ns = 0;
+  std::uint64_t min_ns = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t max_ns = 0;
   double mean = 0.0;
   double m2 = 0.0;
 
   void Add(std::uint64_t duration_ns) {
     ++count;
     sum_ns += duration_ns;
-    least_ns = std::min(least_ns, duration_ns);
-    most_ns = std::max(most_ns, duration_ns);
+    min_ns = std::min(min_ns, duration_ns);
+    max_ns = std::max(max_ns, duration_ns);
     const auto x = static_cast<double>(duration_ns);
     const double delta = x - mean;
     mean += delta / static_cast<double>(count);
@@ -97,8 +97,8 @@ struct Durations {
   void Describe(model::PlanCluster& cluster) const {
     // Scale the bias so that joined launches keep their share of the cluster's time.
     if (cluster.mean_ns > 0.0) cluster.joined_bias_ns *= mean / cluster.mean_ns;
-    cluster.lower_ns = least_ns;
-    cluster.upper_ns = most_ns;
+    cluster.lower_ns = min_ns;
+    cluster.upper_ns = max_ns;
     cluster.mean_ns = mean;
     cluster.stddev_ns = std::sqrt(m2 / static_cast<double>(count));
   }
@@ -157,7 +157,7 @@ class Transfer {
     for (const model::PlanKernel& kernel : plan_.kernels) processes.insert(kernel.process);
     if (processes.size() > 1) {
       return Error{fmt::format(
-          "{}: has kernels of {} processes (--share-captures off), expected those of one",
+          "{}: has kernels of {} processes (--share-captures off); expected one process",
           EscapeForTerminal(options_.plan_name), processes.size())};
     }
     const model::GroupBy by =
@@ -172,7 +172,7 @@ class Transfer {
       groups_of_b_[ComparableKey(b_.names.name(in_b_.groups[g].name_id), in_b_.groups[g].config)]
           .push_back(g);
     }
-    carried_.assign(in_b_.groups.size(), false);
+    transferred_.assign(in_b_.groups.size(), false);
 
     result_.plan.source = options_.source_b;
     result_.plan.options = plan_.options;
@@ -205,7 +205,7 @@ class Transfer {
   }
 
   Error NotOfA(const std::string& what) const {
-    return {fmt::format("{}: {}, expected a plan made from the first run",
+    return {fmt::format("{}: {}; expected a plan made from the first run",
                         EscapeForTerminal(options_.plan_name), what)};
   }
 
@@ -221,11 +221,11 @@ class Transfer {
     const auto other = groups_of_b_.find(key);
     const bool present = other != groups_of_b_.end();
     if (alike_in_a_.at(key) > 1 || (present && other->second.size() > 1)) {
-      return {0, "its name without the compilers' marks is that of several kernels"};
+      return {0, "several kernels have its name without compiler suffixes"};
     }
     if (!present || unequal_.contains(Comparable(kernel.name)) ||
         in_b_.launches[other->second.front()].size() != launches) {
-      return {0, "its kernel is launched unequally often"};
+      return {0, "the runs launch its kernel a different number of times"};
     }
     return {other->second.front(), {}};
   }
@@ -243,10 +243,10 @@ class Transfer {
   std::string Obstacle(const model::PlanSample& sample, const Counterpart& other) const {
     if (!other.obstacle.empty()) return other.obstacle;
     if (alignment_.partner_of_a[sample.index] == kNoPartner) {
-      return "the launch has no partner at its place in the order";
+      return "the launch has no counterpart at its position in the order";
     }
     if (PartnerIn(other.group, sample.index) == kNoPartner) {
-      return "the launch at its place in the order is another kernel's";
+      return "the launch at its position in the order belongs to another kernel";
     }
     return {};
   }
@@ -255,30 +255,30 @@ class Transfer {
     const auto known = group_of_a_.find(KeyOf(kernel.name, kernel.config));
     if (known == group_of_a_.end() || in_a_.launches[known->second].size() != kernel.invocations) {
       return NotOfA(fmt::format(
-          "the kernel '{}' is launched {} times there and {} times in the run",
+          "the kernel '{}' is launched {} times in the plan and {} times in the run",
           EscapeForTerminal(kernel.name), kernel.invocations,
           known == group_of_a_.end() ? std::size_t{0} : in_a_.launches[known->second].size()));
     }
     const std::vector<std::uint32_t>& launches = in_a_.launches[known->second];
     const Counterpart other = CounterpartOf(kernel, launches.size());
-    model::PlanKernel carried = kernel;
-    for (model::PlanCluster& cluster : carried.clusters) {
+    model::PlanKernel transferred = kernel;
+    for (model::PlanCluster& cluster : transferred.clusters) {
       STEMTAP_TRY(Samples(kernel, launches, other, cluster));
     }
     // All samples are dropped; NewKernels counts the launches of B.
     if (!other.obstacle.empty()) return Success{};
-    carried.name = b_.names.name(in_b_.groups[other.group].name_id);
-    if (carried_[other.group]) {
-      return NotOfA(fmt::format("the kernel '{}' stands twice", EscapeForTerminal(kernel.name)));
+    transferred.name = b_.names.name(in_b_.groups[other.group].name_id);
+    if (transferred_[other.group]) {
+      return NotOfA(fmt::format("the kernel '{}' occurs twice", EscapeForTerminal(kernel.name)));
     }
-    carried_[other.group] = true;
-    carried.process = 0;  // process ids of A are not valid in B
-    carried.duration_ns = 0;
+    transferred_[other.group] = true;
+    transferred.process = 0;  // process ids of A are not valid in B
+    transferred.duration_ns = 0;
     for (const std::uint32_t i : in_b_.launches[other.group]) {
-      carried.duration_ns += b_.launches[i].duration_ns;
+      transferred.duration_ns += b_.launches[i].duration_ns;
     }
-    Describe(kernel, launches, other.group, carried);
-    result_.plan.kernels.push_back(std::move(carried));
+    Describe(kernel, launches, other.group, transferred);
+    result_.plan.kernels.push_back(std::move(transferred));
     return Success{};
   }
 
@@ -290,14 +290,14 @@ class Transfer {
     double weight_kept = 0.0;
     for (const model::PlanSample& sample : cluster.samples) {
       if (!std::binary_search(launches.begin(), launches.end(), sample.index)) {
-        return NotOfA(fmt::format("launch {} is '{}' there and another kernel in the run",
+        return NotOfA(fmt::format("launch {} is '{}' in the plan and another kernel in the run",
                                   sample.index, EscapeForTerminal(kernel.name)));
       }
       const std::uint64_t recorded = a_.launches[sample.index].duration_ns;
       // The duration of an imputed sample differs from the recorded one.
       if (!sample.imputed && recorded != sample.record.duration_ns) {
-        return NotOfA(fmt::format("launch {} takes {} ns there and {} ns in the run", sample.index,
-                                  sample.record.duration_ns, recorded));
+        return NotOfA(fmt::format("launch {} takes {} ns in the plan and {} ns in the run",
+                                  sample.index, sample.record.duration_ns, recorded));
       }
       weight += sample.weight;
       const std::string obstacle = Obstacle(sample, other);
@@ -334,7 +334,7 @@ class Transfer {
 
   // Computes the ranges and moments of the clusters from B's durations.
   void Describe(const model::PlanKernel& kernel, const std::vector<std::uint32_t>& launches,
-                std::size_t group, model::PlanKernel& carried) {
+                std::size_t group, model::PlanKernel& transferred) {
     const std::optional<std::vector<std::size_t>> member = Membership(kernel, a_, launches);
     std::vector<Durations> durations(kernel.clusters.size());
     std::size_t without = 0;
@@ -348,29 +348,27 @@ class Transfer {
     }
     if (without > 0) {
       result_.warnings.push_back(
-          fmt::format("'{}': {} of {} launches have no partner of their kernel; the clusters' "
-                      "counts, and all that "
-                      "is said of a cluster without partners, are those of the first run",
+          fmt::format("'{}': {} of {} launches have no counterpart; cluster counts, and all "
+                      "figures of clusters without counterparts, are from the first run",
                       EscapeForTerminal(kernel.name), without, launches.size()));
     }
     if (!member) {
       result_.warnings.push_back(
-          fmt::format("'{}': its clusters are not cut by duration alone; their ranges, means and "
-                      "deviations are "
-                      "those of the first run",
+          fmt::format("'{}': its clusters are not defined by duration alone; their ranges, means "
+                      "and deviations are from the first run",
                       EscapeForTerminal(kernel.name)));
       return;
     }
     for (std::size_t c = 0; c < durations.size(); ++c) {
       // The durations of a cluster without partners are unknown, not 0.
-      if (durations[c].count > 0) durations[c].Describe(carried.clusters[c]);
+      if (durations[c].count > 0) durations[c].Describe(transferred.clusters[c]);
     }
   }
 
   // Adds the launches of B whose kernel was not transferred, as clusters without samples.
   void NewKernels() {
     for (std::size_t g = 0; g < in_b_.groups.size(); ++g) {
-      if (carried_[g]) continue;
+      if (transferred_[g]) continue;
       Durations durations;
       for (const std::uint32_t i : in_b_.launches[g]) durations.Add(b_.launches[i].duration_ns);
       model::PlanKernel kernel;
@@ -456,8 +454,8 @@ class Transfer {
       list += fmt::format("; and {} more", result_.dropped.size() - kMaxNamed);
     }
     return {fmt::format(
-        "{}: {} of {} samples cannot be carried over: {}; expected partners for all, "
-        "or --drop-unmatched",
+        "{}: {} of {} samples cannot be transferred: {}; expected counterparts for all, or "
+        "--drop-unmatched",
         EscapeForTerminal(options_.plan_name), result_.dropped.size(), plan_.totals.samples, list)};
   }
 
@@ -473,7 +471,7 @@ class Transfer {
   // By compared name, which several kernels may share.
   std::unordered_map<std::string, std::size_t> alike_in_a_;
   std::unordered_map<std::string, std::vector<std::size_t>> groups_of_b_;
-  std::vector<bool> carried_;  // by group of B
+  std::vector<bool> transferred_;  // by group of B
   PlanTransfer result_;
 };
 

@@ -19,7 +19,7 @@ Result<Run> LoadRun(model::ProfileReader& reader, const std::string& source) {
     const std::size_t read = STEMTAP_TRY(reader.Read(batch, kBatch));
     if (read == 0) break;
     if (run.launches.size() + read > kMaxLaunches) {
-      return Error{fmt::format("{}: too many launches, expected at most {}", source, kMaxLaunches)};
+      return Error{fmt::format("{}: too many launches; expected at most {}", source, kMaxLaunches)};
     }
     for (const shm::KernelRecord& record : batch.records) {
       RunLaunch& launch = run.launches.emplace_back();

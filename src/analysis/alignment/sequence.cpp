@@ -167,7 +167,7 @@ class Aligner {
     std::int64_t best_k = 0;
     std::int64_t best = -1;
     bool done = false;
-    for (std::int64_t d = 0; d <= most_edits_ && !done; ++d) {
+    for (std::int64_t d = 0; d <= max_edits_ && !done; ++d) {
       std::vector<std::int32_t>& row = reach.emplace_back(static_cast<std::size_t>(d) + 1, -1);
       for (std::int64_t k = -d; k <= d; k += 2) {
         const std::int64_t x0 = d == 0 ? 0 : Step(reach, d, k, n, m).x;
@@ -186,7 +186,7 @@ class Aligner {
         }
       }
     }
-    if (!done) most_edits_ = std::max(kMinEditLimit, most_edits_ / 2);
+    if (!done) max_edits_ = std::max(kMinEditLimit, max_edits_ / 2);
     const std::int64_t end_x =
         reach[static_cast<std::size_t>(best_d)][static_cast<std::size_t>((best_k + best_d) / 2)];
     const std::int64_t end_y = end_x - best_k;
@@ -231,7 +231,7 @@ class Aligner {
   std::vector<std::uint32_t> first_b_;
   std::vector<Region> todo_;
   std::vector<SequencePair> pairs_;
-  std::int64_t most_edits_ = kMaxEdits;
+  std::int64_t max_edits_ = kMaxEdits;
 };
 
 }  // namespace

@@ -99,17 +99,17 @@ std::vector<LogPoint> LogPoints(const ObservedCluster& cluster, const Curve& cur
 // Sets the lower limit of values, and sums the logs of a kernel's samples by cluster.
 LogSums SumWithin(std::span<const ObservedCluster> kernel, Curve& curve) {
   LogSums sums;
-  double least = kInfinity;
+  double floor = kInfinity;
   for (const ObservedCluster& cluster : kernel) {
     for (const ObservedSample& s : cluster.seen) {
-      if (s.value != 0.0) least = std::min(least, std::abs(s.value));
+      if (s.value != 0.0) floor = std::min(floor, std::abs(s.value));
     }
   }
-  if (!std::isfinite(least)) {
+  if (!std::isfinite(floor)) {
     curve.log_factor = -kInfinity;
     return sums;
   }
-  curve.least = std::max(0.5 * least, std::numeric_limits<double>::min());
+  curve.floor = std::max(0.5 * floor, std::numeric_limits<double>::min());
   for (const ObservedCluster& cluster : kernel) sums.Add(LogPoints(cluster, curve));
   return sums;
 }
@@ -269,7 +269,7 @@ double Curve::LogShape(const ObservedCluster& cluster, double duration_ns) const
 }
 
 double Curve::LogValue(double value) const {
-  return std::log(std::max(std::abs(value), least));
+  return std::log(std::max(std::abs(value), floor));
 }
 
 std::vector<Curve> FitCurves(std::span<const std::span<const ObservedCluster>> kernels) {

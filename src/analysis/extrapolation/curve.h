@@ -24,7 +24,7 @@ struct Curve {
   double between = 1.0;       // exponent of the curve through the means of clusters
   double log_factor = 0.0;    // mean log of the values; -inf if all are 0
   double log_duration = 0.0;  // mean log of the mean durations of the samples' clusters
-  double least = 0.0;         // lower limit of values before their log is taken
+  double floor = 0.0;         // lower limit of values before their log is taken
 
   // Return the elasticity within a cluster, and the variance of its error that all kernels share.
   double WithinAt(const ObservedCluster& cluster) const;

@@ -225,9 +225,9 @@ std::vector<Pool> PoolsOf(std::size_t kernels, std::span<const Spread> spreads,
 // Returns Satterthwaite's degrees of freedom of a variance that is a sum of estimates. The 2
 // accounts for the terms being estimates (Welch). `squared` is the sum of part^2 / (degrees of part
 // + 2).
-double DegreesOf(double variance, double squared, double least) {
+double DegreesOf(double variance, double squared, double floor) {
   if (!(squared > 0.0)) return kInfinity;
-  return std::max(variance * variance / squared - 2.0, least);
+  return std::max(variance * variance / squared - 2.0, floor);
 }
 
 // Returns part^2 / (degrees + 2) for a variance `swing` that is proportional to the square of an

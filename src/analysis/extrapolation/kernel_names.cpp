@@ -71,9 +71,9 @@ bool IsDigit(char c) {
 std::size_t CastLength(std::string_view text) {
   const std::size_t close = text.find_first_of("(<,)", 1);
   if (!text.starts_with('(') || close == std::string_view::npos || text[close] != ')') return 0;
-  std::string_view behind = text.substr(close + 1);
-  if (behind.starts_with('-')) behind.remove_prefix(1);
-  return !behind.empty() && IsDigit(behind.front()) ? close + 1 : 0;
+  std::string_view rest = text.substr(close + 1);
+  if (rest.starts_with('-')) rest.remove_prefix(1);
+  return !rest.empty() && IsDigit(rest.front()) ? close + 1 : 0;
 }
 
 }  // namespace

@@ -75,9 +75,9 @@ class Matcher {
   Status OrderWithinName(const std::string& kernel, const Planned& planned,
                          const std::vector<std::size_t>& rows);
   void CheckNames();
-  void Stranger(std::size_t row) {
+  void NoteUnmatched(std::size_t row) {
     const formats::KernelResult& result = results_.rows[row];
-    Note(match_.strangers, match_.stranger_count,
+    Note(match_.unmatched, match_.unmatched_count,
          fmt::format("{} (id {})", result.where, result.id));
   }
 
@@ -98,9 +98,8 @@ Status Matcher::CheckDevices() const {
   if (!counts_apart || options_.use_ids) return Success{};
   if (plan_.sessions.size() > 1) {
     return Error{
-        fmt::format("the plan is of {} sessions, and {} counts the launches of each apart: "
-                    "expected --ids FILE, "
-                    "a table of ids and launch indexes as 'stemtap export --weights-csv' writes it",
+        fmt::format("the plan covers {} sessions, which {} counts separately; expected --ids FILE, "
+                    "a table of ids and launch indexes from 'stemtap export --weights-csv'",
                     plan_.sessions.size(), formats::NameOf(results_.source))};
   }
   if (options_.device) return Success{};
@@ -110,7 +109,7 @@ Status Matcher::CheckDevices() const {
     if (device == shm::kUnknown16) continue;
     if (first && *first != device) {
       return Error{fmt::format(
-          "the plan's samples are of devices {} and {}, and {} counts launches per {}: expected "
+          "the plan has samples on devices {} and {}, and {} counts launches per {}; expected "
           "--device N for ids that count the launches of all devices, or --ids FILE",
           *first, device, formats::NameOf(results_.source),
           results_.source == formats::ResultsSource::kAccelsim ? "context" : "process")};
@@ -137,7 +136,7 @@ void Matcher::Pair(const Launch& launch, std::size_t row) {
     const bool other_shape = !other_name && !SameShape(result.config, sample.record);
     if ((other_name || other_shape) && other_name_ + other_shape_ == 0) {
       first_other_ =
-          fmt::format("{}: id {} has {} '{}', the plan's launch {} is of '{}'", result.where,
+          fmt::format("{}: id {} has {} '{}', but launch {} of the plan is '{}'", result.where,
                       result.id, other_name ? "the kernel" : "another shape of",
                       ShownCell(result.name), sample.index, ShownCell(kernel.name));
     }
@@ -163,7 +162,7 @@ Status Matcher::ByIndex() {
     }
     const auto launch = index ? launch_of.find(*index) : launch_of.end();
     if (launch == launch_of.end()) {
-      Stranger(row);
+      NoteUnmatched(row);
     } else {
       Pair(launches_[launch->second], row);
     }
@@ -180,8 +179,8 @@ Status Matcher::OrderWithinName(const std::string& kernel, const Planned& planne
     // Every launch was profiled, so rows are occurrences.
     if (rows.size() != launches) {
       return Error{fmt::format(
-          "{}: {} rows of '{}', expected one for each of the plan's {} samples or {} launches "
-          "(--ids FILE says which row is which launch)",
+          "{}: {} rows of '{}'; expected one for each of the plan's {} samples or {} launches "
+          "(--ids FILE maps rows to launches)",
           results_.rows[rows.front()].where, rows.size(), name, sampled.size(), launches)};
     }
     std::vector<bool> used(rows.size());
@@ -192,14 +191,14 @@ Status Matcher::OrderWithinName(const std::string& kernel, const Planned& planne
       Pair(*launch, rows[occurrence]);
     }
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      if (!used[i]) Stranger(rows[i]);
+      if (!used[i]) NoteUnmatched(rows[i]);
     }
     return Success{};
   }
   if (rows.size() < sampled.size()) {
-    match_.warnings.push_back(
-        fmt::format("{} rows of '{}' for {} samples: taken as the first ones in launch order",
-                    rows.size(), name, sampled.size()));
+    match_.warnings.push_back(fmt::format(
+        "{} rows of '{}' for {} samples; they are assigned to the first samples in launch order",
+        rows.size(), name, sampled.size()));
   }
   for (std::size_t i = 0; i < rows.size(); ++i) Pair(*sampled[i], rows[i]);
   return Success{};
@@ -240,17 +239,17 @@ Status Matcher::ByOrder() {
       if (named == form.plan.end()) continue;
       const std::uint64_t results = form.results.find(key)->second;
       if (named->second.size() > 1 || results > 1) {
-        return Error{fmt::format(
-            "{}: '{}' is no name of the plan, and as '{}' {} kernels of the plan and {} names of "
-            "the results go: expected names as in the plan (ncu --rename-kernels no), or --ids "
-            "FILE, which says which row is which launch",
-            results_.rows[rows.front()].where, ShownCell(name), ShownCell(key),
-            named->second.size(), results)};
+        return Error{
+            fmt::format("{}: '{}' is not a name in the plan, and {} kernels of the plan and {} "
+                        "names of the results are similar to '{}'; expected names as in the plan "
+                        "(ncu --rename-kernels no), or --ids FILE",
+                        results_.rows[rows.front()].where, ShownCell(name), named->second.size(),
+                        results, ShownCell(key))};
       }
       kernel = &*named->second.begin();
     }
     if (kernel == nullptr) {
-      for (const std::size_t row : rows) Stranger(row);
+      for (const std::size_t row : rows) NoteUnmatched(row);
       continue;
     }
     STEMTAP_TRY(OrderWithinName(*kernel, exact[*kernel], rows));
@@ -290,22 +289,20 @@ Result<Match> Matcher::Run() {
   STEMTAP_TRY(by_order ? ByOrder() : ByIndex());
   if (match_.matched == 0) {
     return Error{fmt::format(
-        "none of {} results is of one of the plan's {} samples{}", results_.rows.size(),
+        "none of {} results is for one of the plan's {} samples{}", results_.rows.size(),
         match_.samples,
         results_.rows.empty()
             ? ""
             : fmt::format(
-                  ", first {} '{}' id {}: expected the plan that these results were made by, or "
-                  "--ids FILE, a table of ids and launch indexes as 'stemtap export --weights-csv' "
-                  "writes it",
+                  ", first {} '{}' id {}; expected the plan that selected these launches, or --ids "
+                  "FILE, a table of ids and launch indexes from 'stemtap export --weights-csv'",
                   results_.rows.front().where, ShownCell(results_.rows.front().name),
                   results_.rows.front().id))};
   }
   if (2 * (other_name_ + other_shape_) > match_.matched) {
     return Error{
-        fmt::format("{} ({} of {} results are of another kernel or shape): expected the plan's "
-                    "launches; ids may "
-                    "count otherwise (--id-base, --ids)",
+        fmt::format("{} ({} of {} results have another kernel or shape); expected the plan's "
+                    "launches, or ids that count differently (--id-base, --ids)",
                     first_other_, other_name_ + other_shape_, match_.matched)};
   }
   CheckNames();
@@ -342,7 +339,7 @@ Result<IdTable> ReadIds(std::unique_ptr<ByteSource> source) {
     const bool more = STEMTAP_TRY(csv.NextRow());
     if (!more) break;
     if (!csv.ended()) {
-      return csv.At("no line end behind the last row, expected a whole file");
+      return csv.At("no line end after the last row; expected a complete file");
     }
     const std::vector<std::string_view>& cells = csv.cells();
     if (header.empty()) {
@@ -350,7 +347,7 @@ Result<IdTable> ReadIds(std::unique_ptr<ByteSource> source) {
       continue;
     }
     if (cells.size() != header.size()) {
-      return csv.At(fmt::format("{} cells, expected {}", cells.size(), header.size()));
+      return csv.At(fmt::format("{} cells; expected {}", cells.size(), header.size()));
     }
     const auto cell = [&](const char* name) -> std::optional<std::uint64_t> {
       const auto at = std::find(header.begin(), header.end(), name);
@@ -360,18 +357,18 @@ Result<IdTable> ReadIds(std::unique_ptr<ByteSource> source) {
     const std::optional<std::uint64_t> id = cell("id");
     const std::optional<std::uint64_t> index = cell("index");
     if (!id || !index) {
-      return csv.At("expected the columns id and index with a whole number in each row");
+      return csv.At("no whole number in the columns id and index; expected both in each row");
     }
     // If a launch is in several samples, an exported table has several rows for it.
     const auto [at, fresh] = index_of.emplace(*id, *index);
     if (!fresh && at->second != *index) {
-      return csv.At(
-          fmt::format("id {} is of the launches {} and {}, expected one", *id, at->second, *index));
+      return csv.At(fmt::format("id {} belongs to launches {} and {}; expected one", *id,
+                                at->second, *index));
     }
   }
   if (index_of.empty()) {
     return Error{
-        fmt::format("{}: no ids, expected a CSV with the columns id and index", csv.name())};
+        fmt::format("{}: no ids; expected a CSV with the columns id and index", csv.name())};
   }
   return index_of;
 }

@@ -44,8 +44,8 @@ struct Match {
   std::uint64_t matched = 0;
   std::vector<std::string> missing;  // "launch 4711 (name)" of the first samples without a result
   std::uint64_t missing_count = 0;
-  std::vector<std::string> strangers;  // "file:line (id 7)" of the first results without a sample
-  std::uint64_t stranger_count = 0;
+  std::vector<std::string> unmatched;  // "file:line (id 7)" of the first results without a sample
+  std::uint64_t unmatched_count = 0;
   std::vector<std::string> duplicates;  // the first additional results of a sample; not used
   std::uint64_t duplicate_count = 0;
   std::vector<std::string> warnings;

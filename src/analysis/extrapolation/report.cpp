@@ -65,7 +65,7 @@ std::string Listed(const std::vector<std::string>& named, std::uint64_t count) {
 std::string NextStep(const ExtrapolationReport& report) {
   const Match& match = report.match;
   if (match.missing_count > 0) {
-    return fmt::format("run the {} samples without result: {}", match.missing_count,
+    return fmt::format("run the {} samples without a result: {}", match.missing_count,
                        Listed(match.missing, match.missing_count));
   }
   if (report.extrapolation.uncovered_clusters > 0) {
@@ -90,9 +90,8 @@ std::string NextStep(const ExtrapolationReport& report) {
   if (none) return "for an interval, plan with --min-samples 2 or more";
   if (name.empty()) return "nothing is missing";
   return fmt::format(
-      "nothing is missing; the widest calibrated interval is that of {}, and half of it takes "
-      "about "
-      "four times the samples (stemtap plan --min-samples, --error-bound)",
+      "nothing is missing; {} has the widest calibrated interval; half its width takes about four "
+      "times as many samples (stemtap plan --min-samples, --error-bound)",
       Shortened(name));
 }
 
@@ -122,35 +121,31 @@ std::vector<std::string> Caveats(const ExtrapolationReport& report) {
   const model::PlanTotals& totals = report.plan.totals;
   if (totals.dropped != 0 || totals.gaps != 0) {
     caveats.push_back(
-        fmt::format("the plan's run was longer than what was recorded of it ({} launches and {} "
-                    "gaps of unknown "
-                    "size lost): totals are of what was recorded",
+        fmt::format("{} launches were dropped and {} gaps of unknown size occurred while the plan "
+                    "was recorded; totals cover the recorded launches",
                     totals.dropped, totals.gaps));
   }
   const std::string selection = TextOption(report.plan, "selection");
   if (selection == "first") {
     caveats.push_back(
-        "the plan took the first launches of each cluster, which are no random sample: the "
-        "intervals "
-        "do not hold for it");
+        "the plan contains the first launches of each cluster, which are not a random sample; the "
+        "intervals do not apply");
   }
   if (selection == "balanced") {
     caveats.push_back(
-        "the plan's samples are balanced, and the intervals those of a random sample: wider than "
-        "need "
-        "be for what follows duration");
+        "the plan's samples are balanced, but the intervals assume a random sample; they are too "
+        "wide for metrics that follow duration");
   }
   if (report.extrapolation.own_weights) {
     caveats.push_back(
-        fmt::format("the plan's weights are those of its method '{}': 'planned' in --json is the "
-                    "total by them, "
-                    "and no interval is known for it",
+        fmt::format("the plan uses the weights of its method '{}'; 'planned' in --json is the "
+                    "total with these weights, without an interval",
                     EscapeForTerminal(TextOption(report.plan, "method"))));
   }
   if (report.extrapolation.single_clusters > 0) {
-    caveats.push_back(
-        fmt::format("{} clusters have one result each and borrow their spread from others",
-                    report.extrapolation.single_clusters));
+    caveats.push_back(fmt::format(
+        "{} clusters have one result each; their spread is estimated from other clusters",
+        report.extrapolation.single_clusters));
   }
   std::vector<std::string> divided_by_0;
   for (const MetricEstimate& metric : report.extrapolation.metrics) {
@@ -166,7 +161,7 @@ std::vector<std::string> Caveats(const ExtrapolationReport& report) {
   };
   if (!divided_by_0.empty()) {
     caveats.push_back(
-        fmt::format("the denominator is 0, so there is no value of: {}", first(divided_by_0)));
+        fmt::format("no value, because the denominator is 0: {}", first(divided_by_0)));
   }
   return caveats;
 }
@@ -181,14 +176,14 @@ std::string ReportText(const ExtrapolationReport& report) {
                         const std::vector<std::string>& named) {
     if (count > 0) text += fmt::format("{} {}: {}\n", count, what, Listed(named, count));
   };
-  list("samples without result", match.missing_count, match.missing);
-  list("results without sample, not used", match.stranger_count, match.strangers);
-  list("further results of a sample, not used", match.duplicate_count, match.duplicates);
+  list("samples without a result", match.missing_count, match.missing);
+  list("results without a sample, not used", match.unmatched_count, match.unmatched);
+  list("additional results of a sample, not used", match.duplicate_count, match.duplicates);
   text += fmt::format("uncovered: {} of native time, {} of {} clusters{}\n",
                       Percent(extrapolation.uncovered_fraction), extrapolation.uncovered_clusters,
                       extrapolation.clusters,
                       extrapolation.uncovered_fraction > 0.0
-                          ? "; the totals lack it (--json has them scaled by time too)"
+                          ? "; the totals omit it (--json also has totals scaled by time)"
                           : "");
   if (extrapolation.joined_fraction > 0.0) {
     text += fmt::format(
@@ -233,8 +228,8 @@ std::string ReportJson(const ExtrapolationReport& report) {
                        {"matched", match.matched},
                        {"missing", match.missing_count},
                        {"first_missing", match.missing},
-                       {"without_sample", match.stranger_count},
-                       {"first_without_sample", match.strangers},
+                       {"without_sample", match.unmatched_count},
+                       {"first_without_sample", match.unmatched},
                        {"duplicates", match.duplicate_count},
                        {"first_duplicates", match.duplicates},
                        {"clusters", extrapolation.clusters},

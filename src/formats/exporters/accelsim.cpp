@@ -37,8 +37,8 @@ Status CheckOtherContexts(const ExportInput& input, const std::vector<std::uint6
     const std::optional<std::uint16_t>& chosen = input.options.counting.device;
     if (!chosen) {
       return Error{fmt::format(
-          "one setting holds on every device, and would trace {} launches of device {} that are "
-          "not in the plan; expected --device N, an export for each",
+          "DYNAMIC_KERNEL_RANGE applies to every device and would also trace {} launches of device "
+          "{} that are not in the plan; export each device with --device N",
           besides, DeviceName(device))};
     }
     notes.push_back(
@@ -112,7 +112,7 @@ Result<Exported> WriteAccelSim(const ExportInput& input) {
     bool fresh = true;
     for (const IdRange& range : Ranges(setting)) {
       const std::string token = Token(range);
-      if (fresh || values.back().size() + 1 + token.size() > input.options.most_value_bytes) {
+      if (fresh || values.back().size() + 1 + token.size() > input.options.max_value_bytes) {
         values.push_back(token);
       } else {
         values.back() += " " + token;
@@ -140,7 +140,7 @@ Result<Exported> WriteAccelSim(const ExportInput& input) {
     exported.notes.push_back(
         fmt::format("{} settings for as many runs: one would be longer than the {} bytes that an "
                     "environment variable can hold",
-                    values.size(), input.options.most_value_bytes));
+                    values.size(), input.options.max_value_bytes));
   }
   return exported;
 }
@@ -149,7 +149,7 @@ Result<Exported> WriteAccelSimList(const ExportInput& input) {
   const std::vector<std::uint64_t> ids = Ids(input.counted);
   if (input.counted.devices.size() > 1 && !input.options.counting.device) {
     return Error{fmt::format(
-        "{}: a list is of one context, and the plan's run had {} devices; expected --device N",
+        "{}: a list covers one context, but the plan's run used {} devices; expected --device N",
         input.options.list_name, input.counted.devices.size())};
   }
   Exported exported;
@@ -174,18 +174,19 @@ Result<Exported> WriteAccelSimList(const ExportInput& input) {
     if (!ParseTraceName(line, parsed)) {
       // The simulator skips lines that do not start with "kernel".
       if (line.substr(0, 6) != "kernel") return true;
-      return fail(fmt::format("'{}', expected kernel-N.traceg or the like",
+      return fail(fmt::format("'{}'; expected a trace such as kernel-N.traceg",
                               EscapeForTerminal(line.substr(0, 80))));
     }
     if (any && parsed.context != context) {
-      return fail("a kernel of another context, expected a list of one context");
+      return fail("a kernel of another context; expected a list of one context");
     }
     any = true;
     context = parsed.context;
     if (!std::binary_search(ids.begin(), ids.end(), parsed.id)) return true;
     const auto [at, fresh] = met.emplace(parsed.id, row);
     if (!fresh) {
-      return fail(fmt::format("kernel {} stands in row {} already", parsed.id, at->second));
+      return fail(fmt::format("kernel {} is also in row {}; expected each kernel once", parsed.id,
+                              at->second));
     }
     text.append(line).append("\n");
     return true;
@@ -193,7 +194,7 @@ Result<Exported> WriteAccelSimList(const ExportInput& input) {
   if (!failure.empty()) return Error{failure};
   STEMTAP_TRY(CheckAllMet(ids, met, input.options.list_name));
   exported.files.push_back({"", std::move(text)});
-  exported.notes.push_back("put it into the folder of the list it was taken from");
+  exported.notes.push_back("put it into the directory of the original list");
   return exported;
 }
 

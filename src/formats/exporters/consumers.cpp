@@ -33,8 +33,8 @@ constexpr std::array<Consumer, 11> kConsumers = {{
      "the Accel-Sim trace list",
      "the planned part of an existing kernelslist.g (--list)",
      {CountScope::kContext, 1, false, kInt32},
-     "as the tracer that wrote the traces did: the number is that in their file names",
-     "the simulator's uid is the place in the list, from 1, not this number",
+     "as the tracer that wrote the traces did: the numbers are in their file names",
+     "the simulator's uid is the position in the list, from 1, not this number",
      true,
      false,
      WriteAccelSimList},
@@ -43,8 +43,8 @@ constexpr std::array<Consumer, 11> kConsumers = {{
      "a SAMPLED_KERNEL_INFO file",
      {CountScope::kProcess, 0, false, kInt32},
      "cuLaunchKernel and, in recent versions, cuLaunchKernelEx",
-     "an empty list traces everything; KERNEL_BEGIN and KERNEL_END must be unset; a cooperative "
-     "launch or a graph is not seen",
+     "an empty list traces everything; KERNEL_BEGIN and KERNEL_END must be unset; cooperative "
+     "launches and graphs are not counted",
      false,
      false,
      WriteMacSim},
@@ -52,8 +52,9 @@ constexpr std::array<Consumer, 11> kConsumers = {{
      "the MacSim trace list",
      "the planned part of an existing kernel_config.txt (--list)",
      {CountScope::kProcess, 0, false, kInt32},
-     "as the tracer that wrote the traces did: the number is that of their Kernel folders",
-     "the file must lie in the folder of the one it was taken from",
+     "as the tracer that wrote the traces did: the numbers are in the names of their Kernel "
+     "directories",
+     "the file must be in the directory of the original list",
      true,
      false,
      WriteMacSimList},
@@ -62,7 +63,7 @@ constexpr std::array<Consumer, 11> kConsumers = {{
      "ids.txt",
      {CountScope::kProcess, 0, false, kInt32 - 1},
      "cuLaunchKernel",
-     "read as ids.txt in the working folder; without that file the tracer ends the program",
+     "read as ids.txt in the working directory; without this file, the tracer ends the program",
      false,
      false,
      WriteSieve},
@@ -79,9 +80,9 @@ constexpr std::array<Consumer, 11> kConsumers = {{
      "Nsight Compute",
      "a script of profiling runs, and their options as response files",
      {CountScope::kProcess, 0, true, 0},
-     "every kernel, those of graphs one by one (--graph-profiling node, the default)",
-     "--launch-skip counts all launches from 0; --kernel-id counts those of one name from 1, and "
-     "which launches count as one name's has changed between versions",
+     "every kernel, including each kernel of a graph (--graph-profiling node, the default)",
+     "--launch-skip counts all launches from 0; --kernel-id counts the launches of one name from "
+     "1, and versions differ in which launches share a name",
      false,
      false,
      WriteNcu},
@@ -117,7 +118,7 @@ const Consumer* FindConsumer(std::string_view name) {
   return at == kConsumers.end() ? nullptr : at;
 }
 
-std::string Explain(const Consumer& consumer, const CountedPlan& counted, std::size_t most) {
+std::string Explain(const Consumer& consumer, const CountedPlan& counted, std::size_t max_ids) {
   std::string text = fmt::format("{}: {}\n", consumer.name, consumer.what);
   fmt::format_to(std::back_inserter(text), "  counts    {}\n", consumer.counts);
   if (consumer.model.scope != CountScope::kNone) {
@@ -131,8 +132,9 @@ std::string Explain(const Consumer& consumer, const CountedPlan& counted, std::s
     fmt::format_to(std::back_inserter(text), "  mind      {}\n", consumer.traps);
   }
   fmt::format_to(std::back_inserter(text), "  computed  from {}\n",
-                 counted.from_profile ? "the launches of the profile"
-                                      : "the plan alone, on your word (or nothing to compute)");
+                 counted.from_profile
+                     ? "the launches of the profile"
+                     : "the plan alone (--plain-launches, or the tool does not count)");
   if (counted.from_profile) {
     fmt::format_to(std::back_inserter(text), "  launches  ");
     const char* between = "";
@@ -145,7 +147,7 @@ std::string Explain(const Consumer& consumer, const CountedPlan& counted, std::s
   }
   fmt::format_to(std::back_inserter(text), "\n{:>12} {:>7} {:>12}  kernel\n", "index", "device",
                  "id");
-  for (std::size_t i = 0; i < std::min(most, counted.samples.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(max_ids, counted.samples.size()); ++i) {
     const CountedSample& s = counted.samples[i];
     const std::string& name = s.kernel->name;
     const std::string cut = name.size() <= 60 ? name : name.substr(0, 57) + "...";
@@ -154,9 +156,9 @@ std::string Explain(const Consumer& consumer, const CountedPlan& counted, std::s
                    consumer.model.scope == CountScope::kNone ? s.sample->index : s.id,
                    EscapeForTerminal(cut));
   }
-  if (counted.samples.size() > most) {
+  if (counted.samples.size() > max_ids) {
     fmt::format_to(std::back_inserter(text), "{:>12} and {} more\n", "...",
-                   counted.samples.size() - most);
+                   counted.samples.size() - max_ids);
   }
   return text;
 }

@@ -39,7 +39,7 @@ struct ExportOptions {
   // perfetto: also show launches that are not samples, if there are at most this many.
   std::uint64_t timeline_launches = 100000;
   // Maximum size of an environment variable or argument, in bytes.
-  std::size_t most_value_bytes = 131050;
+  std::size_t max_value_bytes = 131050;
 };
 
 struct ExportedFile {
@@ -77,8 +77,8 @@ std::span<const Consumer> Consumers();
 // Returns nullptr if there is no consumer of that name.
 const Consumer* FindConsumer(std::string_view name);
 
-// Describes how the tool counts, followed by the first `most` ids. --explain prints this.
-std::string Explain(const Consumer& consumer, const CountedPlan& counted, std::size_t most = 8);
+// Describes how the tool counts, followed by the first `max_ids` ids. --explain prints this.
+std::string Explain(const Consumer& consumer, const CountedPlan& counted, std::size_t max_ids = 8);
 
 // Returns a header and one row per sample: its id, launch and weight.
 std::string WeightsCsv(const CountedPlan& counted);

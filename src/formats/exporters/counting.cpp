@@ -100,8 +100,9 @@ class Counter {
     }
     const std::uint64_t planned = plan_.totals.invocations + plan_.totals.excluded_invocations;
     if (next < counted_.samples.size() || index != planned) {
-      return Error{fmt::format("{}: holds {} launches, expected the {} that the plan was made of",
-                               profile_, index, planned)};
+      return Error{
+          fmt::format("{}: contains {} launches; expected the {} launches of the plan's run",
+                      profile_, index, planned)};
     }
     for (std::size_t i = 0; i < counted_.samples.size(); ++i) {
       counted_.samples[i].uniform = names_[name_of[i]].uniform;
@@ -133,20 +134,20 @@ class Counter {
     }
     if (model_.scope != CountScope::kNone && options_.ranks > 1) {
       return Error{fmt::format(
-          "--plain-launches: the plan is of {} ranks, expected one process, or --profile",
+          "--plain-launches: the plan covers {} ranks; expected one process, or --profile",
           options_.ranks)};
     }
     std::set<std::int32_t> processes;
     for (const model::PlanKernel& kernel : plan_.kernels) processes.insert(kernel.process);
     if (model_.scope != CountScope::kNone && processes.size() > 1) {
-      return Error{fmt::format(
-          "--plain-launches: the plan has kernels of {} processes (--share-captures off), expected "
-          "one process, or --profile",
-          processes.size())};
+      return Error{
+          fmt::format("--plain-launches: the plan has kernels of {} processes (--share-captures "
+                      "off); expected one process, or --profile",
+                      processes.size())};
     }
     if (model_.scope != CountScope::kNone && seen_.size() > 1) {
       return Error{fmt::format(
-          "--plain-launches: the plan has samples on {} devices, expected one, or --profile",
+          "--plain-launches: the plan has samples on {} devices; expected one, or --profile",
           seen_.size())};
     }
     return Success{};
@@ -160,25 +161,25 @@ class Counter {
       counted_.left_out = static_cast<std::size_t>(counted_.samples.end() - other);
       counted_.samples.erase(other, counted_.samples.end());
       if (counted_.samples.empty()) {
-        return Error{fmt::format("--device {}: the plan has no sample on it", *options_.device)};
+        return Error{
+            fmt::format("--device {}: the plan has no sample on this device", *options_.device)};
       }
     }
     if (counted_.samples.empty()) {
-      return Error{fmt::format("the plan holds no sample, expected at least one for {}", tool_)};
+      return Error{fmt::format("the plan has no samples; expected at least one for {}", tool_)};
     }
     if (model_.scope == CountScope::kNone) return std::move(counted_);
     for (const CountedSample& s : counted_.samples) {
       if (uncounted_.contains(s.sample->index)) {
-        return Error{fmt::format(
-            "launch {} of '{}' was made by a CUDA graph, which {} cannot select: trace a run with "
-            "graphs disabled and say --graphs off, or choose ncu",
-            s.sample->index, Shown(s.kernel->name), tool_)};
-      }
-      if (model_.most != 0 && s.id > model_.most) {
         return Error{
-            fmt::format("launch {} would be number {}, expected at most {}, the largest that {} "
-                        "can read",
-                        s.sample->index, s.id, model_.most, tool_)};
+            fmt::format("launch {} of '{}' is in a CUDA graph, which {} cannot select; trace a run "
+                        "without graphs and add --graphs off, or choose ncu",
+                        s.sample->index, Shown(s.kernel->name), tool_)};
+      }
+      if (model_.max_id != 0 && s.id > model_.max_id) {
+        return Error{fmt::format(
+            "launch {} has number {}; expected at most {}, the maximum that {} can read",
+            s.sample->index, s.id, model_.max_id, tool_)};
       }
     }
     return std::move(counted_);
@@ -188,22 +189,22 @@ class Counter {
   // In a merged plan, the user's assertion applies to each session; the device selects the session.
   Result<model::PlanSession> SessionOfDevice() const {
     if (!options_.device) {
-      return Error{
-          fmt::format("--plain-launches: the plan is of {} sessions, which {} counts apart: "
-                      "expected --device N "
-                      "for a session that was one process with one device, or --profile",
-                      plan_.sessions.size(), tool_)};
+      return Error{fmt::format(
+          "--plain-launches: the plan covers {} sessions, which {} counts separately; expected "
+          "--device N for a session of one process and one device, or --profile",
+          plan_.sessions.size(), tool_)};
     }
     for (const model::PlanSession& session : plan_.sessions) {
       const std::size_t number = std::size_t{*options_.device} - session.first_device;
       if (*options_.device < session.first_device || number >= session.devices.size()) continue;
       if (session.devices.size() == 1) return session;
-      return Error{fmt::format(
-          "--plain-launches: device {} is of the session '{}', which has {} devices, expected one, "
-          "or --profile",
-          *options_.device, Shown(session.folder), session.devices.size())};
+      return Error{
+          fmt::format("--plain-launches: device {} belongs to session '{}', which has {} devices; "
+                      "expected one, or --profile",
+                      *options_.device, Shown(session.folder), session.devices.size())};
     }
-    return Error{fmt::format("--device {}: no session of the plan has it", *options_.device)};
+    return Error{
+        fmt::format("--device {}: no session of the plan has this device", *options_.device)};
   }
 
   bool OtherProcess(const shm::KernelRecord& record) const {
@@ -235,7 +236,7 @@ class Counter {
     if ((name != s.kernel->name && AsInPlan(name) != s.kernel->name) ||
         (!s.sample->imputed && record.duration_ns != s.sample->record.duration_ns)) {
       return Error{fmt::format(
-          "{}: launch {} is '{}' of {} ns, expected '{}' of {} ns: the plan is of another run",
+          "{}: launch {} is '{}' of {} ns; expected '{}' of {} ns (the plan is from another run)",
           profile_, s.sample->index, Shown(name), record.duration_ns, Shown(s.kernel->name),
           s.sample->record.duration_ns)};
     }
@@ -255,35 +256,34 @@ class Counter {
     if (model_.scope == CountScope::kNone) return Success{};
     if (seen_.contains(shm::kUnknown16) && options_.ranks > 1) {
       return Error{
-          fmt::format("{}: does not say on which devices the launches of {} ranks ran, which {} "
-                      "needs, expected "
-                      "profiles with devices, or the plan of a single rank",
+          fmt::format("{}: the devices of the launches of {} ranks are unknown, but {} needs them; "
+                      "expected profiles with devices, or the plan of one rank",
                       profile_, options_.ranks, tool_)};
     }
     if (seen_.contains(shm::kUnknown16) && (!options_.plain_launches || seen_.size() > 1)) {
-      return Error{fmt::format(
-          "{}: does not say on which device its launches ran, which {} needs: say --plain-launches "
-          "if there was one process with one device",
-          profile_, tool_)};
+      return Error{
+          fmt::format("{}: the devices of its launches are unknown, but {} needs them; add "
+                      "--plain-launches if one process used one device",
+                      profile_, tool_)};
     }
     if (counted_.graph_kernels != 0 && !model_.graph_kernels &&
         options_.graphs == Graphs::kUnsaid) {
-      return Error{fmt::format(
-          "{}: {} of its launches were made by CUDA graphs, which {} cannot number: trace a run "
-          "with graphs disabled and say --graphs off, or choose ncu (--graphs uncounted: see "
-          "docs/formats/selections.md)",
-          profile_, counted_.graph_kernels, tool_)};
+      return Error{
+          fmt::format("{}: {} of its launches are in CUDA graphs, which {} cannot number; trace a "
+                      "run without graphs and add --graphs off, or choose ncu (--graphs uncounted: "
+                      "see docs/formats/selections.md)",
+                      profile_, counted_.graph_kernels, tool_)};
     }
     if (model_.scope == CountScope::kProcess && seen_.size() > 1) {
       if (options_.processes == Processes::kUnsaid) {
         return Error{fmt::format(
-            "{}: has launches of {} devices, which {} numbers by process: say --processes one if "
-            "one process drove them all, --processes per-device if each had its own",
+            "{}: has launches of {} devices, which {} numbers by process; add --processes one if "
+            "one process used all of them, --processes per-device if each had its own process",
             profile_, seen_.size(), tool_)};
       }
       if (options_.processes == Processes::kPerDevice && !options_.device) {
         return Error{fmt::format(
-            "--processes per-device: {} needs a selection for each process, expected --device N",
+            "--processes per-device: {} needs a selection for each process; expected --device N",
             tool_)};
       }
     }
@@ -309,22 +309,22 @@ Result<CountedPlan> CountLaunches(const model::Plan& plan, model::ProfileReader*
                                   const std::string& profile_name, const CountingModel& model,
                                   const std::string& tool, const CountingOptions& options) {
   if (model.scope != CountScope::kNone && plan.totals.dropped != 0) {
-    return Error{fmt::format(
-        "{} launches were lost while the plan was recorded, so that no later one can be numbered "
-        "for {}; expected a plan without losses",
-        plan.totals.dropped, tool)};
+    return Error{
+        fmt::format("{} launches were dropped while the plan was recorded, so later launches "
+                    "cannot be numbered for {}; expected a plan without dropped launches",
+                    plan.totals.dropped, tool)};
   }
   if (model.scope != CountScope::kNone && plan.totals.gaps != 0) {
-    return Error{fmt::format(
-        "the plan was recorded with {} gaps of unknown size, so that no launch behind them can be "
-        "numbered for {}; expected a plan without gaps",
-        plan.totals.gaps, tool)};
+    return Error{
+        fmt::format("the plan was recorded with {} gaps of unknown size, so later launches cannot "
+                    "be numbered for {}; expected a plan without gaps",
+                    plan.totals.gaps, tool)};
   }
   if (model.scope != CountScope::kNone && plan.totals.graph_launches != 0) {
-    return Error{fmt::format(
-        "{} launches of the run are whole graphs, whose kernels {} counts one by one; expected a "
-        "plan recorded with --level kernels",
-        plan.totals.graph_launches, tool)};
+    return Error{
+        fmt::format("{} launches of the run are whole graphs, whose kernels {} counts "
+                    "individually; expected a plan recorded with --level kernels",
+                    plan.totals.graph_launches, tool)};
   }
   Counter counter(plan, profile_name, model, tool, options);
   STEMTAP_TRY(profile != nullptr ? counter.FromProfile(*profile) : counter.FromPlan());

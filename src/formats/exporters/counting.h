@@ -33,7 +33,7 @@ struct CountingModel {
   CountScope scope = CountScope::kNone;
   std::uint64_t base = 0;      // number of the first launch
   bool graph_kernels = false;  // each kernel of each graph replay counts like any other launch
-  std::uint64_t most = 0;      // maximum number that the tool can read; 0 = unlimited
+  std::uint64_t max_id = 0;    // maximum number that the tool can read; 0 = unlimited
 };
 
 // Whether the devices of the profile belong to one process or to one process each (ranks). A

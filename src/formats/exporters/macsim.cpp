@@ -30,12 +30,12 @@ std::string OptionText(const model::Plan& plan, std::string_view name) {
 // "./Kernel7/trace.txt".
 bool ParseKernelPath(std::string_view line, std::uint64_t& id) {
   constexpr std::string_view kFile = "/trace.txt";
-  constexpr std::string_view kFolder = "Kernel";
+  constexpr std::string_view kPrefix = "Kernel";
   if (line.size() < kFile.size() || line.substr(line.size() - kFile.size()) != kFile) return false;
   line.remove_suffix(kFile.size());
   line.remove_prefix(line.rfind('/') + 1);  // npos + 1 is 0
-  if (line.substr(0, kFolder.size()) != kFolder) return false;
-  line.remove_prefix(kFolder.size());
+  if (line.substr(0, kPrefix.size()) != kPrefix) return false;
+  line.remove_prefix(kPrefix.size());
   const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), id);
   return error == std::errc() && !line.empty() && end == line.data() + line.size();
 }
@@ -67,8 +67,8 @@ Result<Exported> WriteMacSim(const ExportInput& input) {
     }
     if (size > kInt32) {
       return Error{
-          fmt::format("a cluster has {} launches, expected at most {}, the largest number "
-                      "that the MacSim tracer can read",
+          fmt::format("a cluster has {} launches; expected at most {}, the largest number that the "
+                      "MacSim tracer can read",
                       size, kInt32)};
     }
     fmt::format_to(std::back_inserter(text), "{} {}", size, samples.size());
@@ -79,14 +79,14 @@ Result<Exported> WriteMacSim(const ExportInput& input) {
   exported.files.push_back({"", std::move(text)});
   const std::string& weights = input.options.weights_name;
   if (rounded) {
-    exported.notes.push_back(fmt::format(
-        "cluster sizes are the chosen device's share by samples, rounded to whole launches; exact "
-        "weights: {}",
-        weights.empty() ? "--weights-csv" : weights));
+    exported.notes.push_back(
+        fmt::format("cluster sizes are scaled to the device by its share of the samples and "
+                    "rounded; exact weights: {}",
+                    weights.empty() ? "--weights-csv" : weights));
   }
   if (OptionText(*counted.plan, "weights") == "calibrated") {
     exported.notes.push_back(fmt::format(
-        "the file implies plain weights (size / samples); the plan's calibrated ones: {}",
+        "the file implies plain weights (size / samples); the plan's calibrated weights: {}",
         weights.empty() ? "keep plan.json or --weights-csv" : weights));
   }
   return exported;
@@ -101,7 +101,7 @@ Result<Exported> WriteMacSimList(const ExportInput& input) {
   std::map<std::uint64_t, std::size_t> met;
   ForEachLine(input.options.list, [&](std::size_t row, std::string_view line) {
     const auto fail = [&](std::string_view expected) {
-      failure = fmt::format("{}:{}: '{}', expected {}", input.options.list_name, row,
+      failure = fmt::format("{}:{}: '{}'; expected {}", input.options.list_name, row,
                             EscapeForTerminal(line.substr(0, 80)), expected);
       return false;
     };
@@ -114,7 +114,8 @@ Result<Exported> WriteMacSimList(const ExportInput& input) {
     if (line.empty()) return true;
     std::uint64_t id = 0;
     if (!ParseKernelPath(line, id)) {
-      return fail("./KernelN/trace.txt (a second header comes of two runs into one folder)");
+      return fail(
+          "./KernelN/trace.txt (a second header means that two runs wrote into one directory)");
     }
     const auto planned = std::lower_bound(ids.begin(), ids.end(), id);
     if (planned == ids.end() || *planned != id) return true;
@@ -124,7 +125,7 @@ Result<Exported> WriteMacSimList(const ExportInput& input) {
   });
   if (!failure.empty()) return Error{failure};
   if (rows < std::size(kHead)) {
-    return Error{fmt::format("{}: ends after {} rows, expected the three of a header",
+    return Error{fmt::format("{}: ends after {} rows; expected a header of three rows",
                              input.options.list_name, rows)};
   }
   STEMTAP_TRY(CheckAllMet(ids, met, input.options.list_name));
@@ -132,7 +133,7 @@ Result<Exported> WriteMacSimList(const ExportInput& input) {
   exported.ids = ids.size();
   exported.runs = 0;
   exported.files.push_back({"", std::move(text)});
-  exported.notes.push_back("put it into the folder of the list it was taken from");
+  exported.notes.push_back("put it into the directory of the original list");
   return exported;
 }
 

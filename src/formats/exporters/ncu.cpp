@@ -90,11 +90,11 @@ bool SpellingInDoubt(std::string_view name) {
 // Combines the launches of one run: "3", or "(3|7)" as a regular expression, counted from 1, within
 // the size limit.
 std::vector<std::string> OccurrencePatterns(const std::vector<std::uint64_t>& occurrences,
-                                            std::size_t most_bytes) {
+                                            std::size_t max_bytes) {
   std::vector<std::string> patterns;
   for (const std::uint64_t occurrence : occurrences) {
     const std::string number = fmt::format("{}", occurrence + 1);
-    if (patterns.empty() || patterns.back().size() + number.size() + 3 > most_bytes) {
+    if (patterns.empty() || patterns.back().size() + number.size() + 3 > max_bytes) {
       patterns.push_back("^(" + number);
     } else {
       patterns.back() += "|" + number;
@@ -123,7 +123,7 @@ class Writer {
   Result<Exported> Write() {
     const CountedPlan& counted = input_.counted;
     if (!counted.from_profile && options_.ncu_runs == NcuRuns::kKernels) {
-      return Error{"--mode kernels: counts the launches of each kernel, expected --profile", 2};
+      return Error{"--mode kernels: counts the launches of each kernel; expected --profile", 2};
     }
     std::map<std::string, NameSamples> names;
     for (const CountedSample& s : counted.samples) {
@@ -154,16 +154,16 @@ class Writer {
     }
     Exported exported = Script();
     if (!windows.empty() && options_.ncu_runs == NcuRuns::kAuto && counted.from_profile) {
-      exported.notes.push_back(fmt::format(
-          "{} of the runs are windows of launches, for versions of ncu count or spell these "
-          "kernels in different ways; where yours counts each kernel's launches, --mode kernels "
-          "takes fewer runs",
-          windows.size()));
+      exported.notes.push_back(
+          fmt::format("{} of the runs are windows of launches, because versions of ncu count or "
+                      "spell these kernels differently; if your version counts the launches of "
+                      "each kernel, --mode kernels needs fewer runs",
+                      windows.size()));
     }
     if (has_filters && base_ == NcuNames::kDemangled) {
       exported.notes.push_back(
-          "filters hold demangled names, expected as ncu prints them with --rename-kernels no; a "
-          "simplified name matches nothing");
+          "filters contain demangled names, as ncu prints them with --rename-kernels no; "
+          "simplified names match nothing");
     }
     return exported;
   }
@@ -174,7 +174,7 @@ class Writer {
     const bool in_doubt = base_ == NcuNames::kDemangled && options_.ncu_names == NcuNames::kGuess &&
                           SpellingInDoubt(name);
     return !input_.counted.from_profile || !samples.uniform || in_doubt || !IsAscii(name) ||
-           !Other(name).empty() || Pattern(name).size() > MostNameBytes();
+           !Other(name).empty() || Pattern(name).size() > MaxNameBytes();
   }
 
   // Returns another kernel of the profile that the pattern of `name` also matches.
@@ -193,25 +193,24 @@ class Writer {
   Status CheckName(const std::string& name) const {
     const std::string shown = EscapeForTerminal(name.substr(0, 80));
     if (!IsAscii(name)) {
-      return Error{
-          fmt::format("'{}' is no ASCII name, which no filter of ncu can hold for "
-                      "certain; expected --mode windows",
-                      shown)};
+      return Error{fmt::format(
+          "'{}' is not ASCII, so ncu filters may not match it; expected --mode windows", shown)};
     }
     const std::string other = Other(name);
     if (!other.empty()) {
-      return Error{fmt::format("no filter of ncu tells '{}' from '{}', expected --mode windows",
-                               shown, EscapeForTerminal(other.substr(0, 80)))};
-    }
-    if (Pattern(name).size() > MostNameBytes()) {
       return Error{
-          fmt::format("'{}' is too long for a filter of ncu, expected --mode windows", shown)};
+          fmt::format("no filter of ncu distinguishes '{}' from '{}'; expected --mode windows",
+                      shown, EscapeForTerminal(other.substr(0, 80)))};
+    }
+    if (Pattern(name).size() > MaxNameBytes()) {
+      return Error{
+          fmt::format("'{}' is too long for a filter of ncu; expected --mode windows", shown)};
     }
     return Success{};
   }
 
   // Names use at most half of an argument, which leaves room for their launches.
-  std::size_t MostNameBytes() const { return options_.most_value_bytes / 2; }
+  std::size_t MaxNameBytes() const { return options_.max_value_bytes / 2; }
 
   // One filter per kernel: ncu counts the launches that match a filter, so several kernels in one
   // filter would share a count (observed with ncu 2024.2 in import mode).
@@ -221,7 +220,7 @@ class Writer {
     // By default, ncu removes namespaces and casts from demangled names.
     if (base_ == NcuNames::kDemangled) options.insert(options.end(), {"--rename-kernels", "no"});
     for (const std::string& launches :
-         OccurrencePatterns(occurrences, options_.most_value_bytes - filter.size())) {
+         OccurrencePatterns(occurrences, options_.max_value_bytes - filter.size())) {
       Run run = {EscapeForTerminal(name), options};
       run.options.insert(run.options.end(), {"--kernel-id", filter + launches});
       runs_.push_back(std::move(run));

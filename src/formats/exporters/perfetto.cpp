@@ -45,7 +45,7 @@ class Timeline {
     all_ = launches <= input_.options.timeline_launches;
     for (const CountedSample& s : input_.counted.samples) {
       if (s.start_ns == shm::kUnknownTime) {
-        return Error{fmt::format("{}: launch {} has no start time, expected one for a timeline",
+        return Error{fmt::format("{}: launch {} has no start time; expected one for a timeline",
                                  input_.profile_name, s.sample->index)};
       }
       first_ns_ = std::min(first_ns_, s.start_ns);
@@ -55,10 +55,9 @@ class Timeline {
     exported.ids = input_.counted.samples.size();
     exported.runs = 0;
     if (!all_) {
-      exported.notes.push_back(
-          fmt::format("shows the samples alone: the run has {} launches, more than "
-                      "--timeline-launches {}",
-                      launches, input_.options.timeline_launches));
+      exported.notes.push_back(fmt::format(
+          "shows only the samples: the run has {} launches, more than --timeline-launches {}",
+          launches, input_.options.timeline_launches));
     }
     if (without_time_ != 0) {
       exported.notes.push_back(
@@ -179,8 +178,8 @@ class Timeline {
 
 Result<Exported> WritePerfetto(const ExportInput& input) {
   if (input.profile == nullptr) {
-    return Error{"perfetto: a timeline needs the run that the plan was made of, expected --profile",
-                 2};
+    return Error{
+        "perfetto: a timeline needs the run that the plan was made from; expected --profile", 2};
   }
   return Timeline(input).Write();
 }

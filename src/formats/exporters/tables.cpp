@@ -83,7 +83,7 @@ Result<Exported> WriteRoaring(const ExportInput& input) {
   if (!bitmap) return Error{"no memory for the bitmap"};
   for (const CountedSample& s : input.counted.samples) {
     if (s.sample->index > std::numeric_limits<std::uint32_t>::max()) {
-      return Error{fmt::format("launch {} does not fit a bitmap of 32-bit numbers, choose csv",
+      return Error{fmt::format("launch {} does not fit a bitmap of 32-bit numbers; choose csv",
                                s.sample->index)};
     }
     roaring_bitmap_add(bitmap.get(), static_cast<std::uint32_t>(s.sample->index));

@@ -47,7 +47,7 @@ Result<Exported> WriteSieve(const ExportInput& input) {
   std::string text;
   for (const std::uint64_t id : ids) fmt::format_to(std::back_inserter(text), "{}\n", id);
   exported.files.push_back({"", std::move(text)});
-  exported.notes.push_back("the tracer reads it as ids.txt in the working folder");
+  exported.notes.push_back("the tracer reads it as ids.txt in the working directory");
   return exported;
 }
 
@@ -67,8 +67,9 @@ Status CheckAllMet(const std::vector<std::uint64_t>& ids,
   if (met.size() == ids.size()) return Success{};
   for (const std::uint64_t id : ids) {
     if (!met.contains(id)) {
-      return Error{fmt::format("{}: lacks kernel {} and {} more of the plan, expected all {}",
-                               list_name, id, ids.size() - met.size() - 1, ids.size())};
+      return Error{
+          fmt::format("{}: does not contain kernel {} and {} more of the plan; expected all {}",
+                      list_name, id, ids.size() - met.size() - 1, ids.size())};
     }
   }
   return Success{};

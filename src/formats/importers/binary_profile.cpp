@@ -69,7 +69,7 @@ Status BinaryProfileReader::Start() {
   for (std::size_t held = 0; held < sizeof(bytes);) {
     const std::size_t count = STEMTAP_TRY(source_->Read(bytes + held, sizeof(bytes) - held));
     if (count == 0) {
-      return Error{fmt::format("{}: truncated header of {} bytes, expected {}", file(), held,
+      return Error{fmt::format("{}: truncated header of {} bytes; expected {}", file(), held,
                                sizeof(bytes))};
     }
     held += count;
@@ -77,11 +77,11 @@ Status BinaryProfileReader::Start() {
   model::BinaryProfileHeader header;
   std::memcpy(&header, bytes, sizeof(header));
   if (header.magic != model::kBinaryProfileMagic) {
-    return Error{fmt::format("{}: wrong leading bytes, expected a binary profile", file())};
+    return Error{fmt::format("{}: wrong leading bytes; expected a binary profile", file())};
   }
   if (header.version != model::kBinaryProfileVersion || header.record_bytes != shm::kRecordBytes) {
     return Error{fmt::format(
-        "{}: version {} with records of {} bytes, expected version {} with {} bytes", file(),
+        "{}: version {} with records of {} bytes; expected version {} with {} bytes", file(),
         header.version, header.record_bytes, model::kBinaryProfileVersion, shm::kRecordBytes)};
   }
   records_before_ = 1;
@@ -108,13 +108,13 @@ Status BinaryProfileReader::Fill() {
 }
 
 Status BinaryProfileReader::TakeName(std::size_t at) {
-  if (in_name_) return At(at, "a name begins inside another, expected its remaining bytes");
+  if (in_name_) return At(at, "a name begins inside another; expected its remaining bytes");
   definition_ = buffer_[at].name;
   if (definition_.name_id != names_.size()) {
-    return At(at, fmt::format("defines name {}, expected {}", definition_.name_id, names_.size()));
+    return At(at, fmt::format("defines name {}; expected {}", definition_.name_id, names_.size()));
   }
   if (definition_.length == 0 || definition_.length > shm::kMaxNameBytes) {
-    return At(at, fmt::format("a name of {} bytes, expected 1 to {}", definition_.length,
+    return At(at, fmt::format("a name of {} bytes; expected 1 to {}", definition_.length,
                               shm::kMaxNameBytes));
   }
   name_.assign(definition_.bytes,
@@ -123,12 +123,12 @@ Status BinaryProfileReader::TakeName(std::size_t at) {
 }
 
 Status BinaryProfileReader::TakeNameBytes(std::size_t at) {
-  if (!in_name_) return At(at, "bytes of no name, expected a kernel or a name");
+  if (!in_name_) return At(at, "bytes outside a name; expected a kernel or a name");
   const shm::NameBytes& more = buffer_[at].name_bytes;
   const std::size_t expected =
       std::min<std::size_t>(definition_.length - name_.size(), sizeof(more.bytes));
   if (more.count != expected) {
-    return At(at, fmt::format("{} bytes of a name, expected {}", more.count, expected));
+    return At(at, fmt::format("{} bytes of a name; expected {}", more.count, expected));
   }
   name_.append(more.bytes, more.count);
   return NameIsComplete(at);
@@ -139,27 +139,28 @@ Status BinaryProfileReader::NameIsComplete(std::size_t at) {
   in_name_ = name_.size() < definition_.length;
   if (in_name_) return Success{};
   if (shm::NameHash(name_.data(), name_.size()) != definition_.hash) {
-    return At(at, fmt::format("name {} does not have its hash, expected undamaged bytes",
+    return At(at, fmt::format("name {} does not match its hash; expected an undamaged file",
                               definition_.name_id));
   }
   if (names_.Intern(name_) != definition_.name_id) {
-    return At(at, fmt::format("name {} is defined twice, expected once", definition_.name_id));
+    return At(at, fmt::format("name {} is defined twice; expected once", definition_.name_id));
   }
   return Success{};
 }
 
 Status BinaryProfileReader::TakeEnd(std::size_t at) {
-  if (in_name_) return At(at, "the end inside a name, expected its remaining bytes");
+  if (in_name_) return At(at, "the end record is inside a name; expected its remaining bytes");
   const auto end = std::bit_cast<model::BinaryProfileEnd>(buffer_[at]);
   if (end.invocations != invocations_ || end.names != names_.size()) {
-    return At(at, fmt::format("the end after {} invocations of {} kernels, expected {} of {}",
-                              invocations_, names_.size(), end.invocations, end.names));
+    return At(at,
+              fmt::format("the end record is after {} invocations of {} kernels; expected {} of {}",
+                          invocations_, names_.size(), end.invocations, end.names));
   }
   if (begin_ == end_ && loose_bytes_ == 0) {
     STEMTAP_TRY(Fill());
   }
   if (begin_ != end_ || loose_bytes_ != 0) {
-    return Error{fmt::format("{}: bytes behind the end record, expected none", file())};
+    return Error{fmt::format("{}: bytes after the end record; expected none", file())};
   }
   ended_ = true;
   return Success{};
@@ -168,10 +169,10 @@ Status BinaryProfileReader::TakeEnd(std::size_t at) {
 Error BinaryProfileReader::BadKernel(std::size_t at) const {
   const shm::KernelRecord& kernel = buffer_[at].kernel;
   if (kernel.name_id >= names_.size()) {
-    return At(at, fmt::format("a kernel of name {}, which is not defined, expected less than {}",
+    return At(at, fmt::format("a kernel with the undefined name {}; expected less than {}",
                               kernel.name_id, names_.size()));
   }
-  return At(at, fmt::format("start_ns {} and duration_ns {}, expected at most {}", kernel.start_ns,
+  return At(at, fmt::format("start_ns {} and duration_ns {}; expected at most {}", kernel.start_ns,
                             kernel.duration_ns, model::kMaxTime));
 }
 
@@ -182,7 +183,7 @@ Result<std::size_t> BinaryProfileReader::ReadSome(model::ProfileBatch& batch, st
     if (begin_ == end_) {
       STEMTAP_TRY(Fill());
       if (begin_ == end_) {
-        return Error{fmt::format("{}: truncated after {} records, expected an end record", file(),
+        return Error{fmt::format("{}: truncated after {} records; expected an end record", file(),
                                  records_before_)};
       }
     }
@@ -208,9 +209,9 @@ Result<std::size_t> BinaryProfileReader::ReadSome(model::ProfileBatch& batch, st
     } else if (kind == shm::RecordKind{model::kBinaryProfileEndKind}) {
       taken = TakeEnd(at);
     } else if (kind != shm::RecordKind::kKernel) {
-      taken = At(at, fmt::format("kind {}, expected a kernel or a name", static_cast<int>(kind)));
+      taken = At(at, fmt::format("kind {}; expected a kernel or a name", static_cast<int>(kind)));
     } else if (in_name_) {
-      taken = At(at, "a kernel inside a name, expected its remaining bytes");
+      taken = At(at, "a kernel inside a name; expected its remaining bytes");
     } else {
       taken = BadKernel(at);
     }

@@ -115,11 +115,11 @@ std::vector<bool> FindText(std::string_view sample, bool whole, std::size_t colu
 Status CanonicalCsvReader::Start(std::string_view sample, bool whole) {
   const bool header = STEMTAP_TRY(csv_.NextRow());
   if (!header) {
-    return Error{fmt::format("{}: empty file, expected the columns {}", csv_.name(), ColumnList())};
+    return Error{fmt::format("{}: empty file; expected the columns {}", csv_.name(), ColumnList())};
   }
   columns_ = csv_.cells().size();
   if (columns_ > kMaxColumns) {
-    return csv_.At(fmt::format("{} columns, expected at most {}", columns_, kMaxColumns));
+    return csv_.At(fmt::format("{} columns; expected at most {}", columns_, kMaxColumns));
   }
   return FindColumns({csv_.cells().begin(), csv_.cells().end()}, FindText(sample, whole, columns_));
 }
@@ -131,19 +131,19 @@ Status CanonicalCsvReader::FindColumns(const std::vector<std::string>& header,
     const std::string& name = header[i];
     if (name.empty()) {
       warnings_.push_back(
-          fmt::format("{}: column {} has no name and is left out", csv_.name(), i + 1));
+          fmt::format("{}: column {} has no name and is ignored", csv_.name(), i + 1));
       continue;
     }
     if (std::find(header.begin(), header.begin() + static_cast<std::ptrdiff_t>(i), name) !=
         header.begin() + static_cast<std::ptrdiff_t>(i)) {
-      return csv_.At(fmt::format("the column '{}' stands twice, expected once", ShownCell(name)));
+      return csv_.At(fmt::format("the column '{}' occurs twice; expected once", ShownCell(name)));
     }
     const auto* const canonical =
         std::find_if(model::kCanonicalColumns.begin(), model::kCanonicalColumns.end(),
                      [&](const model::CanonicalColumnInfo& column) { return column.name == name; });
     if (canonical == model::kCanonicalColumns.end()) {
       if (holds_text[i]) {
-        warnings_.push_back(fmt::format("{}: the column '{}' holds no numbers and is left out",
+        warnings_.push_back(fmt::format("{}: the column '{}' contains no numbers and is ignored",
                                         csv_.name(), ShownCell(name)));
       } else {
         metrics_.push_back({i, metric_names_.size(), {}});
@@ -162,7 +162,7 @@ Status CanonicalCsvReader::FindColumns(const std::vector<std::string>& header,
   }
   for (std::size_t i = 0; i < model::kCanonicalColumns.size(); ++i) {
     if (model::kCanonicalColumns[i].required && !found[i]) {
-      return csv_.At(fmt::format("no column '{}', expected the columns {}",
+      return csv_.At(fmt::format("no column '{}'; expected the columns {}",
                                  model::kCanonicalColumns[i].name, ColumnList()));
     }
   }
@@ -171,7 +171,7 @@ Status CanonicalCsvReader::FindColumns(const std::vector<std::string>& header,
 
 Error CanonicalCsvReader::BadNumber(model::CanonicalColumn column, std::string_view cell) const {
   const model::CanonicalColumnInfo& info = model::InfoOf(column);
-  return csv_.At(fmt::format("{} is '{}', expected a whole number from {} to {}{}", info.name,
+  return csv_.At(fmt::format("{} is '{}'; expected a whole number from {} to {}{}", info.name,
                              ShownCell(cell), info.least, info.most,
                              info.required ? "" : ", or an empty cell"));
 }
@@ -179,7 +179,7 @@ Error CanonicalCsvReader::BadNumber(model::CanonicalColumn column, std::string_v
 Status CanonicalCsvReader::ParseRow(shm::KernelRecord& record) {
   const std::vector<std::string_view>& cells = csv_.cells();
   if (cells.size() != columns_) {
-    return csv_.At(fmt::format("{} cells, expected {}", cells.size(), columns_));
+    return csv_.At(fmt::format("{} cells; expected {}", cells.size(), columns_));
   }
   record.start_ns = shm::kUnknownTime;
   record.device = shm::kUnknown16;
@@ -207,10 +207,10 @@ Status CanonicalCsvReader::ParseRow(shm::KernelRecord& record) {
     }
   }
   const std::string_view name = cells[name_cell_];
-  if (name.empty()) return csv_.At("name is empty, expected the name of a kernel");
+  if (name.empty()) return csv_.At("name is empty; expected the name of a kernel");
   if (name.size() > shm::kMaxNameBytes) {
     return csv_.At(
-        fmt::format("a name of {} bytes, expected at most {}", name.size(), shm::kMaxNameBytes));
+        fmt::format("a name of {} bytes; expected at most {}", name.size(), shm::kMaxNameBytes));
   }
   record.name_id = names_.Intern(name);
   return Success{};
@@ -244,22 +244,21 @@ Result<std::size_t> CanonicalCsvReader::ReadSome(model::ProfileBatch& batch, std
 
 void CanonicalCsvReader::WarnAtEnd() {
   if (cut_line_ != 0) {
-    warnings_.push_back(
-        fmt::format("{}:{}: the last row has no line end: if the file was cut, it is not whole",
-                    csv_.name(), cut_line_));
+    warnings_.push_back(fmt::format("{}:{}: the last row has no line end; it may be incomplete",
+                                    csv_.name(), cut_line_));
   }
   if (index_back_.count > 0) {
     warnings_.push_back(
-        fmt::format("{}:{}: index does not increase ({} such rows), the order of the rows is taken "
+        fmt::format("{}:{}: index does not increase ({} such rows); the order of the rows is used "
                     "as the launch order",
                     csv_.name(), index_back_.first_line, index_back_.count));
   }
   for (const Metric& metric : metrics_) {
     if (metric.no_number.count == 0) continue;
-    warnings_.push_back(
-        fmt::format("{}:{}: a cell of the column '{}' is no number ({} such rows), taken as empty",
-                    csv_.name(), metric.no_number.first_line,
-                    ShownCell(metric_names_[metric.column]), metric.no_number.count));
+    warnings_.push_back(fmt::format(
+        "{}:{}: a cell of the column '{}' is not a number ({} such rows); treated as empty",
+        csv_.name(), metric.no_number.first_line, ShownCell(metric_names_[metric.column]),
+        metric.no_number.count));
   }
 }
 

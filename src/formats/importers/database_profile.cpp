@@ -30,8 +30,8 @@ struct KnownTable {
 // In order of detection: nvprof's databases also have a table CUPTI_ACTIVITY_KIND_KERNEL.
 constexpr std::array kKnownTables = {
     KnownTable{"CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL", nullptr,
-               "a database of nvprof, which is not read; convert it with "
-               "'nvprof --import-profile FILE --csv --print-gpu-trace --log-file trace.csv'"},
+               "is an nvprof database, which stemtap cannot read; convert it with 'nvprof "
+               "--import-profile FILE --csv --print-gpu-trace --log-file trace.csv'"},
     KnownTable{"CUPTI_ACTIVITY_KIND_KERNEL", ReadNsysKernels, ""},
     KnownTable{"StringIds", ReadNsysKernels, ""},
     KnownTable{"META_DATA_CAPTURE", ReadNsysKernels, ""},
@@ -39,20 +39,20 @@ constexpr std::array kKnownTables = {
     KnownTable{"TARGET_INFO_SESSION_START_TIME", ReadNsysKernels, ""},
     KnownTable{kRocpdDispatchTable, ReadRocpdDispatches, ""},
     KnownTable{"rocpd_op", nullptr,
-               "a database of rocmProfileData (rpd), which is not read; record with "
+               "is a database of rocmProfileData (rpd), which stemtap cannot read; record with "
                "'rocprofv3 --kernel-trace -- PROGRAM' instead"},
 };
 
 Status ReadLaunches(Database& database, std::int64_t file_bytes, RecordedLaunches& launches) {
   for (const KnownTable& known : kKnownTables) {
-    const bool found = STEMTAP_TRY(database.HasNameLike(known.prefix));
+    const bool found = STEMTAP_TRY(database.HasTableWithPrefix(known.prefix));
     if (!found) continue;
     if (known.read != nullptr) return known.read(database, file_bytes, launches);
     return Error{fmt::format("{}: {}", database.name(), known.advice)};
   }
   return Error{
-      fmt::format("{}: an SQLite database of no known tool, expected one made by "
-                  "'nsys export --type sqlite report.nsys-rep' or by rocprofv3",
+      fmt::format("{}: is an SQLite database of an unknown tool; expected one made by 'nsys export "
+                  "--type sqlite report.nsys-rep' or by rocprofv3",
                   database.name())};
 }
 

@@ -13,32 +13,32 @@ namespace {
 constexpr std::string_view kGpuProcess = "/device:GPU:";
 
 // Parses the number after `prefix`, up to the first non-digit.
-std::optional<std::uint64_t> NumberBehind(std::string_view text, std::string_view prefix) {
+std::optional<std::uint64_t> NumberAfter(std::string_view text, std::string_view prefix) {
   if (!text.starts_with(prefix)) return std::nullopt;
   text.remove_prefix(prefix.size());
   return WholeNumber(text.substr(0, text.find_first_not_of("0123456789")));
 }
 
 std::optional<std::uint32_t> StreamOf(std::string_view thread) {
-  std::optional<std::uint64_t> number = NumberBehind(thread, "Stream #");
-  if (!number) number = NumberBehind(thread, "Stream ");
+  std::optional<std::uint64_t> number = NumberAfter(thread, "Stream #");
+  if (!number) number = NumberAfter(thread, "Stream ");
   if (!number || *number >= shm::kUnknown32) return std::nullopt;
   return static_cast<std::uint32_t>(*number);
 }
 
 std::optional<std::uint16_t> DeviceOf(std::string_view process, std::string_view prefix) {
-  const std::optional<std::uint64_t> number = NumberBehind(process, prefix);
+  const std::optional<std::uint64_t> number = NumberAfter(process, prefix);
   if (!number || *number >= shm::kUnknown16) return std::nullopt;
   return static_cast<std::uint16_t>(*number);
 }
 
-// Parses "4,106,2", each at most `most`.
+// Parses "4,106,2", each at most `max`.
 template <typename T>
-bool ReadExtents(std::string_view text, std::uint64_t most, std::array<T, 3>& extents) {
+bool ReadExtents(std::string_view text, std::uint64_t max, std::array<T, 3>& extents) {
   for (std::size_t axis = 0; axis < 3; ++axis) {
     const std::size_t end = std::min(text.find(','), text.size());
     const std::optional<std::uint64_t> value = WholeNumber(text.substr(0, end));
-    if (!value || *value == 0 || *value > most || (end == text.size()) != (axis == 2)) return false;
+    if (!value || *value == 0 || *value > max || (end == text.size()) != (axis == 2)) return false;
     extents[axis] = static_cast<T>(*value);
     text.remove_prefix(std::min(end + 1, text.size()));
   }

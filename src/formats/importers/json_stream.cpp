@@ -106,12 +106,12 @@ Status JsonStream::Fill() {
 Status JsonStream::NeedMore(std::string_view inside) {
   if (at_end_) {
     return At(base_ + end_,
-              fmt::format("the content ends inside {} that begins at byte {}, expected its end",
+              fmt::format("the content ends inside {} that begins at byte {}; expected its end",
                           inside, base_ + begin_));
   }
   if (begin_ == 1 && end_ == window_bytes_) {
     if (window_bytes_ == kMaxWindowBytes) {
-      return Here(fmt::format("{} of more than {} bytes, expected at most that many", inside,
+      return Here(fmt::format("{} of more than {} bytes; expected at most that many", inside,
                               kMaxValueBytes));
     }
     window_bytes_ = std::min(2 * window_bytes_, kMaxWindowBytes);
@@ -140,8 +140,8 @@ Result<int> JsonStream::Peek() {
 
 Result<std::string> JsonStream::TakeKey() {
   const int quote = STEMTAP_TRY(Peek());
-  if (quote == kEnd) return Here("the content ends inside an object, expected a key");
-  if (quote != '"') return Here("no string, expected a key of the object");
+  if (quote == kEnd) return Here("the content ends inside an object; expected a key");
+  if (quote != '"') return Here("not a string; expected a key of the object");
   char* end = nullptr;
   for (;;) {
     end = FindStringEnd(buffer_.data() + begin_ + 1, buffer_.data() + end_);
@@ -157,7 +157,7 @@ Result<std::string> JsonStream::TakeKey() {
   begin_ += static_cast<std::size_t>(end - first);
   const Result<int> colon = Peek();
   if (!colon.ok()) return colon.error();
-  if (colon.value() != ':') return Here("no colon behind a key, expected ':'");
+  if (colon.value() != ':') return Here("no colon after a key; expected ':'");
   Take();
   return result;
 }
@@ -196,7 +196,7 @@ Result<const JsonStream::Run*> JsonStream::TakeRun(char close, bool many) {
   STEMTAP_TRY(Parse(buffer_.data() + begin_, end));
   if (run_.last && stop != close) {
     return At(base_ + static_cast<std::uint64_t>(end - buffer_.data()),
-              fmt::format("a wrong bracket '{}', expected '{}'", stop, close));
+              fmt::format("a wrong bracket '{}'; expected '{}'", stop, close));
   }
   begin_ = static_cast<std::size_t>(end + 1 - buffer_.data());
   return &run_;
@@ -206,14 +206,14 @@ Result<const JsonStream::Run*> JsonStream::TakeRun(char close, bool many) {
 Status JsonStream::Parse(char* first, char* end) {
   const auto whole = [&](char* from, char* to, std::size_t count) {
     const char before = std::exchange(from[-1], '[');
-    const char behind = std::exchange(*to, ']');
+    const char next = std::exchange(*to, ']');
     auto code = parser_.parse(from - 1, static_cast<std::size_t>(to - from) + 2, false)
                     .get_array()
                     .get(run_.values);
     // An element that is only white space leaves a valid but shorter array.
     if (code == simdjson::SUCCESS && run_.values.size() != count) code = simdjson::TAPE_ERROR;
     from[-1] = before;
-    *to = behind;
+    *to = next;
     return code;
   };
   const simdjson::error_code code = whole(first, end, run_.texts.size());
@@ -232,21 +232,21 @@ Error JsonStream::Refuse(const char* first, const char* end, simdjson::error_cod
   switch (code) {
     case simdjson::MEMALLOC:
     case simdjson::CAPACITY:
-      return At(offset, "too little memory for the value that begins here, expected more");
+      return At(offset, "not enough memory for the value that begins here");
     case simdjson::DEPTH_ERROR:
-      return At(offset, "the value that begins here nests too deep, expected at most 1000 levels");
+      return At(offset, "the value that begins here nests too deep; expected at most 1000 levels");
     case simdjson::NUMBER_ERROR:
       return At(offset,
-                "the value that begins here holds a malformed number, or one that is too large, "
+                "the value that begins here contains a malformed number, or one that is too large; "
                 "expected 64 bits or a double");
     case simdjson::UTF8_ERROR:
-      return At(offset, "the value that begins here holds invalid UTF-8, expected JSON");
+      return At(offset, "the value that begins here contains invalid UTF-8; expected JSON");
     case simdjson::UNESCAPED_CHARS:
       return At(offset,
-                "the value that begins here holds a control character inside a string, expected an "
-                "escape");
+                "the value that begins here contains a control character inside a string; expected "
+                "an escape");
     default:
-      return At(offset, "invalid, expected a JSON value");
+      return At(offset, "invalid; expected a JSON value");
   }
 }
 

@@ -16,7 +16,7 @@
 //
 // LIMITS: a value that is read whole has at most kMaxValueBytes and 1000 levels; numbers fit in 64
 // bits or a double.
-// ERRORS: "name: byte N: what, expected what"; N counts decompressed bytes from 0.
+// ERRORS: "name: byte N: what; expected what"; N counts decompressed bytes from 0.
 #pragma once
 
 #include <simdjson.h>

@@ -142,15 +142,15 @@ class Join {
     const std::size_t spelled = groups_;
     GroupBy(FunctionName);
     if (groups_ == 0) {
-      return Error{
-          fmt::format("{}: no kernel of {}, expected the same kernels: '{}' here, '{}' there",
-                      metrics_name_, profile_name_, FirstName(metrics_), FirstName(profile_))};
+      return Error{fmt::format(
+          "{}: no kernel of {}; expected the same kernels, but '{}' is here and '{}' is there",
+          metrics_name_, profile_name_, FirstName(metrics_), FirstName(profile_))};
     }
     if (spelled > exact) {
-      Warn(fmt::format("{} kernel names are joined though spelled differently", spelled - exact));
+      Warn(fmt::format("{} kernel names are joined despite different spelling", spelled - exact));
     }
     if (groups_ > spelled) {
-      Warn(fmt::format("{} kernels are joined by their function's name alone, such as '{}'",
+      Warn(fmt::format("{} kernels are joined by function name alone, such as '{}'",
                        groups_ - spelled, ShownCell(by_function_)));
     }
     STEMTAP_TRY(Pair());
@@ -200,7 +200,7 @@ class Join {
     const std::vector<std::uint16_t> devices = DevicesOf(profile_);
     const bool by_device = devices == DevicesOf(metrics_) && devices.back() != shm::kUnknown16;
     if (!by_device && std::max(devices.size(), DevicesOf(metrics_).size()) > 1) {
-      Warn(fmt::format("{} has other devices than {}, launches are counted over all of them",
+      Warn(fmt::format("{} has other devices than {}; launches are counted across all devices",
                        metrics_name_, profile_name_));
     }
     const std::size_t per_group = by_device ? devices.size() : 1;
@@ -236,11 +236,11 @@ class Join {
       const std::size_t row = there[at][n];
       const shm::KernelRecord& other = metrics_.records[row];
       if (Differ(record.grid, other.grid) || Differ(record.block, other.block)) {
-        return Error{fmt::format(
-            "{}: launch {} has {}, expected those of its partner, {} (invocation {} of {}, number "
-            "{} of '{}')",
-            metrics_name_, row, Extents(other), Extents(record), i, profile_name_, n,
-            ShownCell(profile_.names.name(record.name_id)))};
+        return Error{
+            fmt::format("{}: launch {} has {}; expected {} as in its counterpart (invocation {} of "
+                        "{}, number {} of '{}')",
+                        metrics_name_, row, Extents(other), Extents(record), i, profile_name_, n,
+                        ShownCell(profile_.names.name(record.name_id)))};
       }
       rows_[i] = row;
     }
@@ -258,22 +258,22 @@ class Join {
   void WarnOfLeftOver() {
     if (uneven_ > 0) {
       Warn(fmt::format(
-          "{} kernels were launched another number of times, such as {}: taken to be the first of "
-          "each, which is wrong if the profiler skipped any (ncu --launch-skip)",
+          "{} kernels were launched a different number of times, such as {}; their first launches "
+          "are joined, which is wrong if the profiler skipped launches (ncu --launch-skip)",
           uneven_, uneven_example_));
     }
     const auto count = [](const std::vector<std::uint32_t>& groups) {
       return std::count(groups.begin(), groups.end(), kNoGroup);
     };
     if (unmatched_there_ > 0) {
-      Warn(fmt::format("{} kernel names ({} launches) are not in {}, left out",
+      Warn(fmt::format("{} kernel names ({} launches) are not in {}; skipped",
                        count(metrics_group_of_), unmatched_there_, profile_name_));
     }
     const auto without = static_cast<std::size_t>(std::count(rows_.begin(), rows_.end(), kNoRow));
     if (without > 0) {
       Warn(
-          fmt::format("{} of the {} launches of {} have its metrics; {} have none, {} of them in "
-                      "{} kernels that were not measured at all",
+          fmt::format("{} of the {} launches of {} have metrics; {} have none, {} of them in {} "
+                      "kernels without any metrics",
                       rows_.size() - without, rows_.size(), profile_name_, without, unmatched_here_,
                       count(group_of_)));
     }
@@ -312,12 +312,12 @@ Result<std::unique_ptr<model::ProfileReader>> JoinMetrics(
   model::Profile& here = loaded;
   const model::Profile& there = measured;
   if (there.metric_names.empty()) {
-    return Error{fmt::format("{}: no metrics, expected at least one", metrics_name)};
+    return Error{fmt::format("{}: no metrics; expected at least one", metrics_name)};
   }
   for (const std::string& name : there.metric_names) {
     if (std::find(here.metric_names.begin(), here.metric_names.end(), name) !=
         here.metric_names.end()) {
-      return Error{fmt::format("{}: {} has a metric '{}' too, expected it in one of them",
+      return Error{fmt::format("{}: {} also has the metric '{}'; expected it in one of them",
                                metrics_name, profile_name, ShownCell(name))};
     }
   }

@@ -31,12 +31,12 @@ Status SetDurations(NcuPage& page, bool needs_duration) {
   if (duration == nullptr) {
     if (!needs_duration || page.launches.empty()) return Success{};
     return Error{
-        fmt::format("{}: no durations, expected the metric gpu__time_duration.sum (or use "
-                    "the file with --metrics beside a profile)",
+        fmt::format("{}: no durations; expected the metric gpu__time_duration.sum (or use the file "
+                    "with --metrics beside a profile)",
                     page.source)};
   }
   if (needs_duration && duration->unit != "ns") {
-    return Error{fmt::format("{}: {} has the unit '{}', expected a time", page.source,
+    return Error{fmt::format("{}: {} has the unit '{}'; expected a time", page.source,
                              ShownCell(duration->name), ShownCell(duration->unit))};
   }
   for (std::size_t i = 0; i < page.launches.size(); ++i) {
@@ -45,15 +45,15 @@ Status SetDurations(NcuPage& page, bool needs_duration) {
     if (ns >= 0.0 && ns < 0x1p63) {
       launch.record.duration_ns = static_cast<std::uint64_t>(std::llround(ns));
     } else if (needs_duration) {
-      return Error{fmt::format("{}:{}: launch {} has no {}, expected its duration", page.source,
+      return Error{fmt::format("{}:{}: launch {} has no {}; expected its duration", page.source,
                                launch.line, launch.record.correlation_id,
                                ShownCell(duration->name))};
     }
   }
   if (needs_duration && duration->is_scaled) {
     page.warnings.push_back(
-        fmt::format("{}: durations are not printed in ns, so they are rounded (ncu "
-                    "--print-units base gives every digit)",
+        fmt::format("{}: durations are not printed in ns, so they are rounded (ncu --print-units "
+                    "base gives every digit)",
                     page.source));
   }
   return Success{};

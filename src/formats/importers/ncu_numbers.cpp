@@ -154,15 +154,16 @@ void NcuDecimalMark::Note(const NcuReading& reading, bool whole, std::string_vie
 
 Result<bool> NcuDecimalMark::IsComma(const std::string& name) const {
   if (point_.line != 0 && comma_.line != 0) {
-    return Error{fmt::format(
-        "{}:{}: '{}' has a decimal comma, '{}' in line {} a decimal point, expected one of them",
-        name, comma_.line, EscapeForTerminal(comma_.text), EscapeForTerminal(point_.text),
-        point_.line)};
+    return Error{
+        fmt::format("{}:{}: '{}' has a decimal comma, but '{}' in line {} has a decimal point; "
+                    "expected one of them",
+                    name, comma_.line, EscapeForTerminal(comma_.text),
+                    EscapeForTerminal(point_.text), point_.line)};
   }
   if (either_.line != 0 && point_.line == 0 && comma_.line == 0) {
     return Error{
-        fmt::format("{}:{}: '{}' has a decimal mark or one of thousands, and no number of "
-                    "the file tells which, expected one that does (LC_ALL=C ncu ...)",
+        fmt::format("{}:{}: '{}' has a separator of decimals or of thousands, and no number of the "
+                    "file shows which; expected one that does (LC_ALL=C ncu ...)",
                     name, either_.line, EscapeForTerminal(either_.text))};
   }
   return comma_.line != 0;

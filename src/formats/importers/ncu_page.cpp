@@ -76,14 +76,14 @@ std::string_view WithoutInstances(std::string_view text) {
 }
 
 // Parses "(256, 1, 1)"; returns false for anything else.
-bool ParseExtents(std::string_view text, std::uint64_t most, std::uint64_t (&extents)[3]) {
+bool ParseExtents(std::string_view text, std::uint64_t max, std::uint64_t (&extents)[3]) {
   if (!text.starts_with('(') || !text.ends_with(')')) return false;
   text = text.substr(1, text.size() - 2);
   for (std::size_t i = 0; i < 3; ++i) {
     const std::size_t comma = i < 2 ? text.find(',') : text.size();
     if (comma == std::string_view::npos) return false;
     const std::optional<std::uint64_t> extent = WholeNumber(text.substr(0, comma));
-    if (!extent || *extent == 0 || *extent > most) return false;
+    if (!extent || *extent == 0 || *extent > max) return false;
     extents[i] = *extent;
     text.remove_prefix(std::min(comma + 1, text.size()));
     if (text.starts_with(' ')) text.remove_prefix(1);
@@ -134,14 +134,14 @@ class PageReader {
     return at && *at < lines_.cells().size() ? lines_.cells()[*at] : std::string_view();
   }
   Error Bad(Column column, std::string_view expected) const {
-    return lines_.At(fmt::format("{} is '{}', expected {}", kColumnNames[column],
+    return lines_.At(fmt::format("{} is '{}'; expected {}", kColumnNames[column],
                                  ShownCell(Cell(column)), expected));
   }
 
   CsvReader lines_;
   NcuPage page_;  // names, launches and warnings; the rest is set at the end
   std::vector<std::string> header_;
-  std::size_t least_cells_ = 0;    // minimum per row
+  std::size_t min_cells_ = 0;      // minimum per row
   std::size_t foreign_cells_ = 0;  // of a row of the preceding foreign table; 0 if there is none
   bool quoted_ = false;            // the header, and therefore every row, is quoted
   bool details_ = false;           // one row per metric
@@ -169,7 +169,7 @@ void PageReader::NoteOther() {
   const std::string_view text = lines_.text();
   if (text.starts_with("==ERROR==") || text.starts_with("==WARNING==")) {
     if (notes_++ < kMaxNotes) {
-      Warn(lines_.At("ncu says '" + EscapeForTerminal(text.substr(0, 200)) + "'").message);
+      Warn(lines_.At("ncu reports '" + EscapeForTerminal(text.substr(0, 200)) + "'").message);
     }
   } else if (!text.empty() && !text.starts_with("==")) {
     ++others_;
@@ -180,7 +180,7 @@ void PageReader::NoteOther() {
 
 Result<std::size_t> PageReader::NewMetric(std::string name, std::string_view label) {
   if (metrics_.size() == kMaxMetrics) {
-    return lines_.At(fmt::format("more than {} metrics, expected a page of ncu", kMaxMetrics));
+    return lines_.At(fmt::format("more than {} metrics; expected a page of ncu", kMaxMetrics));
   }
   metrics_.push_back({name, std::string(label), {}});
   names_.emplace(std::move(name), metrics_.size() - 1);
@@ -199,7 +199,7 @@ Result<std::size_t> PageReader::MetricOf(std::string_view label) {
   if (names_.contains(name)) name = fmt::format("{}: {}", section, label);
   if (names_.contains(name)) name = fmt::format("{}: {}: {}", section, item, label);
   if (names_.contains(name)) {
-    return lines_.At(fmt::format("{} names two metrics, expected one", ShownCell(name)));
+    return lines_.At(fmt::format("{} names two metrics; expected one", ShownCell(name)));
   }
   const Result<std::size_t> metric = NewMetric(std::move(name), label);
   if (metric.ok()) known_.emplace(std::move(key), metric.value());
@@ -213,18 +213,18 @@ Status PageReader::StartTable() {
   has_last_ = false;
   if (!header_.empty()) {
     if (header == header_) return Success{};
-    return lines_.At("a second table with other columns, expected the columns of the first");
+    return lines_.At("a second table with other columns; expected the columns of the first");
   }
   header_ = header;
   quoted_ = lines_.text().find("\"ID\"") != std::string_view::npos;
   for (std::size_t i = 0; i < kColumns; ++i)
     columns_[i] = FindCell(lines_.cells(), kColumnNames[i]);
   details_ = columns_[kMetric].has_value();
-  if (details_ && !columns_[kValue]) return lines_.At("no column 'Metric Value', expected one");
-  least_cells_ = header_.size();
+  if (details_ && !columns_[kValue]) return lines_.At("no column 'Metric Value'; expected one");
+  min_cells_ = header_.size();
   if (details_) {
     // Metric rows end after the value; the rule columns, which come last, are missing.
-    least_cells_ = **std::max_element(columns_.begin(), columns_.end()) + 1;
+    min_cells_ = **std::max_element(columns_.begin(), columns_.end()) + 1;
     return Success{};
   }
   for (std::size_t i = 0; i < header_.size(); ++i) {
@@ -237,7 +237,7 @@ Status PageReader::StartTable() {
       continue;
     }
     if (names_.contains(name)) {
-      return lines_.At(fmt::format("the column '{}' stands twice, expected once", ShownCell(name)));
+      return lines_.At(fmt::format("the column '{}' occurs twice; expected once", ShownCell(name)));
     }
     const std::size_t metric = STEMTAP_TRY(NewMetric(name, name));
     metric_cells_.emplace_back(i, metric);
@@ -248,7 +248,7 @@ Status PageReader::StartTable() {
 Status PageReader::SetUnit(Metric& metric, std::string_view text) {
   NcuUnit unit = ParseNcuUnit(text);
   if (metric.unit && metric.unit->base != unit.base) {
-    return lines_.At(fmt::format("{} has the unit '{}', expected '{}' as before",
+    return lines_.At(fmt::format("{} has the unit '{}'; expected '{}' as before",
                                  ShownCell(metric.name), ShownCell(text),
                                  ShownCell(metric.unit->base)));
   }
@@ -297,7 +297,7 @@ Status PageReader::StartLaunch() {
   const auto [at, is_new] = ids_.emplace(key, lines_.line());
   if (!is_new) {
     if (details_) {
-      return lines_.At(fmt::format("launch {} again (first in line {}), expected its rows together",
+      return lines_.At(fmt::format("launch {} again (first in line {}); expected its rows together",
                                    *id, at->second));
     }
     ++ids_back_;
@@ -338,20 +338,20 @@ Status PageReader::StartLaunch() {
 Status PageReader::ReadRow() {
   STEMTAP_TRY(lines_.SplitRow());
   const std::size_t cells = lines_.cells().size();
-  if (cells > header_.size() || cells < least_cells_) {
+  if (cells > header_.size() || cells < min_cells_) {
     if (cells == foreign_cells_) {
       ++others_;
       return Success{};
     }
     return lines_.At(
-        least_cells_ == header_.size()
-            ? fmt::format("{} cells, expected {}", cells, header_.size())
-            : fmt::format("{} cells, expected {} to {}", cells, least_cells_, header_.size()));
+        min_cells_ == header_.size()
+            ? fmt::format("{} cells; expected {}", cells, header_.size())
+            : fmt::format("{} cells; expected {} to {}", cells, min_cells_, header_.size()));
   }
   foreign_cells_ = 0;
   // A row that is shorter than the header may also be truncated after a closing quote.
   if (lines_.MayBeCut() || (cells < header_.size() && !lines_.ended())) {
-    return lines_.At("no line end behind the last row, expected a whole file");
+    return lines_.At("no line end after the last row; expected a complete file");
   }
   const bool units = units_next_ && !details_ && Cell(kId).empty();
   units_next_ = false;
@@ -389,23 +389,22 @@ Status PageReader::ReadLine() {
 
 void PageReader::Report() {
   if (others_ > 0) {
-    Warn(
-        fmt::format("{}: {} lines that are no part of the table left out", lines_.name(), others_));
+    Warn(fmt::format("{}: {} lines outside the table are skipped", lines_.name(), others_));
   }
   if (notes_ > kMaxNotes) {
     Warn(fmt::format("{}: {} more warnings of ncu", lines_.name(), notes_ - kMaxNotes));
   }
   if (rules_ > 0) {
-    Warn(fmt::format("{}: {} rows without a metric (advice) left out", lines_.name(), rules_));
+    Warn(fmt::format("{}: {} rows without a metric (advice) are skipped", lines_.name(), rules_));
   }
   if (ids_back_ > 0) {
     Warn(
-        fmt::format("{}: the ID does not increase ({} such rows), the order of the rows "
-                    "is taken as the launch order",
+        fmt::format("{}: the ID does not increase ({} such rows); the order of the rows is used as "
+                    "the launch order",
                     lines_.name(), ids_back_));
   }
   if (repeated_ > 0) {
-    Warn(fmt::format("{} has another value in a later row, the first is kept ({} such values)",
+    Warn(fmt::format("{} has another value in a later row; the first is kept ({} such values)",
                      first_repeated_, repeated_));
   }
   std::vector<std::string> texts;
@@ -413,13 +412,13 @@ void PageReader::Report() {
     if (metric.numbers == 0) {
       texts.push_back(metric.name);
     } else if (metric.texts > 0) {
-      Warn(fmt::format("{}:{}: {} is no number ({} such cells), taken as empty", lines_.name(),
+      Warn(fmt::format("{}:{}: {} is not a number ({} such cells); treated as empty", lines_.name(),
                        metric.first_text, ShownCell(metric.name), metric.texts));
     }
   }
   if (!texts.empty()) {
-    Warn(fmt::format("{}: {} metrics hold no numbers and are left out, such as '{}'", lines_.name(),
-                     texts.size(), ShownCell(texts.front())));
+    Warn(fmt::format("{}: {} metrics contain no numbers and are ignored, such as '{}'",
+                     lines_.name(), texts.size(), ShownCell(texts.front())));
   }
 }
 
@@ -431,8 +430,8 @@ Status PageReader::Deliver() {
   const std::size_t cells = metrics_.size() * page_.launches.size();
   if (cells > 1'000'000 && cells / 200 > values_.size()) {
     return lines_.At(
-        fmt::format("{} launches of {} metrics with {} values in all, expected the "
-                    "same metrics of every launch",
+        fmt::format("{} launches of {} metrics with {} values in all; expected the same metrics "
+                    "for every launch",
                     page_.launches.size(), metrics_.size(), values_.size()));
   }
   std::vector<std::vector<double>> columns(metrics_.size());
@@ -466,7 +465,7 @@ Result<NcuPage> PageReader::Read() {
   for (; more.ok() && more.value() && !IsHeader(lines_); more = lines_.NextLine()) NoteOther();
   if (!more.ok()) return more.error();
   if (!more.value()) {
-    return lines_.At("no table, expected a line \"ID\",\"Process ID\",... (ncu --csv)");
+    return lines_.At("no table; expected a line \"ID\",\"Process ID\",... (ncu --csv)");
   }
   STEMTAP_TRY(StartTable());
   for (more = lines_.NextLine(); more.ok() && more.value(); more = lines_.NextLine()) {

@@ -105,14 +105,14 @@ class ReportReader {
                               : csv_.cells()[static_cast<std::size_t>(cells_[column])];
   }
   Error Bad(Column column, std::string_view expected) const {
-    return csv_.At(fmt::format("{} is '{}', expected {}", report_->columns[column],
+    return csv_.At(fmt::format("{} is '{}'; expected {}", report_->columns[column],
                                ShownCell(Cell(column)), expected));
   }
   std::optional<Decimal> Take(Column column);
   Result<std::int64_t> Time(Column column);
   // Returns a whole number, or `missing` if the cell is empty or the report lacks the column.
-  Result<std::uint64_t> Number(Column column, std::uint64_t most, std::uint64_t missing);
-  Status ReadExtents(Column first, std::uint32_t most, std::array<std::uint32_t, 3>& extents);
+  Result<std::uint64_t> Number(Column column, std::uint64_t max, std::uint64_t missing);
+  Status ReadExtents(Column first, std::uint32_t max, std::array<std::uint32_t, 3>& extents);
   Result<std::uint64_t> SharedBytes();
   std::uint16_t Device();
 
@@ -146,7 +146,7 @@ Status ReportReader::FindColumns() {
       if (report_->columns[column].empty() || heading.name != report_->columns[column]) continue;
       if (cells_[column] >= 0) {
         return csv_.At(
-            fmt::format("the column '{}' stands twice, expected once", ShownCell(heading.name)));
+            fmt::format("the column '{}' occurs twice; expected once", ShownCell(heading.name)));
       }
       cells_[column] = static_cast<int>(i);
       const bool time = column == kStart || column == kDuration || column == kLaunched;
@@ -157,7 +157,7 @@ Status ReportReader::FindColumns() {
       bytes_[column] = BytesOf(heading.unit);
       if (time ? !exponent : bytes_[column] == 0) {
         return csv_.At(
-            fmt::format("the column '{}' has no known unit, expected one as in '{} ({})'",
+            fmt::format("the column '{}' has no known unit; expected one as in '{} ({})'",
                         ShownCell(csv_.cells()[i]), heading.name, time ? "ns" : "MB"));
       }
     }
@@ -193,24 +193,24 @@ Result<std::int64_t> ReportReader::Time(Column column) {
   return Bad(column, "a time of at most 2^62 ns");
 }
 
-Result<std::uint64_t> ReportReader::Number(Column column, std::uint64_t most,
+Result<std::uint64_t> ReportReader::Number(Column column, std::uint64_t max,
                                            std::uint64_t missing) {
   if (Trimmed(Cell(column)).empty()) return missing;
   const std::optional<Decimal> number = Take(column);
   const std::optional<std::uint64_t> value =
       number && !number->negative ? WholeNumber(number->text) : std::nullopt;
-  if (!value || *value > most) {
-    return Bad(column, fmt::format("a whole number from 0 to {}", most));
+  if (!value || *value > max) {
+    return Bad(column, fmt::format("a whole number from 0 to {}", max));
   }
   return *value;
 }
 
-Status ReportReader::ReadExtents(Column first, std::uint32_t most,
+Status ReportReader::ReadExtents(Column first, std::uint32_t max,
                                  std::array<std::uint32_t, 3>& extents) {
   if (!report_->joined_extents) {
     for (int axis = 0; axis < 3; ++axis) {
       const std::uint64_t extent =
-          STEMTAP_TRY(Number(static_cast<Column>(first + axis), most, shm::kUnknownExtent));
+          STEMTAP_TRY(Number(static_cast<Column>(first + axis), max, shm::kUnknownExtent));
       extents[static_cast<std::size_t>(axis)] = static_cast<std::uint32_t>(extent);
     }
     return Success{};
@@ -221,12 +221,12 @@ Status ReportReader::ReadExtents(Column first, std::uint32_t most,
     const auto [end, code] = std::from_chars(rest.data(), rest.data() + rest.size(), extent);
     const auto length = static_cast<std::size_t>(end - rest.data());
     const bool whole = length == rest.size() || rest[length] == ' ';
-    if (code != std::errc{} || !whole || extent > most) {
-      return Bad(first, fmt::format("three whole numbers from 0 to {}", most));
+    if (code != std::errc{} || !whole || extent > max) {
+      return Bad(first, fmt::format("three whole numbers from 0 to {}", max));
     }
     rest = Trimmed(rest.substr(length));
   }
-  if (!rest.empty()) return Bad(first, fmt::format("three whole numbers from 0 to {}", most));
+  if (!rest.empty()) return Bad(first, fmt::format("three whole numbers from 0 to {}", max));
   return Success{};
 }
 
@@ -270,14 +270,14 @@ std::uint16_t ReportReader::Device() {
 Status ReportReader::CheckLaunched() {
   if (Trimmed(Cell(kLaunched)).empty()) return Success{};
   const std::int64_t launched = STEMTAP_TRY(Time(kLaunched));
-  if (launched < launched_) return Bad(kLaunched, "rows in order of it, as nsys writes them");
+  if (launched < launched_) return Bad(kLaunched, "an ascending value, as nsys writes it");
   launched_ = launched;
   return Success{};
 }
 
 Status ReportReader::AddRow() {
   if (csv_.cells().size() != columns_) {
-    return csv_.At(fmt::format("{} cells, expected {}", csv_.cells().size(), columns_));
+    return csv_.At(fmt::format("{} cells; expected {}", csv_.cells().size(), columns_));
   }
   const std::string_view name = Cell(kName);
   std::array<std::uint32_t, 3> grid = {};
@@ -343,51 +343,48 @@ Status ReportReader::LeaveRest() {
 void ReportReader::Warn() {
   const std::string& file = csv_.name();
   if (report_ == &kKernExecTrace) {
-    launches_.Warn(fmt::format(
-        "{}: the report {} leaves out every kernel whose launch call was not recorded, and has no "
-        "streams and no shared memory; cuda_gpu_trace or the SQLite export have all of it",
-        file, report_->name));
+    launches_.Warn(
+        fmt::format("{}: the report {} omits streams, shared memory, and kernels whose launch call "
+                    "was not recorded; use cuda_gpu_trace or the SQLite export",
+                    file, report_->name));
   }
   if (memory_.count > 0) {
     launches_.Warn(
-        fmt::format("{}: {} rows are memory copies and sets, left out", file, memory_.count));
+        fmt::format("{}: {} rows are memory copies and sets; skipped", file, memory_.count));
   }
   if (no_grid_.count > 0) {
-    launches_.Warn(fmt::format("{}:{}: a row without a grid is no kernel ({} such rows), left out",
-                               file, no_grid_.first_line, no_grid_.count));
+    launches_.Warn(
+        fmt::format("{}:{}: a row without a grid is not a kernel ({} such rows); skipped", file,
+                    no_grid_.first_line, no_grid_.count));
   }
   if (no_device_.count > 0) {
     launches_.Warn(
-        fmt::format("{}:{}: a cell of the column {} names no device number ({} such "
-                    "rows), taken as unknown",
+        fmt::format("{}:{}: a cell of the column {} contains no device number ({} such rows); "
+                    "treated as unknown",
                     file, no_device_.first_line, report_->columns[kDevice], no_device_.count));
   }
   if (bytes_[kStaticShared] > 1 || bytes_[kDynamicShared] > 1) {
-    launches_.Warn(
-        fmt::format("{}: shared memory is rounded, to 1000 bytes where it is in MB; the "
-                    "SQLite export has the bytes",
-                    file));
+    launches_.Warn(fmt::format(
+        "{}: shared memory is rounded (to 1000 bytes if it is in MB); the SQLite export is exact",
+        file));
   }
   for (const Column column : {kStart, kDuration}) {
     std::uint64_t step = 1;
     for (int i = decimals_[column]; i < exponents_[column]; ++i) step *= 10;
     if (step == 1) continue;
     launches_.Warn(
-        fmt::format("{}: the column {} is rounded to {} ns, expected 'nsys stats "
-                    "--timeunit nsec'",
+        fmt::format("{}: the column {} is rounded to {} ns; expected 'nsys stats --timeunit nsec'",
                     file, report_->columns[column], step));
   }
   if (rest_.count > 0) {
     launches_.Warn(
-        fmt::format("{}:{}: another report begins, it and what follows are left out ({} "
-                    "lines)",
-                    file, rest_.first_line, rest_.count));
+        fmt::format("{}:{}: another report begins; it and later ones are skipped ({} lines)", file,
+                    rest_.first_line, rest_.count));
   }
   if (several_devices_) {
     launches_.Warn(
-        fmt::format("{}: the report {} does not tell processes apart: launches of different "
-                    "devices are ordered "
-                    "by start; the SQLite export has the processes",
+        fmt::format("{}: the report {} does not distinguish processes, so launches of different "
+                    "devices are ordered by start; the SQLite export distinguishes them",
                     file, report_->name));
   }
 }
@@ -395,7 +392,7 @@ void ReportReader::Warn() {
 Status ReportReader::Read() {
   Result<bool> more = csv_.NextRow();
   if (!more.ok()) return more.error();
-  if (!more.value()) return Error{csv_.name() + ": empty file, expected a report of 'nsys stats'"};
+  if (!more.value()) return Error{csv_.name() + ": empty file; expected a report of 'nsys stats'"};
   STEMTAP_TRY(FindColumns());
   ended_ = csv_.ended();
   for (;;) {
@@ -409,7 +406,7 @@ Status ReportReader::Read() {
   }
   if (!ended_) {
     return Error{csv_.name() +
-                 ": the last line has no end and may be cut, expected a complete file"};
+                 ": the last line has no end and may be cut; expected a complete file"};
   }
   Warn();
   return Success{};
@@ -426,8 +423,8 @@ Result<std::unique_ptr<model::ProfileReader>> OpenNsysCsv(std::unique_ptr<ByteSo
   const std::optional<HeaderPosition> header = FindHeader(leading);
   if (!header) {
     return Error{
-        fmt::format("{}: no header of cuda_gpu_trace or cuda_kern_exec_trace within {} "
-                    "bytes, expected a report of 'nsys stats --format csv'",
+        fmt::format("{}: no header of cuda_gpu_trace or cuda_kern_exec_trace within {} bytes; "
+                    "expected a report of 'nsys stats --format csv'",
                     source->name(), kHeaderWithin)};
   }
   const std::string name = source->name();

@@ -96,23 +96,23 @@ Status KernelTable::Check() {
     if (kind == "table") continue;
     if (!kind.empty()) {
       return Error{fmt::format(
-          "{}: {} is a view or a virtual table, expected a table as 'nsys export' writes it",
+          "{}: {} is a view or a virtual table; expected a table as 'nsys export' writes it",
           database_.name(), table)};
     }
     if (table == kNameTable) {
-      return Error{fmt::format("{}: no table {}, expected the names of the kernels in it",
+      return Error{fmt::format("{}: no table {}; expected the names of the kernels in it",
                                database_.name(), table)};
     }
     const Result<std::string> graphs = database_.KindOf(kGraphTable);
     if (!graphs.ok()) return graphs.error();
     if (!graphs.value().empty()) {
-      return Error{fmt::format(
-          "{}: holds launches of CUDA graphs as a whole ({}) and no kernels, expected a "
-          "capture by 'nsys profile --trace=cuda --cuda-graph-trace=node'",
-          database_.name(), kGraphTable)};
+      return Error{
+          fmt::format("{}: contains launches of CUDA graphs as a whole ({}) and no kernels; "
+                      "expected a capture by 'nsys profile --trace=cuda --cuda-graph-trace=node'",
+                      database_.name(), kGraphTable)};
     }
     return Error{
-        fmt::format("{}: an Nsight Systems export without kernels (no table {}), expected a "
+        fmt::format("{}: an Nsight Systems export without kernels (no table {}); expected a "
                     "capture by 'nsys profile --trace=cuda' of a program that runs kernels",
                     database_.name(), table)};
   }
@@ -123,12 +123,12 @@ Status KernelTable::CheckColumns(const TableRows& rows) {
   STEMTAP_TRY(database_.Columns(kNameTable));
   for (const Column column : {kStart, kEnd}) {
     if (rows.Has(column)) continue;
-    return Error{fmt::format("{}: no column {} in {}, expected a table as 'nsys export' writes it",
+    return Error{fmt::format("{}: no column {} in {}; expected a table as 'nsys export' writes it",
                              database_.name(), kColumnNames[column], kKernelTable)};
   }
   if (rows.Has(kDemangledName) || rows.Has(kShortName) || rows.Has(kMangledName)) return Success{};
   return Error{
-      fmt::format("{}: no column demangledName in {}, expected a table as 'nsys export' writes it",
+      fmt::format("{}: no column demangledName in {}; expected a table as 'nsys export' writes it",
                   database_.name(), kKernelTable)};
 }
 
@@ -145,16 +145,16 @@ Result<std::uint32_t> KernelTable::NameId(const TableRows& rows) {
     const Result<std::optional<std::string_view>> name = database_.FindText(find_name_, id.value());
     if (!name.ok()) return name.error();
     if (!name.value()) {
-      return rows.At(fmt::format("{} is {}, expected an id in {}", kColumnNames[column], id.value(),
+      return rows.At(fmt::format("{} is {}; expected an id in {}", kColumnNames[column], id.value(),
                                  kNameTable));
     }
     if (name.value()->empty()) {
-      return rows.At(fmt::format("{} is {}, which has no text in {}, expected the name of a kernel",
+      return rows.At(fmt::format("{} is {}, which has no text in {}; expected the name of a kernel",
                                  kColumnNames[column], id.value(), kNameTable));
     }
     return known->second = launches_.Name(*name.value());
   }
-  return rows.At("no name, expected demangledName to be an id in StringIds");
+  return rows.At("no name; expected demangledName to be an id in StringIds");
 }
 
 Status KernelTable::AddRow(const TableRows& rows) {
@@ -215,10 +215,10 @@ Status KernelTable::WarnOfGraphs() {
   STEMTAP_TRY(database_.Step(count));
   const std::int64_t graphs = sqlite3_column_int64(count.get(), 0);
   if (graphs > 0) {
-    launches_.Warn(fmt::format(
-        "{}: {} launches of CUDA graphs were recorded as a whole and the kernels in them "
-        "are missing; record with --cuda-graph-trace=node to have them",
-        database_.name(), graphs));
+    launches_.Warn(
+        fmt::format("{}: {} launches of CUDA graphs were recorded as a whole, without their "
+                    "kernels; record with --cuda-graph-trace=node to include them",
+                    database_.name(), graphs));
   }
   return Success{};
 }

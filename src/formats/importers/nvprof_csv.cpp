@@ -77,7 +77,7 @@ class NvprofTable {
     for (; more.ok() && more.value() && !IsHeader(lines_); more = lines_.NextLine()) NoteOther();
     if (!more.ok()) return more.error();
     if (!more.value()) {
-      return lines_.At("no line \"Start\",\"Duration\",...,\"Name\", expected a GPU trace");
+      return lines_.At("no line \"Start\",\"Duration\",...,\"Name\"; expected a GPU trace");
     }
     STEMTAP_TRY(ReadUnits());
     for (more = lines_.NextLine(); more.ok() && more.value(); more = lines_.NextLine()) {
@@ -93,7 +93,7 @@ class NvprofTable {
   Status ReadLine();
   Status AddKernel(std::string_view name);
   Error Bad(Column column, std::string_view expected) const {
-    return lines_.At(fmt::format("{} is '{}', expected {}", kColumnNames[column],
+    return lines_.At(fmt::format("{} is '{}'; expected {}", kColumnNames[column],
                                  ShownCell(Cell(column)), expected));
   }
   std::string_view Cell(Column column) const {
@@ -101,7 +101,7 @@ class NvprofTable {
   }
   // Returns a whole number in [least, most], or `unknown` if the cell is empty or the column is
   // missing.
-  Result<std::uint64_t> Number(Column column, std::uint64_t least, std::uint64_t most,
+  Result<std::uint64_t> Number(Column column, std::uint64_t min, std::uint64_t max,
                                std::uint64_t unknown) const;
   Result<std::uint32_t> SharedBytes() const;
   // Handles lines outside the table: nvprof's warnings are passed on, other lines are program
@@ -110,7 +110,7 @@ class NvprofTable {
     const std::string_view text = lines_.text();
     if (text.starts_with("==") && text.find("Warning:") != std::string_view::npos) {
       launches_->Warn(
-          lines_.At(fmt::format("nvprof says '{}'", EscapeForTerminal(text.substr(0, 200))))
+          lines_.At(fmt::format("nvprof reports '{}'", EscapeForTerminal(text.substr(0, 200))))
               .message);
     } else if (!text.empty() && !text.starts_with("==")) {
       ++others_;
@@ -156,7 +156,7 @@ Status NvprofTable::ReadUnits() {
 Status NvprofTable::ReadLine() {
   const std::string_view text = lines_.text();
   if (IsHeader(lines_)) {
-    return lines_.At("a second table, expected the trace of one process (--log-file trace.%p.csv)");
+    return lines_.At("a second table; expected the trace of one process (--log-file trace.%p.csv)");
   }
   // A row starts with its start time, a decimal number, and a comma. Lines of nvprof (==1234==) or
   // of the program may occur between rows. A line that ends inside the number may be a truncated
@@ -168,11 +168,12 @@ Status NvprofTable::ReadLine() {
     NoteOther();
     return Success{};
   }
-  if (!lines_.SplitLine()) return lines_.At("a quote is not closed, expected '\"'");
+  if (!lines_.SplitLine()) return lines_.At("a quote is not closed; expected '\"'");
   if (lines_.cells().size() != width_) {
-    return lines_.At(fmt::format("{} cells, expected {}", lines_.cells().size(), width_));
+    return lines_.At(fmt::format("{} cells; expected {}", lines_.cells().size(), width_));
   }
-  if (lines_.MayBeCut()) return lines_.At("no line end behind the last row, expected a whole file");
+  if (lines_.MayBeCut())
+    return lines_.At("no line end after the last row; expected a complete file");
   const std::string_view name = Cell(kName);
   if (name.empty()) return Bad(kName, "the name of a kernel");
   if (name.starts_with('[')) {
@@ -182,13 +183,13 @@ Status NvprofTable::ReadLine() {
   return AddKernel(name);
 }
 
-Result<std::uint64_t> NvprofTable::Number(Column column, std::uint64_t least, std::uint64_t most,
+Result<std::uint64_t> NvprofTable::Number(Column column, std::uint64_t min, std::uint64_t max,
                                           std::uint64_t unknown) const {
   const std::string_view cell = Cell(column);
   if (cell.empty()) return unknown;
   const std::optional<std::uint64_t> value = WholeNumber(cell);
-  if (!value || *value < least || *value > most) {
-    return Bad(column, fmt::format("a whole number from {} to {}", least, most));
+  if (!value || *value < min || *value > max) {
+    return Bad(column, fmt::format("a whole number from {} to {}", min, max));
   }
   return *value;
 }
@@ -254,12 +255,12 @@ Status NvprofTable::AddKernel(std::string_view name) {
 
 void NvprofTable::Report() {
   if (copies_ > 0) {
-    launches_->Warn(fmt::format("{}: {} rows of copies, sets and unified memory left out",
+    launches_->Warn(fmt::format("{}: {} rows of copies, sets and unified memory are skipped",
                                 lines_.name(), copies_));
   }
   if (others_ > 0) {
     launches_->Warn(
-        fmt::format("{}: {} lines that are no part of the trace left out", lines_.name(), others_));
+        fmt::format("{}: {} lines outside the trace are skipped", lines_.name(), others_));
   }
   if (no_suffix_ > 0) {
     launches_->Warn(

@@ -102,7 +102,7 @@ class RankReader : public model::ProfileReader {
 
   Error Changed() const {
     return Error{
-        fmt::format("{}: was changed while it was read, expected a finished file", Shown())};
+        fmt::format("{}: was changed while it was read; expected a finished file", Shown())};
   }
 
   // Moves the records read from the current rank into `batch`.
@@ -139,13 +139,11 @@ class RankReader : public model::ProfileReader {
     const model::ProfileReader& rank = *ranks_[rank_];
     warnings_.insert(warnings_.end(), rank.warnings().begin(), rank.warnings().end());
     if (launches_ == 0) {
-      warnings_.push_back(fmt::format("{}: no launches, rank {} is empty", Shown(), rank_));
+      warnings_.push_back(fmt::format("{}: no launches; rank {} is empty", Shown(), rank_));
     }
     if (out_of_order_) {
       warnings_.push_back(fmt::format(
-          "{}: can be read only once, so that its devices are numbered in order of first "
-          "use",
-          Shown()));
+          "{}: can be read only once, so its devices are numbered in order of first use", Shown()));
     }
     launches_ = 0;
     begun_ = once_ = out_of_order_ = false;

@@ -60,7 +60,7 @@ void RecordedLaunches::SetProcess(std::uint64_t id) {
 
 void RecordedLaunches::Finish(std::string_view source) {
   if (names_cut_ > 0) {
-    Warn(fmt::format("{}: {} launches have a name of more than {} bytes, cut there", source,
+    Warn(fmt::format("{}: {} launches have a name of more than {} bytes; it is truncated", source,
                      names_cut_, shm::kMaxNameBytes));
   }
   const auto earlier = [](const shm::KernelRecord& a, const shm::KernelRecord& b) {
@@ -113,7 +113,7 @@ void RecordedLaunches::CountDoubles(std::string_view source) {
   }
   if (doubles == 0) return;
   Warn(
-      fmt::format("{}: {} launches equal another one in every cell, and are counted; if the file "
+      fmt::format("{}: {} launches equal another launch in every cell and are counted; if the file "
                   "contains its events twice, totals are too large",
                   source, doubles));
 }
@@ -135,8 +135,8 @@ void RecordedLaunches::CountSharedIds(std::string_view source) {
   }
   if (shared == 0) return;
   Warn(fmt::format(
-      "{}: {} launches share the correlation id of one on another stream, and no graph; "
-      "they are numbered in order of start, which may not be that of launch",
+      "{}: {} launches share a correlation id with a launch on another stream, outside of graphs; "
+      "they are numbered in order of start, which may differ from the launch order",
       source, shared));
 }
 
@@ -164,8 +164,8 @@ void RecordedLaunches::NumberDevices(std::string_view source) {
     if (records_[i].device != shm::kUnknown16) records_[i].device = devices.at(device_of(i));
   }
   Warn(
-      fmt::format("{}: {} processes use the same device ordinals, which may mean different GPUs: "
-                  "numbered anew, process by process, 0 to {}",
+      fmt::format("{}: {} processes use the same device ordinals, which may be different GPUs; "
+                  "devices are renumbered per process, 0 to {}",
                   source, process_ids_.size(), devices.size() - 1));
 }
 
@@ -205,8 +205,8 @@ void RecordedLaunches::OrderByLaunch(std::string_view source) {
   }
   if ((!has_ids || doubted) && SeveralStreams()) {
     Warn(fmt::format(
-        "{}: launches are numbered in order of start, which on several streams may "
-        "not be that of launch: {}",
+        "{}: launches are numbered in order of start, which may differ from the launch order on "
+        "several streams: {}",
         source, doubted ? "correlation ids contradict the streams" : "no correlation ids"));
   }
   if (!has_ids) return;

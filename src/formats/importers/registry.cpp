@@ -65,7 +65,7 @@ std::span<const ProfileFormat> ProfileFormats() {
 Result<std::unique_ptr<model::ProfileReader>> OpenProfile(std::unique_ptr<ByteSource> source) {
   const std::string_view leading = STEMTAP_TRY(source->Peek(kDetectBytes));
   if (leading.empty()) {
-    return Error{fmt::format("{}: empty file, expected a profile", source->name())};
+    return Error{fmt::format("{}: empty file; expected a profile", source->name())};
   }
   if (std::optional<Error> unread = RefuseUnread(source->name(), leading)) return *unread;
   for (const ProfileFormat& format : kFormats) {
@@ -81,7 +81,7 @@ Result<std::unique_ptr<model::ProfileReader>> OpenProfile(std::unique_ptr<ByteSo
     names += fmt::format("{}{}", names.empty() ? "" : ", ", format.name);
   }
   return Error{
-      fmt::format("{}: not a known profile format, expected one of: {} (see 'stemtap formats')",
+      fmt::format("{}: not a known profile format; expected one of: {} (see 'stemtap formats')",
                   source->name(), names)};
 }
 

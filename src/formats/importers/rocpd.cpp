@@ -126,7 +126,7 @@ Result<std::uint32_t> DispatchTable::NameId(const TableRows& rows) {
   const Result<std::optional<std::string_view>> name = database_.FindText(find_name_, id);
   if (!name.ok()) return name.error();
   if (!name.value() || name.value()->empty()) {
-    return rows.At(fmt::format("kernel_id has no name in {}, expected display_name or kernel_name",
+    return rows.At(fmt::format("kernel_id has no name in {}; expected display_name or kernel_name",
                                Name(kSymbolTable)));
   }
   const std::uint32_t name_id = launches_.Name(RocprofKernelName(*name.value()));
@@ -194,21 +194,19 @@ Status DispatchTable::Read(Processes& processes, std::set<std::int64_t>& nodes) 
   for (const Column column : {kStart, kEnd, kKernel, kAgent, kDispatch}) {
     if (rows.Has(column)) continue;
     return Error{
-        fmt::format("{}: no column {} in {}, expected a table as rocprofv3 of ROCm 7 writes it; "
-                    "convert it with "
-                    "'rocpd convert --output-format csv -i FILE'",
+        fmt::format("{}: no column {} in {}; expected a table as rocprofv3 of ROCm 7 writes it; "
+                    "convert it with 'rocpd convert --output-format csv -i FILE'",
                     database_.name(), kColumnNames[column], Name(kRocpdDispatchTable))};
   }
   const std::string symbols = STEMTAP_TRY(database_.KindOf(Name(kSymbolTable).c_str()));
   if (symbols != "table") {
-    return Error{fmt::format("{}: no table {}, expected the names of the kernels in it",
+    return Error{fmt::format("{}: no table {}; expected the names of the kernels in it",
                              database_.name(), Name(kSymbolTable))};
   }
   STEMTAP_TRY(database_.Columns(Name(kSymbolTable)));
-  Statement find_name = STEMTAP_TRY(database_.Prepare(
-      fmt::format("SELECT coalesce(nullif(display_name, ''), kernel_name) FROM {} WHERE id = ?1 "
-                  "LIMIT 1",
-                  Name(kSymbolTable))));
+  Statement find_name = STEMTAP_TRY(database_.Prepare(fmt::format(
+      "SELECT coalesce(nullif(display_name, ''), kernel_name) FROM {} WHERE id = ?1 LIMIT 1",
+      Name(kSymbolTable))));
   find_name_ = std::move(find_name);
   const Status agents = ReadAgents();
   if (!agents.ok()) return agents;
@@ -218,10 +216,10 @@ Status DispatchTable::Read(Processes& processes, std::set<std::int64_t>& nodes) 
     STEMTAP_TRY(AddRow(rows, processes, nodes));
   }
   times_.Warn(database_.name(), rows.table(), launches_);
-  Warn(uneven_, "launches have a grid that is no multiple of their work-groups, rounded up");
-  Warn(no_device_, fmt::format("launches are on agents without a type_index in {}, their devices "
-                               "are unknown",
-                               Name(kAgentTable)));
+  Warn(uneven_, "launches have a grid that is not a multiple of their work-groups; rounded up");
+  Warn(no_device_,
+       fmt::format("launches are on agents without a type_index in {}; their devices are unknown",
+                   Name(kAgentTable)));
   return Success{};
 }
 
@@ -229,10 +227,11 @@ Status DispatchTable::Read(Processes& processes, std::set<std::int64_t>& nodes) 
 
 Status ReadRocpdDispatches(Database& database, std::int64_t file_bytes,
                            RecordedLaunches& launches) {
-  const std::vector<std::string> tables = STEMTAP_TRY(database.TablesLike(kRocpdDispatchTable));
+  const std::vector<std::string> tables =
+      STEMTAP_TRY(database.TablesWithPrefix(kRocpdDispatchTable));
   if (tables.empty()) {
     return Error{
-        fmt::format("{}: {} is not a stored table, expected one as rocprofv3 of ROCm 7 writes it",
+        fmt::format("{}: {} is not a stored table; expected one as rocprofv3 of ROCm 7 writes it",
                     database.name(), kRocpdDispatchTable)};
   }
   DispatchTable::Processes processes;
@@ -243,10 +242,10 @@ Status ReadRocpdDispatches(Database& database, std::int64_t file_bytes,
             .Read(processes, nodes));
   }
   if (nodes.size() > 1) {
-    launches.Warn(fmt::format(
-        "{}: launches of {} machines are in order of start, but clocks of different machines "
-        "disagree; give the database of each machine as a file of its own",
-        database.name(), nodes.size()));
+    launches.Warn(
+        fmt::format("{}: launches of {} machines are in order of start, but clocks of different "
+                    "machines disagree; pass the database of each machine as a separate file",
+                    database.name(), nodes.size()));
   }
   return Success{};
 }

@@ -129,12 +129,12 @@ class RocprofTrace {
     return columns_[column] ? lines_.cells()[*columns_[column]] : std::string_view();
   }
   Error Bad(Column column, std::string_view expected) const {
-    return lines_.At(fmt::format("{} is '{}', expected {}", ShownCell(header_[*columns_[column]]),
+    return lines_.At(fmt::format("{} is '{}'; expected {}", ShownCell(header_[*columns_[column]]),
                                  ShownCell(Cell(column)), expected));
   }
   // Returns a whole number in [least, most], or `unknown` if the column is missing or the cell is
   // empty.
-  Result<std::uint64_t> Number(Column column, std::uint64_t least, std::uint64_t most,
+  Result<std::uint64_t> Number(Column column, std::uint64_t min, std::uint64_t max,
                                std::uint64_t unknown) const;
   Status SetExtents(shm::KernelRecord& record);
   Status SetPlace(shm::KernelRecord& record);
@@ -169,7 +169,7 @@ Result<std::unique_ptr<model::ProfileReader>> RocprofTrace::Read() {
   const std::optional<Columns> columns =
       more.value() && lines_.SplitLine() ? FindColumns(lines_.cells()) : std::nullopt;
   if (!columns) {
-    return lines_.At("no header of a kernel trace, expected Kernel_Name, Start_Timestamp, ...");
+    return lines_.At("no header of a kernel trace; expected Kernel_Name, Start_Timestamp, ...");
   }
   columns_ = *columns;
   header_.assign(lines_.cells().begin(), lines_.cells().end());
@@ -182,13 +182,13 @@ Result<std::unique_ptr<model::ProfileReader>> RocprofTrace::Read() {
   return std::unique_ptr<model::ProfileReader>(std::move(launches_));
 }
 
-Result<std::uint64_t> RocprofTrace::Number(Column column, std::uint64_t least, std::uint64_t most,
+Result<std::uint64_t> RocprofTrace::Number(Column column, std::uint64_t min, std::uint64_t max,
                                            std::uint64_t unknown) const {
   const std::string_view cell = Cell(column);
   if (cell.empty()) return unknown;
   const std::optional<std::uint64_t> value = WholeNumber(cell);
-  if (!value || *value < least || *value > most) {
-    return Bad(column, fmt::format("a whole number from {} to {}", least, most));
+  if (!value || *value < min || *value > max) {
+    return Bad(column, fmt::format("a whole number from {} to {}", min, max));
   }
   return *value;
 }
@@ -238,11 +238,12 @@ RocprofTrace::Name& RocprofTrace::NameOf(std::string_view name) {
 }
 
 Status RocprofTrace::ReadRow() {
-  if (!lines_.SplitLine()) return lines_.At("a quote is not closed, expected '\"'");
+  if (!lines_.SplitLine()) return lines_.At("a quote is not closed; expected '\"'");
   if (lines_.cells().size() != header_.size()) {
-    return lines_.At(fmt::format("{} cells, expected {}", lines_.cells().size(), header_.size()));
+    return lines_.At(fmt::format("{} cells; expected {}", lines_.cells().size(), header_.size()));
   }
-  if (lines_.MayBeCut()) return lines_.At("no line end behind the last row, expected a whole file");
+  if (lines_.MayBeCut())
+    return lines_.At("no line end after the last row; expected a complete file");
   if (columns_[kKind] && Cell(kKind) != "KERNEL_DISPATCH") {
     ++other_kinds_;
     return Success{};
@@ -290,9 +291,8 @@ std::map<std::uint64_t, std::uint16_t> RocprofTrace::Devices() {
     taken += fmt::format("{}{} as {}", taken.empty() ? "" : ", ", number, device);
   }
   if (agents_.size() > 1 && !agents_are_ordinals_) {
-    launches_->Warn(
-        fmt::format("{}: agents are numbered with the CPUs, the devices are counted instead: {}",
-                    lines_.name(), taken));
+    launches_->Warn(fmt::format("{}: agent numbers include CPUs, so devices are renumbered: {}",
+                                lines_.name(), taken));
   }
   return devices;
 }
@@ -308,24 +308,24 @@ void RocprofTrace::WarnOfNames() {
     }
   }
   if (merged.empty()) return;
-  launches_->Warn(fmt::format(
-      "{}: {} names look truncated: each stands for several kernels, such as '{}'. Record without "
-      "--truncate-kernels to tell them apart",
-      lines_.name(), merged.size(), ShownCell(*merged.begin())));
+  launches_->Warn(
+      fmt::format("{}: {} names look truncated and each may cover several kernels, such as '{}'; "
+                  "record without --truncate-kernels",
+                  lines_.name(), merged.size(), ShownCell(*merged.begin())));
 }
 
 void RocprofTrace::Report() {
   if (other_kinds_ > 0) {
     launches_->Warn(
-        fmt::format("{}: {} rows that are no kernel left out", lines_.name(), other_kinds_));
+        fmt::format("{}: {} rows are not kernels and are skipped", lines_.name(), other_kinds_));
   }
   if (uneven_ > 0) {
-    launches_->Warn(
-        fmt::format("{}: the grids of {} launches are no multiple of their work-groups, rounded up",
-                    lines_.name(), uneven_));
+    launches_->Warn(fmt::format(
+        "{}: the grids of {} launches are not multiples of their work-groups; rounded up",
+        lines_.name(), uneven_));
   }
   if (!long_queues_.empty()) {
-    launches_->Warn(fmt::format("{}: queues are given by address, numbered 0 to {} instead",
+    launches_->Warn(fmt::format("{}: queues are addresses; they are numbered 0 to {}",
                                 lines_.name(), long_queues_.size() - 1));
   }
   WarnOfNames();

@@ -33,11 +33,11 @@ Result<bool> RowTimes::Read(const TableRows& rows, int start_column, int end_col
 void RowTimes::Warn(const std::string& name, std::string_view table,
                     RecordedLaunches& launches) const {
   if (no_times_.count > 0) {
-    launches.Warn(fmt::format("{}: row {} of {} has no start or no end ({} such rows), left out",
+    launches.Warn(fmt::format("{}: row {} of {} has no start or no end ({} such rows); skipped",
                               name, no_times_.first_row, table, no_times_.count));
   }
   if (ends_early_.count > 0) {
-    launches.Warn(fmt::format("{}: row {} of {} ends before it starts ({} such rows), left out",
+    launches.Warn(fmt::format("{}: row {} of {} ends before it starts ({} such rows); skipped",
                               name, ends_early_.first_row, table, ends_early_.count));
   }
 }

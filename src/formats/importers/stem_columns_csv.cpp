@@ -93,7 +93,7 @@ class StemColumns : public model::ProfileReader {
 Status StemColumns::Start() {
   const bool more = STEMTAP_TRY(lines_.NextLine());
   if (!more || !lines_.SplitLine() || !IsHeader(lines_.cells())) {
-    return lines_.At("no header, expected the names of at least 2 kernels");
+    return lines_.At("no header; expected the names of at least 2 kernels");
   }
   columns_ = lines_.cells().size();
   ended_.resize(columns_);
@@ -101,14 +101,14 @@ Status StemColumns::Start() {
   for (const std::string_view name : lines_.cells()) {
     if (name.size() > shm::kMaxNameBytes) {
       return lines_.At(
-          fmt::format("a name of {} bytes, expected at most {}", name.size(), shm::kMaxNameBytes));
+          fmt::format("a name of {} bytes; expected at most {}", name.size(), shm::kMaxNameBytes));
     }
     names_.Intern(name);
   }
-  warnings_.push_back(fmt::format(
-      "{}: taken as durations in ns, one column for each of {} kernels. The file knows neither the "
-      "order of launches nor their times: its rows are taken in turn",
-      lines_.name(), columns_));
+  warnings_.push_back(
+      fmt::format("{}: read as durations in ns, one column for each of {} kernels; the file has no "
+                  "launch order and no times, so kernels are launched in turn, row by row",
+                  lines_.name(), columns_));
   return Success{};
 }
 
@@ -118,11 +118,12 @@ Result<bool> StemColumns::NextRow() {
     if (!more) return false;
     if (!lines_.text().empty()) break;
   }
-  if (!lines_.SplitLine()) return lines_.At("a quote is not closed, expected '\"'");
+  if (!lines_.SplitLine()) return lines_.At("a quote is not closed; expected '\"'");
   if (lines_.cells().size() != columns_) {
-    return lines_.At(fmt::format("{} cells, expected {}", lines_.cells().size(), columns_));
+    return lines_.At(fmt::format("{} cells; expected {}", lines_.cells().size(), columns_));
   }
-  if (lines_.MayBeCut()) return lines_.At("no line end behind the last row, expected a whole file");
+  if (lines_.MayBeCut())
+    return lines_.At("no line end after the last row; expected a complete file");
   next_ = 0;
   return true;
 }
@@ -137,8 +138,8 @@ Result<std::size_t> StemColumns::ReadSome(model::ProfileBatch& batch, std::size_
       at_end_ = true;
       if (resumed_ > 0) {
         warnings_.push_back(
-            fmt::format("{}: {} durations stand below an empty cell of their "
-                        "column, taken as the kernel's next invocation",
+            fmt::format("{}: {} durations are below an empty cell of their column; read as the "
+                        "kernel's next invocation",
                         lines_.name(), resumed_));
       }
       if (fractions_ > 0) {
@@ -155,7 +156,7 @@ Result<std::size_t> StemColumns::ReadSome(model::ProfileBatch& batch, std::size_
     }
     const std::optional<std::uint64_t> duration = Duration(cell);
     if (!duration) {
-      return lines_.At(fmt::format("the duration of '{}' is '{}', expected a number of ns from 0",
+      return lines_.At(fmt::format("the duration of '{}' is '{}'; expected a number of ns from 0",
                                    ShownCell(names_.name(static_cast<std::uint32_t>(column))),
                                    ShownCell(cell)));
     }

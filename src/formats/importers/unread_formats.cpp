@@ -172,8 +172,8 @@ constexpr std::array kUnreadFormats = {
                           NamesItself(leading, "NVIDIA Nsight Systems Report");
                  }},
     UnreadFormat{"an event stream of Nsight Systems (.qdstrm)",
-                 "make a report of it with 'QdstrmImporter -i FILE' and export that with "
-                 "'nsys export --type sqlite'",
+                 "convert it with 'QdstrmImporter -i FILE' and export the report with 'nsys export "
+                 "--type sqlite'",
                  [](std::string_view leading) {
                    return NamesItself(leading, "NVIDIA Nsight Systems Stream");
                  }},
@@ -185,19 +185,19 @@ constexpr std::array kUnreadFormats = {
                  "record with 'rocprofv3 --kernel-trace --output-format csv -- PROGRAM'",
                  LooksLikeRocprofJson},
     UnreadFormat{"a profile of JAX or XLA (.xplane.pb)",
-                 "give the .trace.json.gz beside it: 'stemtap plan HOST.trace.json.gz'",
+                 "use the .trace.json.gz next to it: 'stemtap plan HOST.trace.json.gz'",
                  LooksLikeXplane},
     UnreadFormat{"a Perfetto trace (.pftrace), as rocprofv3 writes it",
                  "record with 'rocprofv3 --kernel-trace --output-format csv -- PROGRAM'",
                  LooksLikePerfetto},
     UnreadFormat{"a Chakra execution trace (.et)",
-                 "give the torch.profiler trace it was made with: "
+                 "use the torch.profiler trace that it was made with: "
                  "'prof.export_chrome_trace(\"trace.json.gz\")'",
                  LooksLikeChakra},
     UnreadFormat{"an execution trace of PyTorch (Chakra, JSON)",
                  "record with torch.profiler and 'prof.export_chrome_trace(\"trace.json.gz\")'",
                  LooksLikeChakraJson},
-    UnreadFormat{"a call tree of Triton's Proton (.hatchet), which has no single launches",
+    UnreadFormat{"a call tree of Triton's Proton (.hatchet), which has no individual launches",
                  "record with 'proton.start(NAME, data=\"trace\")'", LooksLikeHatchet},
 };
 
@@ -210,7 +210,8 @@ std::span<const UnreadFormat> UnreadFormats() {
 std::optional<Error> RefuseUnread(const std::string& name, std::string_view leading) {
   for (const UnreadFormat& format : kUnreadFormats) {
     if (!format.detect(leading)) continue;
-    return Error{fmt::format("{}: is {}, which is not read; {}", name, format.name, format.advice)};
+    return Error{
+        fmt::format("{}: is {}, which stemtap cannot read; {}", name, format.name, format.advice)};
   }
   return std::nullopt;
 }

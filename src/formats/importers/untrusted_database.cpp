@@ -79,10 +79,10 @@ Status CheckHeader(const std::string& name, std::string_view header) {
   const std::uint32_t page = BigEndian(header.substr(16)) >> 16;
   const bool size_ok = page == 1 || (page >= 512 && std::has_single_bit(page));
   if (size_ok && header.substr(21, 3) == std::string_view("\x40\x20\x20", 3)) return Success{};
-  return Error{fmt::format(
-      "{}: damaged in the header of the database (its first {} bytes), expected a complete "
-      "database",
-      name, kHeaderBytes)};
+  return Error{
+      fmt::format("{}: damaged in the header of the database (its first {} bytes); expected a "
+                  "complete database",
+                  name, kHeaderBytes)};
 }
 
 // For a file that no process writes: regardless of the journal mode, SQLite takes no locks, creates
@@ -123,11 +123,11 @@ Error Database::Failed() const {
   const int code = sqlite3_errcode(handle_) & 0xFF;
   if (code == SQLITE_INTERRUPT) {
     return Error{
-        fmt::format("{}: needs more steps to read than a file of its size, expected a "
-                    "database as a profiler writes it",
+        fmt::format("{}: needs more steps to read than its size allows; expected a database that a "
+                    "profiler wrote",
                     name_)};
   }
-  return Error{fmt::format("{}: SQLite cannot read it ({}), expected a complete database", name_,
+  return Error{fmt::format("{}: SQLite cannot read it ({}); expected a complete database", name_,
                            EscapeForTerminal(sqlite3_errmsg(handle_)))};
 }
 
@@ -166,10 +166,10 @@ Result<bool> Database::Step(const Statement& statement) {
 }
 
 Result<std::string> Database::KindOf(const char* table) {
-  Statement query = STEMTAP_TRY(
-      Prepare(fmt::format("SELECT type, rootpage FROM sqlite_master WHERE name = '{}' COLLATE "
-                          "NOCASE AND type IN ('table', 'view')",
-                          table)));
+  Statement query =
+      STEMTAP_TRY(Prepare(fmt::format("SELECT type, rootpage FROM sqlite_master WHERE name = '{}' "
+                                      "COLLATE NOCASE AND type IN ('table', 'view')",
+                                      table)));
   const bool found = STEMTAP_TRY(Step(query));
   if (!found) return std::string();
   const auto* type = reinterpret_cast<const char*>(sqlite3_column_text(query.get(), 0));  // UTF-8
@@ -179,11 +179,11 @@ Result<std::string> Database::KindOf(const char* table) {
                                                                                   : "view");
 }
 
-Result<bool> Database::HasNameLike(std::string_view prefix) {
-  const Statement query = STEMTAP_TRY(
-      Prepare(fmt::format("SELECT 1 FROM sqlite_master WHERE type IN ('table', 'view') AND "
-                          "substr(name, 1, {}) = '{}' COLLATE NOCASE LIMIT 1",
-                          prefix.size(), prefix)));
+Result<bool> Database::HasTableWithPrefix(std::string_view prefix) {
+  const Statement query =
+      STEMTAP_TRY(Prepare(fmt::format("SELECT 1 FROM sqlite_master WHERE type IN ('table', 'view') "
+                                      "AND substr(name, 1, {}) = '{}' COLLATE NOCASE LIMIT 1",
+                                      prefix.size(), prefix)));
   return Step(query);
 }
 
@@ -198,16 +198,16 @@ Result<std::vector<std::string>> Database::Columns(const std::string& table) {
     // The author of the schema controls the cost of a computed column.
     if (sqlite3_column_int(query.get(), 6) == 0) continue;
     return Error{
-        fmt::format("{}: the column {} of {} is computed, expected a table as a profiler writes it",
+        fmt::format("{}: the column {} of {} is computed; expected a table as a profiler writes it",
                     name_, EscapeForTerminal(columns.back()), table)};
   }
 }
 
-Result<std::vector<std::string>> Database::TablesLike(std::string_view prefix) {
-  Statement query = STEMTAP_TRY(Prepare(
-      fmt::format("SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0 AND "
-                  "substr(name, 1, {}) = '{}' ORDER BY rowid",
-                  prefix.size(), prefix)));
+Result<std::vector<std::string>> Database::TablesWithPrefix(std::string_view prefix) {
+  Statement query =
+      STEMTAP_TRY(Prepare(fmt::format("SELECT name FROM sqlite_master WHERE type = 'table' AND "
+                                      "rootpage > 0 AND substr(name, 1, {}) = '{}' ORDER BY rowid",
+                                      prefix.size(), prefix)));
   std::vector<std::string> names;
   for (;;) {
     const bool more = STEMTAP_TRY(Step(query));
@@ -218,7 +218,7 @@ Result<std::vector<std::string>> Database::TablesLike(std::string_view prefix) {
       return std::isalnum(c) != 0 || c == '_';
     });
     if (plain) continue;
-    return Error{fmt::format("{}: a table is named '{}', expected letters, digits and '_'", name_,
+    return Error{fmt::format("{}: a table is named '{}'; expected letters, digits and '_'", name_,
                              ShownCell(names.back()))};
   }
 }
@@ -242,7 +242,7 @@ Result<TableRows> TableRows::Select(Database& database, const std::string& table
   TableRows rows(database);
   rows.table_ = table;
   rows.columns_.assign(columns.begin(), columns.end());
-  rows.most_rows_ = static_cast<std::uint64_t>(file_bytes / kMinRowBytes);
+  rows.max_rows_ = static_cast<std::uint64_t>(file_bytes / kMinRowBytes);
   std::string list;
   for (const char* column : columns) {
     const bool found = std::any_of(stored.begin(), stored.end(), [&](const std::string& name) {
@@ -261,20 +261,20 @@ Result<TableRows> TableRows::Select(Database& database, const std::string& table
 Result<bool> TableRows::Next() {
   Result<bool> more = database_->Step(rows_);
   if (!more.ok() || !more.value()) return more;
-  if (++row_ > most_rows_) return At("more rows than the file has room for, expected no damage");
+  if (++row_ > max_rows_) return At("more rows than fit into the file; expected an undamaged file");
   return true;
 }
 
-Result<std::int64_t> TableRows::Number(int column, std::int64_t least, std::int64_t most,
+Result<std::int64_t> TableRows::Number(int column, std::int64_t min, std::int64_t max,
                                        std::int64_t missing) const {
   const int type = sqlite3_column_type(rows_.get(), column);
   if (type == SQLITE_NULL) return missing;
   const std::int64_t value = sqlite3_column_int64(rows_.get(), column);
-  if (type == SQLITE_INTEGER && value >= least && value <= most) return value;
+  if (type == SQLITE_INTEGER && value >= min && value <= max) return value;
   constexpr std::array kTypes = {"", "", "a fraction", "text", "bytes"};
-  return At(fmt::format(
-      "{} is {}, expected a whole number from {} to {}", columns_[static_cast<std::size_t>(column)],
-      type == SQLITE_INTEGER ? std::to_string(value) : kTypes[type], least, most));
+  return At(fmt::format("{} is {}; expected a whole number from {} to {}",
+                        columns_[static_cast<std::size_t>(column)],
+                        type == SQLITE_INTEGER ? std::to_string(value) : kTypes[type], min, max));
 }
 
 Error TableRows::At(const std::string& what) const {
@@ -285,31 +285,31 @@ namespace {
 
 // Returns the number of bytes that may be written to the directory: at most the size in the
 // database header, and at most a share of the free disk space.
-Result<std::int64_t> RoomToSpool(const std::string& name, const std::string& folder,
+Result<std::int64_t> RoomToSpool(const std::string& name, const std::string& directory,
                                  std::int64_t by_header) {
   struct statvfs disk = {};
-  if (::statvfs(folder.c_str(), &disk) != 0) {
+  if (::statvfs(directory.c_str(), &disk) != 0) {
     return by_header > 0 ? by_header : std::numeric_limits<std::int64_t>::max();
   }
   const auto room = static_cast<std::int64_t>(kMaxShareOfFree * static_cast<double>(disk.f_bavail) *
                                               static_cast<double>(disk.f_frsize));
   if (by_header <= room) return by_header > 0 ? by_header : room;
   return Error{fmt::format(
-      "{}: a database of {} bytes cannot be unpacked into {} (room for {} bytes), expected room "
-      "there; set TMPDIR to another folder, or unpack it to a plain file",
-      name, by_header, EscapeForTerminal(folder), room)};
+      "{}: a database of {} bytes cannot be unpacked into {} (room for {} bytes); expected room "
+      "there; set TMPDIR to another directory, or unpack it to a plain file",
+      name, by_header, EscapeForTerminal(directory), room)};
 }
 
 // Writes the content of `source`, at most `room` bytes, to `fd`. Returns the number of bytes.
-Result<std::int64_t> Spool(ByteSource& source, int fd, const std::string& folder, std::int64_t room,
-                           std::int64_t by_header) {
+Result<std::int64_t> Spool(ByteSource& source, int fd, const std::string& directory,
+                           std::int64_t room, std::int64_t by_header) {
   std::vector<char> buffer(kReadBytes);
   std::int64_t bytes = 0;
   const auto no_room = [&](const char* why) {
-    return Error{fmt::format(
-        "{}: the database cannot be unpacked into {} (after {} bytes: {}), "
-        "expected room there; set TMPDIR to another folder, or unpack it to a plain file",
-        source.name(), EscapeForTerminal(folder), bytes, why)};
+    return Error{
+        fmt::format("{}: the database cannot be unpacked into {} (after {} bytes: {}); expected "
+                    "room there; set TMPDIR to another directory, or unpack it to a plain file",
+                    source.name(), EscapeForTerminal(directory), bytes, why)};
   };
   for (;;) {
     const std::size_t count = STEMTAP_TRY(source.Read(buffer.data(), buffer.size()));
@@ -317,8 +317,8 @@ Result<std::int64_t> Spool(ByteSource& source, int fd, const std::string& folder
     if (static_cast<std::int64_t>(count) > room - bytes) {
       if (by_header == 0) return no_room("the rest of the disk is left free");
       return Error{
-          fmt::format("{}: goes on behind the {} bytes that the database says it has, expected a "
-                      "file as a profiler writes it",
+          fmt::format("{}: is longer than the {} bytes that its header states; expected a file "
+                      "that a profiler wrote",
                       source.name(), by_header)};
     }
     // Without its log file, a database in WAL mode is equivalent to one in any other mode. The
@@ -338,7 +338,7 @@ Result<std::int64_t> Spool(ByteSource& source, int fd, const std::string& folder
 
 Error CutShort(const std::string& name, std::int64_t bytes, std::int64_t expected) {
   return Error{
-      fmt::format("{}: cut short, {} bytes of a database of {} bytes, expected a complete file",
+      fmt::format("{}: truncated, {} bytes of a database of {} bytes; expected a complete file",
                   name, bytes, expected)};
 }
 
@@ -355,9 +355,8 @@ Status ReadPlainFile(const std::string& name, const std::string& path, std::int6
   for (const char* suffix : {"-wal", "-journal"}) {
     if (StateOf(path + suffix).bytes == 0) continue;
     return Error{
-        fmt::format("{}: a program writes to it or was stopped while it did ({}{} is there), "
-                    "expected a finished "
-                    "export; export the report again, or end that program",
+        fmt::format("{}: is being written, or its writer was stopped ({}{} exists); expected a "
+                    "finished export; export the report again, or end that program",
                     name, name, suffix)};
   }
   const FileState before = StateOf(path);
@@ -366,7 +365,7 @@ Status ReadPlainFile(const std::string& name, const std::string& path, std::int6
   const Status read = ReadDatabase(database, before.bytes, by_header, use);
   if (!(StateOf(path) == before)) {
     return Error{
-        fmt::format("{}: was changed while it was read, expected a finished export", name)};
+        fmt::format("{}: was changed while it was read; expected a finished export", name)};
   }
   return read;
 }
@@ -375,21 +374,21 @@ Status ReadPlainFile(const std::string& name, const std::string& path, std::int6
 // removed before the content is written, so no file is left behind however this process ends.
 Status ReadSpooled(ByteSource& source, std::int64_t by_header, const DatabaseUse& use) {
   const char* set = std::getenv("TMPDIR");
-  const std::string folder = set == nullptr || *set == '\0' ? "/tmp" : set;
-  const std::int64_t room = STEMTAP_TRY(RoomToSpool(source.name(), folder, by_header));
-  std::string path = folder + "/stemtap-sqlite-XXXXXX";
+  const std::string directory = set == nullptr || *set == '\0' ? "/tmp" : set;
+  const std::int64_t room = STEMTAP_TRY(RoomToSpool(source.name(), directory, by_header));
+  std::string path = directory + "/stemtap-sqlite-XXXXXX";
   const FileDescriptor file(::mkostemp(path.data(), O_CLOEXEC));
   if (!file.is_open()) {
     return Error{
-        fmt::format("{}: no temporary file can be made in {} ({}), expected a folder to "
-                    "unpack the database into; set TMPDIR",
-                    source.name(), EscapeForTerminal(folder), std::strerror(errno))};
+        fmt::format("{}: no temporary file can be made in {} ({}); expected a directory to unpack "
+                    "the database into; set TMPDIR",
+                    source.name(), EscapeForTerminal(directory), std::strerror(errno))};
   }
   Database database(source.name());
   const Status opened = database.Open(path, kOwn);
   ::unlink(path.c_str());
   if (!opened.ok()) return opened.error();
-  const std::int64_t bytes = STEMTAP_TRY(Spool(source, file.get(), folder, room, by_header));
+  const std::int64_t bytes = STEMTAP_TRY(Spool(source, file.get(), directory, room, by_header));
   return ReadDatabase(database, bytes, by_header, use);
 }
 

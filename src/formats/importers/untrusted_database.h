@@ -51,13 +51,13 @@ class Database {
   // Returns "table", "view", or "" if nothing has that name.
   Result<std::string> KindOf(const char* table);
   // Returns whether the name of a table or view starts with `prefix`.
-  Result<bool> HasNameLike(std::string_view prefix);
+  Result<bool> HasTableWithPrefix(std::string_view prefix);
   // Returns the columns of a table; every column is stored.
   Result<std::vector<std::string>> Columns(const std::string& table);
   // Returns the stored tables whose names start with `prefix`, in order of creation. Names that
   // contain characters other than letters, digits and underscores are errors, because they are used
   // in SQL.
-  Result<std::vector<std::string>> TablesLike(std::string_view prefix);
+  Result<std::vector<std::string>> TablesWithPrefix(std::string_view prefix);
   // Runs `query`, which selects one text by the number ?1. Returns nullopt if it finds no row and
   // "" if the row does not contain text. The result is valid until the next call.
   Result<std::optional<std::string_view>> FindText(const Statement& query, std::int64_t id);
@@ -86,7 +86,7 @@ class TableRows {
   const std::string& table() const { return table_; }
 
   // Returns the whole number in a cell, or `missing` if the cell is NULL.
-  Result<std::int64_t> Number(int column, std::int64_t least, std::int64_t most,
+  Result<std::int64_t> Number(int column, std::int64_t min, std::int64_t max,
                               std::int64_t missing) const;
   // Returns an error at the current row.
   Error At(const std::string& what) const;
@@ -100,7 +100,7 @@ class TableRows {
   std::vector<bool> found_;
   Statement rows_;
   std::uint64_t row_ = 0;
-  std::uint64_t most_rows_ = 0;
+  std::uint64_t max_rows_ = 0;
 };
 
 // Reads from a database of `bytes` bytes.

@@ -151,25 +151,25 @@ Status LogReader::TakeUid(std::string_view text) {
   if (text.empty()) return Success{};
   if (text.find(' ') != std::string_view::npos) {
     return lines_.At(
-        fmt::format("statistics of several kernels at once (uids {}), expected one: simulate with "
+        fmt::format("statistics of several kernels at once (uids {}); simulate with "
                     "-gpgpu_concurrent_kernel_sm 0",
                     ShownCell(text)));
   }
   const std::optional<std::uint64_t> uid = WholeNumber(text);
   if (!uid || *uid == 0) {
     return lines_.At(
-        fmt::format("kernel_launch_uid is '{}', expected a whole number from 1", ShownCell(text)));
+        fmt::format("kernel_launch_uid is '{}'; expected a whole number from 1", ShownCell(text)));
   }
   if (*uid > processed_.size()) {
-    return lines_.At(fmt::format(
-        "statistics of uid {} after {} lines 'Processing kernel', expected the log from "
-        "its beginning",
-        *uid, processed_.size()));
+    return lines_.At(
+        fmt::format("statistics of uid {} after {} lines 'Processing kernel'; expected the log "
+                    "from its beginning",
+                    *uid, processed_.size()));
   }
   const Processed& kernel = processed_[*uid - 1];
   if (!kernel.id) {
     return Error{fmt::format(
-        "{}: no kernel id, expected a trace named kernel-<id>... or a line '-kernel id = '",
+        "{}: no kernel id; expected a trace named kernel-<id>... or a line '-kernel id = '",
         kernel.where)};
   }
   row_.id = *kernel.id;
@@ -219,7 +219,7 @@ void LogReader::EndBlock() {
   cumulative_.clear();
   if (!has_uid_) {
     results_.warnings.push_back(fmt::format(
-        "{}: statistics without a kernel_launch_uid are left out: no kernel finished", row_.where));
+        "{}: statistics without a kernel_launch_uid are skipped: no kernel finished", row_.where));
     return;
   }
   if (broken_) after_break_.push_back(results_.rows.size());
@@ -250,7 +250,7 @@ void LogReader::EndRun() {
         "{}: the simulation stopped at its limit of cycles or instructions; {}", *broken_,
         dropped.empty() ? fmt::format("{} of the {} kernels launched had finished",
                                       results_.rows.size() - first_row_, launched_)
-                        : "left out as not whole: " + dropped));
+                        : "incomplete and skipped: " + dropped));
   }
   processed_.clear();
   before_.clear();
@@ -269,15 +269,15 @@ Status LogReader::EndCutRun(const std::string& where, std::string_view what, boo
   const bool stopped = broken_.has_value();
   if (!stopped && !allow_cut_) {
     return Error{
-        fmt::format("{}: {}, expected 'GPGPU-Sim: *** exit detected ***' (--allow-cut takes the "
+        fmt::format("{}: {}; expected 'GPGPU-Sim: *** exit detected ***' (--allow-cut accepts the "
                     "kernels before the last)",
                     where, what)};
   }
   EndRun();
   if (stopped) return Success{};
-  std::string dropped = "no kernel was amid its statistics";
+  std::string dropped = "all statistics are complete";
   if (half) {
-    dropped = "left out as perhaps not whole: " + IdText(results_.rows.back());
+    dropped = "possibly incomplete and skipped: " + IdText(results_.rows.back());
     results_.rows.pop_back();
     first_row_ = results_.rows.size();
   }
@@ -297,17 +297,16 @@ Status LogReader::TakeLaunch(std::string_view line) {
     // Another run, whose first kernel was announced earlier.
     if ((broken_ || allow_cut_) && fresh_ != 1) {
       return lines_.At(
-          fmt::format("another simulation begins after {} lines 'Processing kernel', expected one: "
-                      "split the log where it begins",
+          fmt::format("another simulation begins after {} lines 'Processing kernel'; split the log "
+                      "where it begins",
                       fresh_));
     }
     std::vector<Processed> newest(processed_.end() - static_cast<std::ptrdiff_t>(fresh_),
                                   processed_.end());
     STEMTAP_TRY(EndCutRun(
         lines_.Where(),
-        fmt::format("uid {} is launched again, by another simulation, before the end of the one "
-                    "above",
-                    uid),
+        fmt::format(
+            "uid {} is launched again by another simulation, before the end of the one above", uid),
         half_before_));
     processed_ = std::move(newest);
   }
@@ -333,14 +332,14 @@ Status LogReader::TakeLine() {
   if (line.starts_with(kId)) {
     const std::optional<std::uint64_t> id = WholeNumber(Trimmed(line.substr(kId.size())));
     if (!id) {
-      return lines_.At(fmt::format("-kernel id is '{}', expected a whole number",
+      return lines_.At(fmt::format("-kernel id is '{}'; expected a whole number",
                                    ShownCell(line.substr(kId.size()))));
     }
     if (processed_.empty()) return Success{};
     Processed& kernel = processed_.back();
     if (kernel.id && *kernel.id != *id) {
       return lines_.At(
-          fmt::format("-kernel id is {}, expected {} as in the file name above", *id, *kernel.id));
+          fmt::format("-kernel id is {}; expected {} as in the file name above", *id, *kernel.id));
     }
     kernel.id = *id;
     return Success{};
@@ -382,7 +381,7 @@ Result<KernelResults> LogReader::Read() {
     STEMTAP_TRY(TakeLine());
   }
   if (!any_) {
-    return Error{fmt::format("{}: no kernel was simulated, expected lines 'Processing kernel ...'",
+    return Error{fmt::format("{}: no kernel was simulated; expected lines 'Processing kernel ...'",
                              lines_.name())};
   }
   if (in_run_) {
@@ -391,13 +390,13 @@ Result<KernelResults> LogReader::Read() {
   }
   if (no_number_ > 0) {
     results_.warnings.push_back(
-        fmt::format("{}: a statistic is no finite number ({} such lines), taken as missing",
+        fmt::format("{}: a statistic is not a finite number ({} such lines); treated as missing",
                     first_no_number_, no_number_));
   }
   if (decreased_ > 0) {
     results_.warnings.push_back(
-        fmt::format("{} is less than before though it counts since the start ({} such "
-                    "statistics), taken as missing",
+        fmt::format("{} is less than before, although it counts from the start ({} such "
+                    "statistics); treated as missing",
                     first_decreased_, decreased_));
   }
   return std::move(results_);

@@ -31,11 +31,11 @@ Result<KernelResults> ReadCsvResults(std::unique_ptr<ByteSource> source,
   CsvReader csv(std::move(source));
   const bool first = STEMTAP_TRY(csv.NextRow());
   if (!first) {
-    return Error{fmt::format("{}: empty file, expected a CSV with an id column", csv.name())};
+    return Error{fmt::format("{}: empty file; expected a CSV with an id column", csv.name())};
   }
   const std::vector<std::string> header(csv.cells().begin(), csv.cells().end());
   if (header.size() > kMaxColumns) {
-    return csv.At(fmt::format("{} columns, expected at most {}", header.size(), kMaxColumns));
+    return csv.At(fmt::format("{} columns; expected at most {}", header.size(), kMaxColumns));
   }
   constexpr std::array<const char*, 4> kIds = {"index", "id", "kernel_id", "ID"};
   auto id = header.end();
@@ -48,7 +48,7 @@ Result<KernelResults> ReadCsvResults(std::unique_ptr<ByteSource> source,
   }
   if (id == header.end()) {
     return csv.At(
-        fmt::format("no column '{}', expected the id of a kernel in each row (--id-column)",
+        fmt::format("no column '{}'; expected the id of a kernel in each row (--id-column)",
                     id_column.empty() ? "index', 'id', 'kernel_id' or 'ID" : ShownCell(id_column)));
   }
   const auto id_cell = static_cast<std::size_t>(id - header.begin());
@@ -61,7 +61,7 @@ Result<KernelResults> ReadCsvResults(std::unique_ptr<ByteSource> source,
   for (std::size_t i = 0; i < header.size(); ++i) {
     if (!seen.insert(header[i]).second) {
       return csv.At(
-          fmt::format("the column '{}' stands twice, expected once", ShownCell(header[i])));
+          fmt::format("the column '{}' occurs twice; expected once", ShownCell(header[i])));
     }
     if (header[i] == "name" || header[i] == "kernel_name" || header[i] == "Kernel Name") {
       if (name_cell == header.size()) name_cell = i;
@@ -76,11 +76,11 @@ Result<KernelResults> ReadCsvResults(std::unique_ptr<ByteSource> source,
     ended = csv.ended();
     const std::vector<std::string_view>& cells = csv.cells();
     if (cells.size() != header.size()) {
-      return csv.At(fmt::format("{} cells, expected {}", cells.size(), header.size()));
+      return csv.At(fmt::format("{} cells; expected {}", cells.size(), header.size()));
     }
     const std::optional<std::uint64_t> number = WholeNumber(Trimmed(cells[id_cell]));
     if (!number) {
-      return csv.At(fmt::format("{} is '{}', expected a whole number", ShownCell(header[id_cell]),
+      return csv.At(fmt::format("{} is '{}'; expected a whole number", ShownCell(header[id_cell]),
                                 ShownCell(cells[id_cell])));
     }
     KernelResult row;
@@ -99,9 +99,8 @@ Result<KernelResults> ReadCsvResults(std::unique_ptr<ByteSource> source,
     results.rows.push_back(std::move(row));
   }
   if (!ended) {
-    results.warnings.push_back(
-        fmt::format("{}: the last row has no line end: if the file was cut, it is not whole",
-                    results.rows.back().where));
+    results.warnings.push_back(fmt::format("{}: the last row has no line end; it may be incomplete",
+                                           results.rows.back().where));
   }
   // A column without any number is text. In a mixed column, cells that are not numbers are
   // reported.
@@ -111,14 +110,13 @@ Result<KernelResults> ReadCsvResults(std::unique_ptr<ByteSource> source,
     const std::string shown = ShownCell(header[column.cell]);
     if (column.numbers == 0) {
       results.warnings.push_back(
-          fmt::format("{}: the column '{}' holds no numbers and is left out", csv.name(), shown));
+          fmt::format("{}: the column '{}' contains no numbers and is ignored", csv.name(), shown));
       continue;
     }
     if (column.texts > 0) {
-      results.warnings.push_back(
-          fmt::format("{}:{}: a cell of the column '{}' is no number ({} such rows), taken as "
-                      "missing",
-                      csv.name(), column.first_text, shown, column.texts));
+      results.warnings.push_back(fmt::format(
+          "{}:{}: a cell of the column '{}' is not a number ({} such rows); treated as missing",
+          csv.name(), column.first_text, shown, column.texts));
     }
     kept.push_back(i);
     const std::string& name = header[column.cell];

@@ -28,7 +28,7 @@ namespace stemtap::formats {
 namespace {
 
 // Parses the digits after `key`, skipping spaces in between.
-std::optional<std::uint64_t> NumberBehind(std::string_view line, std::string_view key) {
+std::optional<std::uint64_t> NumberAfter(std::string_view line, std::string_view key) {
   const std::size_t at = line.find(key);
   if (at == std::string_view::npos) return {};
   std::string_view rest = line.substr(at + key.size());
@@ -40,10 +40,10 @@ std::optional<std::uint64_t> NumberBehind(std::string_view line, std::string_vie
 std::optional<std::uint64_t> KernelInPath(std::string_view path) {
   const std::size_t last = path.rfind('/');
   if (last == std::string_view::npos) return {};
-  const std::string_view folder = path.substr(0, last);
-  const std::size_t before = folder.rfind('/');
+  const std::string_view directory = path.substr(0, last);
+  const std::size_t before = directory.rfind('/');
   const std::string_view name =
-      before == std::string_view::npos ? folder : folder.substr(before + 1);
+      before == std::string_view::npos ? directory : directory.substr(before + 1);
   constexpr std::string_view kKernel = "Kernel";
   if (!name.starts_with(kKernel)) return {};
   return WholeNumber(name.substr(kKernel.size()));
@@ -73,7 +73,7 @@ Result<KernelResults> ReadMacsimLog(std::unique_ptr<ByteSource> source, bool all
     if (begun == 0) return Success{};
     if (finished == 0) {
       return Error{
-          fmt::format("{}: no warp of Kernel{} finished, expected lines '**Core ... Finished:' "
+          fmt::format("{}: no warp of Kernel{} finished; expected lines '**Core ... Finished:' "
                       "(print_heartbeat on, NO_REPORT unset)",
                       last_setup, results.rows.back().id)};
     }
@@ -95,20 +95,19 @@ Result<KernelResults> ReadMacsimLog(std::unique_ptr<ByteSource> source, bool all
       rest.remove_prefix(std::min(rest.find(' ') + 1, rest.size()));
       const std::size_t behind = rest.rfind(" current_index:");
       const std::optional<std::uint64_t> id = KernelInPath(rest.substr(0, behind));
-      const std::optional<std::uint64_t> index = NumberBehind(line, " current_index:");
+      const std::optional<std::uint64_t> index = NumberAfter(line, " current_index:");
       const std::size_t open = line.rfind('(');
       // Without a parenthesis, the search covers the whole line and finds nothing.
       const std::string_view last = line.substr(open == std::string_view::npos ? 0 : open);
-      const std::uint64_t total = NumberBehind(last, "(").value_or(0);
+      const std::uint64_t total = NumberAfter(last, "(").value_or(0);
       if (!id || !index || total == 0) {
         return lines.At(
-            fmt::format("'{}', expected '.../Kernel<N>/trace.txt current_index:<k> "
-                        "(<total>)'",
+            fmt::format("'{}'; expected '.../Kernel<N>/trace.txt current_index:<k> (<total>)'",
                         ShownCell(rest)));
       }
       if (*index != begun || *index >= total || (listed != 0 && total != listed)) {
         return lines.At(
-            fmt::format("kernel {} of {} begins after {}, expected the log of one application from "
+            fmt::format("kernel {} of {} begins after {}; expected the log of one application from "
                         "its beginning",
                         *index, total, begun));
       }
@@ -123,18 +122,18 @@ Result<KernelResults> ReadMacsimLog(std::unique_ptr<ByteSource> source, bool all
       continue;
     }
     if (!line.starts_with("**Core ") || line.find(" Finished:") == std::string_view::npos) continue;
-    const std::optional<std::uint64_t> core = NumberBehind(line, "**Core ");
-    const std::optional<std::uint64_t> warp_insts = NumberBehind(line, "insts:");
-    const std::optional<std::uint64_t> warp_cycles = NumberBehind(line, "cycles:");
+    const std::optional<std::uint64_t> core = NumberAfter(line, "**Core ");
+    const std::optional<std::uint64_t> warp_insts = NumberAfter(line, "insts:");
+    const std::optional<std::uint64_t> warp_cycles = NumberAfter(line, "cycles:");
     if (!core || !warp_insts || !warp_cycles) {
       return lines.At(
-          fmt::format("'{}', expected '**Core <n> Thread <n> Finished:   insts:<n>  cycles:<n>'",
+          fmt::format("'{}'; expected '**Core <n> Thread <n> Finished:   insts:<n>  cycles:<n>'",
                       ShownCell(line)));
     }
     if (begun == 0) {
       return lines.At(
-          "a warp finished before any kernel began, expected the log from its "
-          "beginning, with a line 'setup_process:'");
+          "a warp finished before any kernel began; expected the log from its beginning, with a "
+          "line 'setup_process:'");
     }
     const auto line_insts = static_cast<double>(*warp_insts);
     if (line.find(" Core_Total ") != std::string_view::npos) {
@@ -150,19 +149,19 @@ Result<KernelResults> ReadMacsimLog(std::unique_ptr<ByteSource> source, bool all
     by_core[*core] += line_insts;
   }
   if (begun == 0) {
-    return Error{fmt::format("{}: no kernel was simulated, expected lines 'setup_process:...'",
+    return Error{fmt::format("{}: no kernel was simulated; expected lines 'setup_process:...'",
                              lines.name())};
   }
   if (begun < listed || finished == 0) {
     const std::string where = fmt::format("{}:{}", lines.name(), lines.number() - 1);
-    const std::string what =
-        fmt::format("the log ends after {} of {} kernels, the last not whole", begun, listed);
+    const std::string what = fmt::format(
+        "the log ends after {} of {} kernels, and the last is incomplete", begun, listed);
     if (!allow_cut) {
-      return Error{fmt::format("{}: {}, expected all (--allow-cut takes those before the last)",
-                               where, what)};
+      return Error{fmt::format(
+          "{}: {}; expected all (--allow-cut accepts the kernels before the last)", where, what)};
     }
     results.warnings.push_back(
-        fmt::format("{}: {}: Kernel{} is left out", where, what, results.rows.back().id));
+        fmt::format("{}: {}: Kernel{} is skipped", where, what, results.rows.back().id));
     results.rows.pop_back();
     return results;
   }

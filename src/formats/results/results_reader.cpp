@@ -74,7 +74,7 @@ void DropAbsurdSizes(const std::string& file, KernelResults& results) {
   }
   if (count == 0) return;
   results.warnings.push_back(fmt::format(
-      "{}: {}, expected 0 or a size from {:g} to {:g} ({} such values), taken as missing", file,
+      "{}: {}; expected 0 or a size from {:g} to {:g} ({} such values); treated as missing", file,
       first, kMinSize, kMaxSize, count));
 }
 
@@ -144,22 +144,23 @@ Result<KernelResults> ReadResults(std::unique_ptr<ByteSource> content,
   if (!kind) {
     const std::string_view leading = STEMTAP_TRY(source->Peek(kLeadingBytes));
     if (leading.empty()) {
-      return Error{fmt::format("{}: empty file, expected {}", name, kExpected)};
+      return Error{fmt::format("{}: empty file; expected {}", name, kExpected)};
     }
     if (std::optional<Error> unread = RefuseUnread(name, leading)) return *unread;
     if (leading.find('\0') != std::string_view::npos) {
-      return Error{fmt::format(
-          "{}: holds NUL bytes (UTF-16 or a binary file), expected {} in UTF-8", name, kExpected)};
+      return Error{
+          fmt::format("{}: contains NUL bytes (UTF-16 or a binary file); expected {} in UTF-8",
+                      name, kExpected)};
     }
     if (leading.find("CYC_COUNT_TOT") != std::string_view::npos &&
         leading.find("setup_process:") == std::string_view::npos) {
-      return Error{fmt::format(
-          "{}: totals of a whole MacSim run, expected its standard output, which tells kernels "
-          "apart",
-          name)};
+      return Error{
+          fmt::format("{}: totals of a whole MacSim run; expected its standard output, which "
+                      "distinguishes kernels",
+                      name)};
     }
     kind = DetectResults(leading);
-    if (!kind) return Error{fmt::format("{}: not recognised, expected {}", name, kExpected)};
+    if (!kind) return Error{fmt::format("{}: not recognized; expected {}", name, kExpected)};
   }
   Result<KernelResults> results = ReadSource(*kind, std::move(source), options);
   if (results.ok()) DropAbsurdSizes(name, results.value());
@@ -175,7 +176,7 @@ Result<KernelResults> LoadResults(const std::vector<std::string>& paths,
     KernelResults read = STEMTAP_TRY(ReadResults(std::move(opened), options));
     KernelResults& one = read;
     if (&path != &paths.front() && one.source != all.source) {
-      return Error{fmt::format("{}: {} results beside {} results, expected one source",
+      return Error{fmt::format("{}: {} results and {} results; expected one source",
                                EscapeForTerminal(path), NameOf(one.source), NameOf(all.source))};
     }
     all.source = one.source;
@@ -186,7 +187,7 @@ Result<KernelResults> LoadResults(const std::vector<std::string>& paths,
       if (fresh) {
         all.metrics.push_back(metric);
       } else if (all.metrics[at->second].unit != metric.unit) {
-        return Error{fmt::format("{}: the unit of {} is '{}', expected '{}' as in the file before",
+        return Error{fmt::format("{}: the unit of {} is '{}'; expected '{}' as in the file before",
                                  EscapeForTerminal(path), EscapeForTerminal(metric.name),
                                  EscapeForTerminal(metric.unit),
                                  EscapeForTerminal(all.metrics[at->second].unit))};

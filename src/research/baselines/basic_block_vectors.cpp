@@ -58,7 +58,7 @@ class Reader {
     const std::string_view line = lines_.text();
     const bool photon = line == kPhotonHeader;
     if (!more.value() || (!photon && line != kHeader)) {
-      return lines_.At(fmt::format("'{}', expected the header '{}' or Photon's, '{}'", Shown(line),
+      return lines_.At(fmt::format("'{}'; expected the header '{}' or Photon's, '{}'", Shown(line),
                                    kHeader, kPhotonHeader));
     }
     if (!lines_.ended()) return Cut();
@@ -77,25 +77,27 @@ class Reader {
  private:
   // Tools write these files and end every row; without a line end, a count may lack its last
   // digits.
-  Error Cut() const { return lines_.At("no line end behind the last row, expected a whole file"); }
+  Error Cut() const {
+    return lines_.At("no line end after the last row; expected a complete file");
+  }
 
   Status AddRow(std::string_view line) {
     std::array<std::string_view, 3> cells;
     std::string_view rest = line;
     for (std::string_view& cell : cells) {
       if (rest.find(',') == std::string_view::npos) {
-        return lines_.At(fmt::format("'{}', expected {}", Shown(line), kHeader));
+        return lines_.At(fmt::format("'{}'; expected {}", Shown(line), kHeader));
       }
       cell = TakeUntil(rest, ',');
     }
     std::uint64_t index = 0;
     WarpKind kind;
     if (!Parse(cells[0], index)) {
-      return lines_.At(fmt::format("index '{}', expected a number from 0", Shown(cells[0])));
+      return lines_.At(fmt::format("index '{}'; expected a number from 0", Shown(cells[0])));
     }
     if (!Parse(cells[1], kind.warps) || kind.warps == 0 || kind.warps > kMaxWarps) {
       return lines_.At(
-          fmt::format("warps '{}', expected a number from 1 to 2^40", Shown(cells[1])));
+          fmt::format("warps '{}'; expected a number from 1 to 2^40", Shown(cells[1])));
     }
     if (cells[2].empty()) {
       kind.instructions = std::numeric_limits<double>::quiet_NaN();
@@ -103,7 +105,7 @@ class Reader {
       kind.instructions = static_cast<double>(instructions);
     } else {
       return lines_.At(
-          fmt::format("instructions '{}', expected a number from 0, or nothing", Shown(cells[2])));
+          fmt::format("instructions '{}'; expected a number from 0, or nothing", Shown(cells[2])));
     }
     const auto vector = AddVector(rest);
     if (!vector) return vector.error();
@@ -115,7 +117,7 @@ class Reader {
     if (result_.invocations.empty() || index > result_.invocations.back().index) {
       result_.invocations.push_back({index, result_.kinds.size(), result_.kinds.size()});
     } else if (index < result_.invocations.back().index) {
-      return lines_.At(fmt::format("index {} after {}, expected rows in launch order", index,
+      return lines_.At(fmt::format("index {} after {}; expected rows in launch order", index,
                                    result_.invocations.back().index));
     }
     result_.kinds.push_back(kind);
@@ -132,7 +134,7 @@ class Reader {
       const std::string_view line = lines_.text();
       if (line.empty()) continue;
       if (line == kPhotonHeader) {  // the tool appends to an existing file
-        return lines_.At("a second header, expected the launches of one run");
+        return lines_.At("a second header; expected the launches of one run");
       }
       const Status launch = AddPhotonLaunch(std::string(line));
       if (!launch) return launch.error();
@@ -143,7 +145,7 @@ class Reader {
   Status AddPhotonLaunch(std::string_view line) {
     constexpr std::string_view kKernel = "Kernel";
     const Error unexpected =
-        lines_.At(fmt::format("'{}', expected Kernel<index>,<blocks>,<warps>,<name>", Shown(line)));
+        lines_.At(fmt::format("'{}'; expected Kernel<index>,<blocks>,<warps>,<name>", Shown(line)));
     if (!line.starts_with(kKernel)) return unexpected;
     line.remove_prefix(kKernel.size());
     std::uint64_t index = 0;
@@ -155,17 +157,17 @@ class Reader {
     const std::string_view warps = TakeUntil(line, ',');
     if (line.empty()) return unexpected;
     if (!Parse(warps, kind.warps) || kind.warps == 0 || kind.warps > kMaxWarps) {
-      return lines_.At(fmt::format("warps '{}', expected a number from 1 to 2^40", Shown(warps)));
+      return lines_.At(fmt::format("warps '{}'; expected a number from 1 to 2^40", Shown(warps)));
     }
     kind.instructions = std::numeric_limits<double>::quiet_NaN();
     if (!result_.invocations.empty() && index <= result_.invocations.back().index) {
-      return lines_.At(fmt::format("index {} after {}, expected launches in order, once each",
+      return lines_.At(fmt::format("index {} after {}; expected launches in order, once each",
                                    index, result_.invocations.back().index));
     }
     const auto first = FirstBlock(line, blocks);
     if (!first) return first.error();
     const Error no_counts =
-        lines_.At(fmt::format("the end, expected the counts of {} blocks", blocks));
+        lines_.At(fmt::format("the end; expected the counts of {} blocks", blocks));
     const auto more = lines_.Next();
     if (!more) return more.error();
     if (!more.value()) return no_counts;
@@ -181,12 +183,12 @@ class Reader {
     const auto known = kernels_.find(std::string(name));
     if (known != kernels_.end()) {
       if (known->second.second == blocks) return known->second.first;
-      return lines_.At(fmt::format("{} blocks, expected {} as in the kernel's first launch", blocks,
+      return lines_.At(fmt::format("{} blocks; expected {} as in the kernel's first launch", blocks,
                                    known->second.second));
     }
     const std::uint64_t room = std::numeric_limits<std::uint32_t>::max() - next_block_;
     if (blocks > room) {
-      return lines_.At(fmt::format("{} blocks, expected at most {}", blocks, room));
+      return lines_.At(fmt::format("{} blocks; expected at most {}", blocks, room));
     }
     kernels_.emplace(name, std::pair(next_block_, blocks));
     const std::uint32_t first = next_block_;
@@ -207,19 +209,19 @@ class Reader {
       const std::string_view cell = TakeUntil(rest, ',');
       BlockCount entry;
       if (!whole || !Parse(cell, entry.count)) {
-        return lines_.At(fmt::format("'{}', expected a count and a comma", Shown(cell)));
+        return lines_.At(fmt::format("'{}'; expected a count and a comma", Shown(cell)));
       }
       if (seen == blocks) {
-        return lines_.At(fmt::format("more than {} counts, expected one for each block", blocks));
+        return lines_.At(fmt::format("more than {} counts; expected one for each block", blocks));
       }
       entry.block = first + static_cast<std::uint32_t>(seen);
       if (entry.count > 0) result_.counts.push_back(entry);
     }
     if (seen != blocks) {
-      return lines_.At(fmt::format("{} counts, expected {}, one for each block", seen, blocks));
+      return lines_.At(fmt::format("{} counts; expected {}, one for each block", seen, blocks));
     }
     if (result_.counts.size() == before) {
-      return lines_.At("no block was counted, expected a launch that was instrumented");
+      return lines_.At("no block was counted; expected a launch that was instrumented");
     }
     const auto id = static_cast<std::uint32_t>(result_.size());
     result_.starts.push_back(result_.counts.size());
@@ -241,16 +243,16 @@ class Reader {
       BlockCount entry;
       if (!Parse(block, entry.block) || !Parse(count, entry.count) || entry.count == 0) {
         return lines_.At(
-            fmt::format("'{}', expected block:count with a count from 1", Shown(pair)));
+            fmt::format("'{}'; expected block:count with a count from 1", Shown(pair)));
       }
       if (result_.counts.size() > first && entry.block <= result_.counts.back().block) {
-        return lines_.At(fmt::format("block {} after {}, expected ascending numbers", entry.block,
+        return lines_.At(fmt::format("block {} after {}; expected ascending numbers", entry.block,
                                      result_.counts.back().block));
       }
       result_.counts.push_back(entry);
     }
     if (result_.counts.size() == first) {
-      return lines_.At("no blocks, expected at least one block:count");
+      return lines_.At("no blocks; expected at least one block:count");
     }
     const auto id = static_cast<std::uint32_t>(result_.size());
     result_.starts.push_back(result_.counts.size());

@@ -65,7 +65,7 @@ struct BasicBlockVectors {
   }
 };
 
-// Errors are "file:row: what, expected what"; the row is the line of the file.
+// Errors are "file:row: what; expected what"; the row is the line of the file.
 Result<BasicBlockVectors> ReadBasicBlockVectors(std::unique_ptr<ByteSource> source);
 Result<BasicBlockVectors> ReadBasicBlockVectors(const std::string& path);
 

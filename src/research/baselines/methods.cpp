@@ -11,19 +11,20 @@ namespace stemtap::research {
 namespace {
 
 constexpr MethodEntry kEntries[] = {
-    {"optimal", "the least time to sample: cuts and sizes of all kernels together", PrepareOptimal},
+    {"optimal", "minimum sampling time: cuts and sizes of all kernels are chosen together",
+     PrepareOptimal},
     {"root", "STEM+ROOT: split while sampling the parts is cheaper than the whole", PrepareRoot},
-    {"stem", "STEM-only: split while a cluster wants more than 50 samples, 30 each", PrepareStem},
-    {"allegro", "STEM-only over kernels told apart by name, grid and block", PrepareAllegro},
+    {"stem", "STEM-only: split while a cluster needs more than 50 samples; 30 each", PrepareStem},
+    {"allegro", "STEM-only, with kernels distinguished by name, grid and block", PrepareAllegro},
     {"pka", "Principal Kernel Selection: k-means on the principal components of 12 counters",
      PreparePka},
     {"sieve", "Sieve: strata of each kernel by instruction count, one representative each",
      PrepareSieve},
-    {"photon", "Photon: skip a launch whose basic-block vector is near one sampled before",
+    {"photon", "Photon: skip a launch if its basic-block vector is close to a sampled one",
      PreparePhoton},
     {"tbpoint", "TBPoint: hierarchical clusters of each kernel's launches by their counters",
      PrepareTbpoint},
-    {"random", "each invocation on its own chance of 0.1 %", PrepareRandom},
+    {"random", "each invocation with a probability of 0.1 %", PrepareRandom},
 };
 
 }  // namespace

@@ -134,11 +134,11 @@ Result<MetricColumns> LoadMetrics(const MethodInput& input, const char* method,
       const double value = result.columns[m][i];
       if (input.groups[i] == model::kExcludedKernel || (value >= 0.0 && value < kCounterEnd))
         continue;
-      return Error{fmt::format(
-          "{} needs {} of every invocation, expected a number from 0 and below 2^63, invocation {} "
-          "has {}",
-          method, NamesOf(metrics[m]).names[0], i,
-          std::isnan(value) ? "none" : fmt::format("{}", value))};
+      return Error{
+          fmt::format("{} needs {} of every invocation; expected a number from 0 and below 2^63; "
+                      "invocation {} has {}",
+                      method, NamesOf(metrics[m]).names[0], i,
+                      std::isnan(value) ? "none" : fmt::format("{}", value))};
     }
   }
   return result;

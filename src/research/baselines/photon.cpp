@@ -180,14 +180,14 @@ class Photon {
 
 Result<std::unique_ptr<PreparedMethod>> PreparePhoton(const MethodInput& input) {
   if (input.vectors == nullptr) {
-    return Error{"photon needs basic-block vectors, expected a file of them beside the profile"};
+    return Error{"photon needs basic-block vectors; expected --bbv with a file of them"};
   }
   const auto& described = input.vectors->invocations;
   if (!described.empty() && described.back().index >= input.groups.size()) {
-    return Error{fmt::format(
-        "photon: the basic-block vectors describe invocation {}, expected at most {}, the last of "
-        "the profile",
-        described.back().index, static_cast<std::int64_t>(input.groups.size()) - 1)};
+    return Error{
+        fmt::format("photon: the basic-block vectors describe invocation {}; expected at most {}, "
+                    "the last of the profile",
+                    described.back().index, static_cast<std::int64_t>(input.groups.size()) - 1)};
   }
   Photon photon(*input.vectors);
   std::vector<std::uint32_t> cluster_of(input.groups.size(), model::kExcludedKernel);
@@ -197,7 +197,7 @@ Result<std::unique_ptr<PreparedMethod>> PreparePhoton(const MethodInput& input) 
     if (input.groups[i] != model::kExcludedKernel) {
       if (!has) {
         return Error{fmt::format(
-            "photon needs a basic-block vector of every invocation, invocation {} has none", i)};
+            "photon needs a basic-block vector of every invocation; invocation {} has none", i)};
       }
       cluster_of[i] = photon.Take(described[next]);
     }

@@ -110,9 +110,8 @@ Result<std::unique_ptr<PreparedMethod>> PrepareTbpoint(const MethodInput& input)
     if (!clusters) {
       const shm::KernelRecord& r = input.profile.records[launches.front()];
       return Error{
-          fmt::format("tbpoint: more than {} different launches of '{}' lie close together, "
-                      "expected fewer: their "
-                      "distances are kept all at once",
+          fmt::format("tbpoint: more than {} different launches of '{}' are close together; "
+                      "expected fewer, because all their distances are in memory",
                       kMaxLinkedPoints, EscapeForTerminal(input.profile.names.name(r.name_id)))};
     }
     const auto first = static_cast<std::uint32_t>(representatives.size());

@@ -49,16 +49,16 @@ std::string Difference(const model::Profile& one, const model::Profile& other, s
   const shm::KernelRecord& a = one.records[i];
   const shm::KernelRecord& b = other.records[i];
   if (one.names.name(a.name_id) != other.names.name(b.name_id)) {
-    return fmt::format("is '{}' in the one and '{}' in the other", Shown(one.names.name(a.name_id)),
-                       Shown(other.names.name(b.name_id)));
+    return fmt::format("is '{}' in the first run and '{}' in the second",
+                       Shown(one.names.name(a.name_id)), Shown(other.names.name(b.name_id)));
   }
   const std::string name = Shown(one.names.name(a.name_id));
   if (!SameExtent(a.grid, b.grid)) {
-    return fmt::format("('{}') has grid {} in the one and {} in the other", name,
+    return fmt::format("('{}') has grid {} in the first run and {} in the second", name,
                        ExtentText(a.grid), ExtentText(b.grid));
   }
   if (!SameExtent(a.block, b.block)) {
-    return fmt::format("('{}') has block {} in the one and {} in the other", name,
+    return fmt::format("('{}') has block {} in the first run and {} in the second", name,
                        ExtentText(a.block), ExtentText(b.block));
   }
   return "";
@@ -88,9 +88,9 @@ Result<EvaluatedRun> MakeEvaluatedRun(std::string name, model::Profile profile,
   workload.kernels = groups.size();
   workload.excluded = groups.excluded();
   if (workload.total_ns == 0) {
-    return Error{fmt::format("{}: holds no kernel time{}, expected at least 1 ns",
+    return Error{fmt::format("{}: contains no kernel time{}; expected at least 1 ns",
                              EscapeForTerminal(workload.name),
-                             workload.excluded.invocations > 0 ? " beside what is excluded" : "")};
+                             workload.excluded.invocations > 0 ? " besides excluded kernels" : "")};
   }
   double one_each_ns = 0.0;
   for (const stats::Moments& kernel : kernels) one_each_ns += kernel.mean();
@@ -120,13 +120,12 @@ Status SameLaunches(const EvaluatedRun& one, const std::string& other_name,
     paired[a.name_id] = b.name_id;
   }
   if (difference.empty() && count == other_count) return Success{};
-  if (difference.empty()) difference = "is in one of them alone";
-  return Error{
-      fmt::format("{} and {} are not the same launches: launch {} {}; {} against {} "
-                  "launches, {} kernels not launched equally often; expected the same "
-                  "names, grids and blocks in the same order",
-                  EscapeForTerminal(one.name), EscapeForTerminal(other_name), first, difference,
-                  count, other_count, KernelsWithOtherCounts(one.profile, other))};
+  if (difference.empty()) difference = "is in only one of them";
+  return Error{fmt::format(
+      "{} and {} are not the same launches: launch {} {}; {} against {} launches, {} kernels with "
+      "different launch counts; expected the same names, grids and blocks in the same order",
+      EscapeForTerminal(one.name), EscapeForTerminal(other_name), first, difference, count,
+      other_count, KernelsWithOtherCounts(one.profile, other))};
 }
 
 Status HoldAgainst(EvaluatedRun& workload, const std::string& other_name,
@@ -140,7 +139,7 @@ Status HoldAgainst(EvaluatedRun& workload, const std::string& other_name,
     if (workload.groups[i] != model::kExcludedKernel) total_ns += other.records[i].duration_ns;
   }
   if (total_ns == 0) {
-    return Error{fmt::format("{}: holds no kernel time, expected at least 1 ns",
+    return Error{fmt::format("{}: contains no kernel time; expected at least 1 ns",
                              EscapeForTerminal(other_name))};
   }
   workload.against_name = other_name;

@@ -19,8 +19,8 @@ std::string EvaluationTable(const Evaluation& evaluation);
 std::string EvaluationJson(const Evaluation& evaluation);
 std::string EvaluationCsv(const Evaluation& evaluation);
 
-// Returns "1 method left out ...": one line per method and reason, with the number of workloads; ""
-// if no method was left out.
+// Returns one line per skipped method and reason, with the number of workloads; "" if no method
+// was skipped.
 std::string LeftOutLines(const Evaluation& evaluation);
 
 // The results of one comparison over several workloads.

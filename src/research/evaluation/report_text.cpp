@@ -104,7 +104,7 @@ std::string WorkloadLine(const EvaluatedWorkload& workload) {
   }
   line += '\n';
   if (!workload.against_name.empty()) {
-    line += fmt::format("  held against {}, {:.3f} ms\n", Name(workload.against_name),
+    line += fmt::format("  compared with {}, {:.3f} ms\n", Name(workload.against_name),
                         static_cast<double>(workload.against_total_ns) * 1e-6);
   }
   return line;
@@ -170,7 +170,7 @@ std::string LeftOutLines(const Evaluation& evaluation) {
   for (const LeftOut& l : evaluation.left_out) ++counts[{l.method, l.reason}];
   std::string text;
   for (const auto& [what, count] : counts) {
-    text += fmt::format("stemtap: {} left out on {} of {} workloads: {}\n", what.first, count,
+    text += fmt::format("stemtap: {} skipped on {} of {} workloads: {}\n", what.first, count,
                         evaluation.workloads.size(), EscapeForTerminal(what.second));
   }
   return text;
@@ -210,7 +210,7 @@ std::string EqualErrorTable(const EqualErrorReport& report) {
                                     [](const EqualError& e) { return e.ratio_high < 0.98; });
   return text +
          fmt::format(
-             "ratio of speedups: median {:.3f}, least {:.3f}, below 0.98 on {} of {} workloads\n"
+             "ratio of speedups: median {:.3f}, minimum {:.3f}, below 0.98 on {} of {} workloads\n"
              "({} beyond the noise; {} could not be compared)\n",
              Median(ratios), least, below, ratios.size(), surely,
              report.results.size() - ratios.size());

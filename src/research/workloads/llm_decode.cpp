@@ -231,7 +231,7 @@ Status ValidateLlmDecode(const LlmDecodeOptions& options) {
                           {"outlier one in", options.outlier_one_in, 0, 1'000'000'000}};
   for (const Range& range : ranges) {
     if (range.value >= range.least && range.value <= range.most) continue;
-    return Error{fmt::format("llm-decode: {} is {}, expected {} to {}", range.what, range.value,
+    return Error{fmt::format("llm-decode: {} is {}; expected {} to {}", range.what, range.value,
                              range.least, range.most),
                  2};
   }

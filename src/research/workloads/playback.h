@@ -70,11 +70,11 @@ class Playback final : public model::ProfileReader {
     record.start_ns = clock_ns_ + 200 + gap_draw / 2 + script_.Gap(gap_draw);
     if (record.stream != kComputeStream) {
       // Runs beside the compute stream, after the previous kernel there.
-      record.start_ns = std::max(record.start_ns, beside_ends_ns_);
-      beside_ends_ns_ = record.start_ns + record.duration_ns;
+      record.start_ns = std::max(record.start_ns, concurrent_end_ns_);
+      concurrent_end_ns_ = record.start_ns + record.duration_ns;
       clock_ns_ = record.start_ns;
     } else {
-      if (launch.joins) record.start_ns = std::max(record.start_ns, beside_ends_ns_);
+      if (launch.joins) record.start_ns = std::max(record.start_ns, concurrent_end_ns_);
       clock_ns_ = record.start_ns + record.duration_ns;
     }
   }
@@ -97,8 +97,8 @@ class Playback final : public model::ProfileReader {
   Rng noise_;
   std::vector<std::uint32_t> name_ids_;  // by number of the kernel in the script
   std::uint64_t launched_ = 0;
-  std::uint64_t clock_ns_ = 0;        // no later launch starts earlier
-  std::uint64_t beside_ends_ns_ = 0;  // end of the last kernel beside the compute stream
+  std::uint64_t clock_ns_ = 0;           // no later launch starts earlier
+  std::uint64_t concurrent_end_ns_ = 0;  // end of the last kernel beside the compute stream
 };
 
 // Rounds a fixed-point number to an integer; for scripts whose durations have no other effects than

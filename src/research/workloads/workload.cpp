@@ -51,15 +51,15 @@ MadeWorkload MakeWorkload(std::string_view name, const WorkloadOptions& options)
     if (name != workload.name) continue;
     if (options.launches < 1 || options.launches > kMaxLaunches) {
       return Error{
-          fmt::format("{}: launches is {}, expected 1 to {}", name, options.launches, kMaxLaunches),
+          fmt::format("{}: launches is {}; expected 1 to {}", name, options.launches, kMaxLaunches),
           2};
     }
     if (options.layers && !workload.has_layers) {
-      return Error{fmt::format("{}: no model, expected no layers", name), 2};
+      return Error{fmt::format("{}: no model; expected no layers", name), 2};
     }
     if (options.layers && (*options.layers < 1 || *options.layers > kMaxLayers)) {
       return Error{
-          fmt::format("{}: layers is {}, expected 1 to {}", name, *options.layers, kMaxLayers), 2};
+          fmt::format("{}: layers is {}; expected 1 to {}", name, *options.layers, kMaxLayers), 2};
     }
     return workload.make(options);
   }

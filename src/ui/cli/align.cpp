@@ -134,8 +134,8 @@ ordered_json AlignmentJson(const AlignArguments& arguments, const analysis::Run&
     devices.push_back(std::move(one));
   }
   ordered_json kernels = ordered_json::array();
-  const std::size_t most = arguments.all ? alignment.differs.size() : kMaxListed;
-  for (std::size_t i = 0; i < alignment.differs.size() && i < most; ++i) {
+  const std::size_t max_listed = arguments.all ? alignment.differs.size() : kMaxListed;
+  for (std::size_t i = 0; i < alignment.differs.size() && i < max_listed; ++i) {
     const analysis::KernelCount& count = alignment.differs[i];
     kernels.push_back({{"name", count.name},
                        {"device", DeviceJson(count.device)},
@@ -192,8 +192,8 @@ std::string AlignmentText(const AlignArguments& arguments, const analysis::Run& 
     text +=
         "\nkernels with unequal launch counts:\n         in A       in B     time ms  device  "
         "name\n";
-    const std::size_t most = arguments.all ? alignment.differs.size() : kMaxListed;
-    for (std::size_t i = 0; i < alignment.differs.size() && i < most; ++i) {
+    const std::size_t max_listed = arguments.all ? alignment.differs.size() : kMaxListed;
+    for (std::size_t i = 0; i < alignment.differs.size() && i < max_listed; ++i) {
       const analysis::KernelCount& count = alignment.differs[i];
       const auto time = std::max(count.duration_a_ns, count.duration_b_ns);
       text += fmt::format("  {:>11}{:>11}{:>12.3f}  {:>6}  {}\n", count.count_a, count.count_b,
@@ -201,8 +201,8 @@ std::string AlignmentText(const AlignArguments& arguments, const analysis::Run& 
                           count.device == shm::kUnknown16 ? "?" : std::to_string(count.device),
                           EscapeForTerminal(count.name));
     }
-    if (alignment.differs.size() > most) {
-      text += fmt::format("  and {} more (--all)\n", alignment.differs.size() - most);
+    if (alignment.differs.size() > max_listed) {
+      text += fmt::format("  and {} more (--all)\n", alignment.differs.size() - max_listed);
     }
   }
   for (const analysis::DeviceAlignment& device : alignment.devices) {
@@ -236,23 +236,22 @@ Result<analysis::PlanTransfer> CarryPlan(const AlignArguments& arguments, const 
 
 std::string TransferText(const AlignArguments& arguments, const analysis::PlanTransfer& transfer) {
   std::string text;
-  const std::size_t most = arguments.all ? transfer.dropped.size() : kMaxListed;
-  for (std::size_t i = 0; i < transfer.dropped.size() && i < most; ++i) {
+  const std::size_t max_listed = arguments.all ? transfer.dropped.size() : kMaxListed;
+  for (std::size_t i = 0; i < transfer.dropped.size() && i < max_listed; ++i) {
     const analysis::DroppedSample& dropped = transfer.dropped[i];
     text += fmt::format("dropped: launch {} of A, {}: {}\n", dropped.index, dropped.reason,
                         EscapeForTerminal(dropped.kernel));
   }
-  if (transfer.dropped.size() > most) {
-    text += fmt::format("and {} more dropped (--all)\n", transfer.dropped.size() - most);
+  if (transfer.dropped.size() > max_listed) {
+    text += fmt::format("and {} more dropped (--all)\n", transfer.dropped.size() - max_listed);
   }
   const model::PlanTotals& totals = transfer.plan.totals;
-  return text +
-         fmt::format(
-             "plan for B in {}: {} samples, {} dropped, {:.2f} % of B's time uncovered, {:.2f} % "
-             "in joined launches, observed error {:.2f} %\n",
-             EscapeForTerminal(arguments.output), totals.samples, transfer.dropped.size(),
-             100 * totals.uncovered_fraction, 100 * totals.joined_fraction,
-             100 * totals.observed_error);
+  return text + fmt::format(
+                    "plan for B in {}: {} samples, {} dropped, {:.2f} % of B's time uncovered, "
+                    "{:.2f} % in joined launches, observed error {:.2f} %\n",
+                    EscapeForTerminal(arguments.output), totals.samples, transfer.dropped.size(),
+                    100 * totals.uncovered_fraction, 100 * totals.joined_fraction,
+                    100 * totals.observed_error);
 }
 
 ordered_json TransferJson(const AlignArguments& arguments, const analysis::PlanTransfer& transfer) {

@@ -64,9 +64,9 @@ int RunConvert(const ConvertArguments& arguments) {
   const Status finished = writer.value()->Finish();
   if (!finished.ok()) return fail(finished.error());
   Warn(reader.warnings());
-  Tell(fmt::format("stemtap: {} invocations of {} kernels, {} of duration 0, in {}\n", invocations,
-                   reader.names().size(), zero_duration,
-                   to_stdout ? "standard output" : EscapeForTerminal(arguments.output)));
+  PrintMessage(fmt::format("stemtap: {} invocations of {} kernels, {} of duration 0, in {}\n",
+                           invocations, reader.names().size(), zero_duration,
+                           to_stdout ? "standard output" : EscapeForTerminal(arguments.output)));
   if (!arguments.json) return 0;
   const nlohmann::ordered_json json = {{"source", RunName(arguments.profiles)},
                                        {"output", arguments.output},

@@ -76,10 +76,10 @@ std::string Story(const model::Plan& plan, const online::SamplerStatus& sampler,
 }
 
 int DemoByReplay(const DemoArguments& arguments, const std::string& profile,
-                 const std::string& folder) {
-  Tell(fmt::format(
-      "stemtap: the simulated GPU is not installed (only builds with CUPTI headers contain it); "
-      "the demo\nstemtap: uses 'stemtap replay' instead\n"));
+                 const std::string& directory) {
+  PrintMessage(
+      fmt::format("stemtap: the simulated GPU is not installed (only builds with CUPTI headers "
+                  "contain it); the demo\nstemtap: uses 'stemtap replay' instead\n"));
   Result<std::unique_ptr<model::ProfileReader>> reader = formats::OpenProfile(profile);
   if (!reader.ok()) return Fail(reader.error());
   session::ReplayOptions options;
@@ -87,7 +87,7 @@ int DemoByReplay(const DemoArguments& arguments, const std::string& profile,
   options.listed = arguments.sampling.Listed();
   options.listed.emplace_back("lag", session::kDefaultLag);
   options.source = profile;
-  options.folder = folder;
+  options.folder = directory;
   options.default_folder = arguments.output.empty();
   options.threads = arguments.sampling.threads();
   options.quiet = arguments.quiet;
@@ -100,7 +100,7 @@ int DemoByReplay(const DemoArguments& arguments, const std::string& profile,
 }
 
 int DemoLive(const DemoArguments& arguments, const std::string& profile,
-             const std::string& folder) {
+             const std::string& directory) {
   const std::string fake_gpu = InstalledPath("lib/fake_gpu");
   const char* before = std::getenv("LD_LIBRARY_PATH");
   const bool real = arguments.speed.empty() ? arguments.profile.empty() : arguments.speed == "real";
@@ -113,7 +113,7 @@ int DemoLive(const DemoArguments& arguments, const std::string& profile,
   options.listed.emplace_back("captured_times", std::string("native"));
   options.native_captures = true;
   options.command = {InstalledPath("bin/stemtap_play"), profile};
-  options.folder = folder;
+  options.folder = directory;
   options.default_folder = arguments.output.empty();
   options.level = session::TraceLevel::kGate;
   options.actuator = "profiler";
@@ -142,7 +142,8 @@ int DemoLive(const DemoArguments& arguments, const std::string& profile,
 int Demo(const DemoArguments& arguments) {
   const Status use = arguments.sampling.CheckOnline();
   if (!use.ok()) return Fail(use.error());
-  const std::string folder = arguments.output.empty() ? DefaultFolder("demo") : arguments.output;
+  const std::string directory =
+      arguments.output.empty() ? DefaultDirectory("demo") : arguments.output;
   std::string profile = arguments.profile;
   std::string temporary;
   if (profile.empty()) {
@@ -152,7 +153,7 @@ int Demo(const DemoArguments& arguments) {
     const Status generated = GenerateProfile(arguments, temporary);
     if (!generated.ok()) return Fail(generated.error());
     profile = temporary;
-    Tell(fmt::format("stemtap: an LLM decode loop of {} launches\n", arguments.launches));
+    PrintMessage(fmt::format("stemtap: an LLM decode loop of {} launches\n", arguments.launches));
   } else {
     // Report an unreadable profile here rather than in the program that plays it.
     Result<std::unique_ptr<model::ProfileReader>> reader = formats::OpenProfile(profile);
@@ -162,7 +163,7 @@ int Demo(const DemoArguments& arguments) {
   const bool live = std::filesystem::exists(InstalledLibrary("libstemtap_inject.so")) &&
                     std::filesystem::exists(InstalledPath("bin/stemtap_play"));
   const int code =
-      live ? DemoLive(arguments, profile, folder) : DemoByReplay(arguments, profile, folder);
+      live ? DemoLive(arguments, profile, directory) : DemoByReplay(arguments, profile, directory);
   if (!temporary.empty()) std::filesystem::remove(temporary);
   return code;
 }
@@ -182,8 +183,8 @@ CommandSpec DemoCommand() {
       .Directory();
   command
       .Add("--speed", &arguments->speed,
-           "real: kernels and captures take their time; full: as fast as the CPU allows "
-           "(default: real for the generated loop, full for a profile)")
+           "real: kernels and captures take their time; full: as fast as the CPU allows (default: "
+           "real for the generated loop, full for a profile)")
       .OneOf({"real", "full"});
   command.Add("-q,--quiet", &arguments->quiet, "no progress line");
   command.Add("--launches", &arguments->launches, "length of the generated loop")

@@ -47,14 +47,9 @@ struct EvaluateArguments {
 
 Result<model::Profile> Load(const std::string& path, const std::string& metrics) {
   ReadProgress progress;
-  Result<std::unique_ptr<model::ProfileReader>> reader = OpenRun({path}, metrics, progress);
-  if (!reader.ok()) return reader.error();
-  Result<model::Profile> profile = model::LoadProfile(*reader.value());
+  Result<model::Profile> profile = LoadRun({path}, metrics, progress);
   if (!profile.ok()) return profile.error();
-  if (profile.value().records.empty()) {
-    return Error{fmt::format("{}: contains no kernel launch; expected at least one",
-                             EscapeForTerminal(path))};
-  }
+  STEMTAP_TRY(CheckNotEmpty(profile.value(), path));
   for (std::string& warning : profile.value().warnings) {
     warning = fmt::format("{}: {}", path, warning);
   }
@@ -102,21 +97,12 @@ Result<std::vector<const research::MethodEntry*>> FindMethods(const std::vector<
 
 // Rejects options that are incompatible.
 Status CheckUse(const EvaluateArguments& arguments) {
-  if (!arguments.bbv.empty() && arguments.profiles.size() != 1) {
-    return Error{fmt::format("--bbv applies to one profile; expected one PROFILE, got {}",
-                             arguments.profiles.size()),
-                 2};
-  }
-  if (!arguments.metrics.empty() && arguments.profiles.size() != 1) {
-    return Error{fmt::format("--metrics applies to one profile; expected one PROFILE, got {}",
-                             arguments.profiles.size()),
-                 2};
-  }
-  if (!arguments.against.empty() && arguments.profiles.size() != 1) {
-    return Error{fmt::format("--against compares one profile with another; expected one PROFILE, "
-                             "got {}",
-                             arguments.profiles.size()),
-                 2};
+  for (const char* option : {"--bbv", "--metrics", "--against"}) {
+    if (arguments.Given(option) && arguments.profiles.size() != 1) {
+      return Error{fmt::format("{} applies to one profile; expected one PROFILE, got {}", option,
+                               arguments.profiles.size()),
+                   2};
+    }
   }
   if (arguments.Given("--lag") && !arguments.online) {
     return Error{"--lag applies to the online sampler; expected --online", 2};
@@ -193,8 +179,9 @@ int CompareEqualError(const EvaluateArguments& arguments,
   for (std::size_t i = 0; i < compared.size(); ++i) {
     if (compared[i].fatal) return Fail(compared[i].error);
     if (!compared[i].error.message.empty()) {
-      Tell(fmt::format("stemtap: {} left out: {}\n", EscapeForTerminal(arguments.profiles[i]),
-                       EscapeForTerminal(compared[i].error.message)));
+      PrintMessage(fmt::format("stemtap: {} skipped: {}\n",
+                               EscapeForTerminal(arguments.profiles[i]),
+                               EscapeForTerminal(compared[i].error.message)));
       continue;
     }
     report.workloads.push_back(compared[i].workload);
@@ -261,7 +248,7 @@ int Evaluate(const EvaluateArguments& arguments) {
     research::AddWorkload(workload.value(), request, pool, evaluation);
   }
   progress.End();
-  Tell(research::LeftOutLines(evaluation));
+  PrintMessage(research::LeftOutLines(evaluation));
   if (evaluation.rows.empty()) {
     return Fail({"no method could be evaluated; expected the inputs of at least one"});
   }
@@ -302,16 +289,7 @@ CommandSpec EvaluateCommand() {
            "online: number of launches before the sampler knows a duration")
       .In(0, 100'000'000)
       .Advanced();
-  command
-      .Add("--bbv", &arguments->bbv,
-           "basic-block vectors of the profile's launches; photon needs them")
-      .File()
-      .Advanced();
-  command
-      .Add("--metrics", &arguments->metrics,
-           "Nsight Compute metrics of the profile's launches; pka, sieve and tbpoint need them")
-      .File()
-      .Advanced();
+  AddMethodInputs(command, &arguments->bbv, &arguments->metrics);
   // For tools/evaluate: compares two methods' speedups where their p95 errors are equal.
   command.Add("--equal-error", &arguments->equal_error, "").Delimited("A,B").Hidden();
   arguments->sampling.AddTo(command);

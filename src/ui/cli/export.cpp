@@ -114,7 +114,7 @@ Status CheckUse(const ExportArguments& arguments, const formats::Consumer& consu
         2};
   }
   if (arguments.json && arguments.explain)
-    return Error{"expected --json or --explain, not both", 2};
+    return Error{"--json and --explain both go to standard output; expected one of them", 2};
   if (arguments.json && to_stdout) {
     return Error{"--json and the selection both go to standard output; expected -o FILE", 2};
   }
@@ -161,15 +161,15 @@ Result<std::unique_ptr<model::ProfileReader>> OpenPlanned(const ExportArguments&
   }
   if (consumer.needs_timeline) {
     return Error{
-        fmt::format("{}: is from a live session, which has no profile, and {} needs the "
-                    "start of every launch; expected --profile FILE",
+        fmt::format("{}: is from a live session, which has no profile, and {} needs the start of "
+                    "every launch; expected --profile FILE",
                     shown, consumer.tool)};
   }
   const std::string why = WhyNotPlain(arguments.plan, plan, consumer.model, arguments.device);
   if (why.empty()) return std::unique_ptr<model::ProfileReader>();
   return Error{
-      fmt::format("{}: is from a live session, which has no profile, and {}, so launches "
-                  "cannot be numbered for {}; expected --profile FILE{}",
+      fmt::format("{}: is from a live session, which has no profile, and {}, so launches cannot be "
+                  "numbered for {}; expected --profile FILE{}",
                   shown, why, consumer.tool, or_plain)};
 }
 
@@ -307,8 +307,8 @@ int RunExport(const ExportArguments& arguments) {
     const std::string left = FindLeftOver(arguments.output, consumer, exported);
     if (!left.empty()) {
       return Fail(
-          {fmt::format("{}: could be mistaken for one of the {} files of this export; remove "
-                       "it, or use another -o PATH",
+          {fmt::format("{}: could be mistaken for one of the {} files of this export; remove it, "
+                       "or use another -o PATH",
                        EscapeForTerminal(left), exported.files.size())});
     }
     const Status files = WriteFiles(arguments, exported, written);
@@ -326,11 +326,11 @@ int RunExport(const ExportArguments& arguments) {
   } else if (consumer.model.scope != formats::CountScope::kNone) {
     notes.push_back("weights: keep the plan for 'stemtap extrapolate', or use --weights-csv");
   }
-  Tell(
+  PrintMessage(
       fmt::format("stemtap: {} launches for {} in {}{}\n", exported.ids, tool,
                   to_stdout ? "standard output" : EscapeForTerminal(arguments.output),
                   exported.runs > 1 ? fmt::format(", {} runs of the program", exported.runs) : ""));
-  for (const std::string& note : notes) Tell("stemtap: " + EscapeForTerminal(note) + "\n");
+  for (const std::string& note : notes) PrintMessage("stemtap: " + EscapeForTerminal(note) + "\n");
   if (to_stdout) return Print(exported.files.front().content);
   if (arguments.explain) return PrintText(formats::Explain(consumer, counted.value()));
   if (!arguments.json) return 0;
@@ -368,9 +368,7 @@ CommandSpec ExportCommand() {
       .File();
   command.Add("--device", &arguments->device, "only samples of this device")
       .In(0, shm::kUnknown16 - 1);
-  command
-      .Add("--list", &arguments->list,
-           "existing kernelslist.g or kernel_config.txt, of which the planned part is written")
+  command.Add("--list", &arguments->list, "existing kernelslist.g or kernel_config.txt to filter")
       .File();
   command
       .Add("--weights-csv", &arguments->weights_csv,

@@ -52,7 +52,7 @@ Result<formats::ResultRatio> ParseRatio(const std::string& text) {
   const std::size_t slash = text.rfind('/');
   if (equals == std::string::npos || slash == std::string::npos || equals == 0 ||
       slash <= equals + 1 || slash + 1 == text.size()) {
-    return Error{fmt::format("--ratio is '{}', expected NAME=NUMERATOR/DENOMINATOR", text), 2};
+    return Error{fmt::format("--ratio is '{}'; expected NAME=NUMERATOR/DENOMINATOR", text), 2};
   }
   return formats::ResultRatio{text.substr(0, equals), text.substr(equals + 1, slash - equals - 1),
                               text.substr(slash + 1)};

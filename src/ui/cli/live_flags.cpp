@@ -27,7 +27,7 @@ std::optional<std::string> LibraryOf(std::string_view actuator) {
 std::string IsActuator(const std::string& actuator) {
   const std::optional<std::string> library = LibraryOf(actuator);
   if (library ? !library->empty() : actuator == "log" || actuator == "profiler") return {};
-  return fmt::format("expected log, profiler or library:PATH, found '{}'",
+  return fmt::format("is '{}'; expected log, profiler or library:PATH",
                      EscapeForTerminal(actuator));
 }
 
@@ -60,8 +60,7 @@ void LiveFlags::AddTo(session::CommandSpec& command) {
   command
       .Add("--max-captures-per-second", &captures_per_second_,
            "maximum captures per second and process, 0: unlimited; by default 100, or unlimited "
-           "with "
-           "--actuator log")
+           "with --actuator log")
       .In(0, shm::kMaxCapturesPerSecond)
       .Env(shm::kEnvMaxCaptures.name)
       .Advanced()
@@ -105,7 +104,7 @@ Status LiveFlags::Check() const {
   std::error_code ignored;
   if (library && (!std::filesystem::is_regular_file(*library, ignored) ||
                   ::access(library->c_str(), R_OK) != 0)) {
-    return Error{fmt::format("{}: expected a shared library that can be read", *library)};
+    return Error{fmt::format("{}: cannot be read; expected a shared library", *library)};
   }
   return Success{};
 }
@@ -185,20 +184,20 @@ int RunAndReport(const session::LiveOptions& options, bool require_kernels) {
       return require_kernels ? kNothingRecorded : done.report.exit_code;
     }
     if (!options.quiet) {
-      const std::string folder = EscapeForTerminal(done.folder);
-      Tell(fmt::format("\n{}\nstemtap: session in {}\n",
-                       session::SessionSummary(done.report, done.plan), folder));
+      const std::string directory = EscapeForTerminal(done.folder);
+      PrintMessage(fmt::format("\n{}\nstemtap: session in {}\n",
+                               session::SessionSummary(done.report, done.plan), directory));
       if (done.failure.empty() && done.plan.totals.samples != 0) {
-        Tell(fmt::format("next: stemtap report {}\n", folder));
+        PrintMessage(fmt::format("next: stemtap report {}\n", directory));
       }
     }
     if (!done.failure.empty()) Fail({done.failure});
     const model::PlanTotals& totals = done.plan.totals;
     if (require_kernels && totals.invocations + totals.excluded_invocations == 0) {
       return Fail(
-          {fmt::format("--require-kernels: no kernel launch was recorded (the program's exit "
-                       "code: {}): {}",
-                       done.report.exit_code, WhyNothing(done)),
+          {fmt::format(
+               "--require-kernels: no kernel launch was recorded (the program's exit code: {}): {}",
+               done.report.exit_code, WhyNothing(done)),
            kNothingRecorded});
     }
   } catch (const std::bad_alloc&) {

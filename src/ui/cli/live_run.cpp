@@ -66,7 +66,7 @@ std::size_t SessionWith(const std::optional<std::uint16_t>& device, const model:
 }
 
 // Returns the entries of `list` that belong to session number `session` of a merged plan.
-json PartOf(const json& list, std::size_t session) {
+json EntriesOf(const json& list, std::size_t session) {
   json part = json::array();
   for (const json& item : list) {
     if (item.is_object() && item.value("session", json()) == session) part.push_back(item);
@@ -91,7 +91,7 @@ std::string WhyNotPlain(const std::string& path, const model::Plan& plan,
       return fmt::format("contains {} sessions, and no --device N selects one",
                          plan.sessions.size());
     }
-    for (const char* list : {"devices", "processes"}) session[list] = PartOf(session[list], of);
+    for (const char* list : {"devices", "processes"}) session[list] = EntriesOf(session[list], of);
   }
   const json& devices = session["devices"];
   if (devices.size() != 1 || devices[0].value("device", json()).is_null()) {

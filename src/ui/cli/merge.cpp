@@ -29,9 +29,9 @@ int RunMerge(const MergeArguments& arguments) {
   Warn(merged.value().warnings);
   const model::Plan& plan = merged.value().plan;
   if (!arguments.quiet) {
-    const std::string folder = EscapeForTerminal(arguments.output);
-    Tell(fmt::format("stemtap: {} sessions in {}\nnext: stemtap report {}\n", plan.sessions.size(),
-                     folder, folder));
+    const std::string directory = EscapeForTerminal(arguments.output);
+    PrintMessage(fmt::format("stemtap: {} sessions in {}\nnext: stemtap report {}\n",
+                             plan.sessions.size(), directory, directory));
   }
   return arguments.json ? Print(TotalsJson(plan)) : PrintText(merged.value().summary);
 }

@@ -22,18 +22,18 @@
 
 namespace stemtap::ui {
 
-void Tell(const std::string& text) {
+void PrintMessage(const std::string& text) {
   std::fputs(EscapeLines(text).c_str(), stderr);
 }
 
 int Fail(const Error& error) {
-  Tell(fmt::format("stemtap: {}\n", EscapeForTerminal(error.message)));
+  PrintMessage(fmt::format("stemtap: {}\n", EscapeForTerminal(error.message)));
   return error.exit_code;
 }
 
 void Warn(const std::vector<std::string>& warnings) {
   for (const std::string& warning : warnings) {
-    Tell(fmt::format("stemtap: warning: {}\n", EscapeForTerminal(warning)));
+    PrintMessage(fmt::format("stemtap: warning: {}\n", EscapeForTerminal(warning)));
   }
 }
 
@@ -78,8 +78,8 @@ std::optional<FileIdentity> IdentityOf(const std::string& path, int standard_str
     return FileIdentity{status.st_dev, status.st_ino, ""};
   }
   const fs::path file(path);
-  const fs::path folder = file.has_parent_path() ? file.parent_path() : ".";
-  if (path == "-" || ::stat(folder.c_str(), &status) != 0) return {};
+  const fs::path directory = file.has_parent_path() ? file.parent_path() : ".";
+  if (path == "-" || ::stat(directory.c_str(), &status) != 0) return {};
   return FileIdentity{status.st_dev, status.st_ino, file.filename().string()};
 }
 
@@ -90,8 +90,8 @@ fs::path SessionOf(const std::string& input) {
   const fs::path file(input);
   const bool named = std::find(std::begin(model::kSessionFiles), std::end(model::kSessionFiles),
                                file.filename().string()) != std::end(model::kSessionFiles);
-  const fs::path folder = file.has_parent_path() ? file.parent_path() : ".";
-  return named && fs::exists(folder / "session.json", error) ? folder : fs::path();
+  const fs::path directory = file.has_parent_path() ? file.parent_path() : ".";
+  return named && fs::exists(directory / "session.json", error) ? directory : fs::path();
 }
 
 }  // namespace
@@ -145,14 +145,14 @@ std::string TotalsJson(const model::Plan& plan) {
   return json.dump() + "\n";
 }
 
-std::string DefaultFolder(const std::string& name) {
+std::string DefaultDirectory(const std::string& name) {
   return fmt::format("stemtap-{}-{}", name.empty() ? "session" : name, ::getpid());
 }
 
 std::string InstalledLibrary(const std::string& name) {
   // Debian uses an architecture-specific directory; other systems use lib or lib64.
-  for (const char* folder : {"lib", "lib64", "lib/" STEMTAP_MULTIARCH}) {
-    const std::string path = InstalledPath(fmt::format("{}/{}", folder, name));
+  for (const char* directory : {"lib", "lib64", "lib/" STEMTAP_MULTIARCH}) {
+    const std::string path = InstalledPath(fmt::format("{}/{}", directory, name));
     std::error_code ignored;
     if (std::filesystem::exists(path, ignored)) return path;
   }

@@ -13,7 +13,7 @@
 namespace stemtap::ui {
 
 // Prints text for people to stderr, escaped for a terminal (base/text.h). Ignores write failures.
-void Tell(const std::string& text);
+void PrintMessage(const std::string& text);
 
 // Prints "stemtap: <message>" to stderr and returns the error's exit code.
 int Fail(const Error& error);
@@ -43,7 +43,7 @@ Status CheckOutputs(const std::vector<std::string>& outputs,
 std::string TotalsJson(const model::Plan& plan);
 
 // Returns "stemtap-<name>-<pid>", the default session directory.
-std::string DefaultFolder(const std::string& name);
+std::string DefaultDirectory(const std::string& name);
 
 // Returns the path of an installed file relative to this program's directory:
 // InstalledPath("lib/x.so") is ../lib/x.so.

@@ -9,7 +9,6 @@
 
 #include "base/text.h"
 #include "base/worker_pool.h"
-#include "model/profile.h"
 #include "research/baselines/basic_block_vectors.h"
 #include "research/baselines/method_plan.h"
 #include "sampling/two_pass.h"
@@ -50,8 +49,8 @@ Status CheckUse(const PlanArguments& arguments) {
   }
   if (arguments.output == "-") {
     return Error{
-        "--output: the summary goes to standard output; expected a file, or --json "
-        "to print the plan",
+        "--output: the summary goes to standard output; expected a file, or --json to print the "
+        "plan",
         2};
   }
   std::vector<std::string> inputs = arguments.profiles;
@@ -72,11 +71,7 @@ int RunPlan(const PlanArguments& arguments) {
   ReadProgress progress;
   model::Profile held;
   if (hold) {
-    Result<std::unique_ptr<model::ProfileReader>> reader =
-        OpenRun(arguments.profiles, arguments.metrics, progress);
-    Result<model::Profile> profile =
-        reader.ok() ? model::LoadProfile(*reader.value()) : reader.error();
-    progress.Clear();
+    Result<model::Profile> profile = LoadRun(arguments.profiles, arguments.metrics, progress);
     if (!profile.ok()) return Fail(profile.error());
     held = std::move(profile).value();
     Warn(held.warnings);
@@ -93,10 +88,8 @@ int RunPlan(const PlanArguments& arguments) {
       if (!read.ok()) return Fail(read.error());
       vectors = std::move(read).value();
     }
-    if (held.records.empty()) {
-      return Fail({fmt::format("{}: contains no kernel launch; expected at least one",
-                               EscapeForTerminal(run))});
-    }
+    const Status not_empty = CheckNotEmpty(held, run);
+    if (!not_empty.ok()) return Fail(not_empty.error());
     Result<model::Plan> planned =
         research::PlanByMethod(held, *other, options, arguments.bbv.empty() ? nullptr : &vectors);
     if (!planned.ok()) {
@@ -132,16 +125,7 @@ CommandSpec PlanCommand() {
   command.Add("profile", &arguments->profiles, kRunHelp).File().Required();
   command.Add("-o,--output", &arguments->output, "also write plan.json to this file").File();
   command.Add("--json", &arguments->json, "print plan.json instead of the summary");
-  command
-      .Add("--bbv", &arguments->bbv,
-           "basic-block vectors of the profile's launches; photon needs them")
-      .File()
-      .Advanced();
-  command
-      .Add("--metrics", &arguments->metrics,
-           "Nsight Compute metrics of the same launches; pka, sieve and tbpoint need them")
-      .File()
-      .Advanced();
+  AddMethodInputs(command, &arguments->bbv, &arguments->metrics);
   std::vector<std::pair<std::string, std::string>> others;
   for (const research::MethodEntry& entry : research::Methods()) {
     if (OtherMethod(entry.name) != nullptr) others.emplace_back(entry.name, entry.help);

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/cli/recorded_run.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
+#include "base/text.h"
 #include "formats/importers/metric_join.h"
 #include "formats/importers/ranks.h"
 
@@ -51,6 +54,32 @@ Result<std::unique_ptr<model::ProfileReader>> OpenRun(const std::vector<std::str
   Result<std::unique_ptr<model::ProfileReader>> run = formats::OpenRanks(paths, watch_of);
   if (!run.ok() || metrics.empty()) return run;
   return formats::JoinMetricsFile(std::move(run).value(), RunName(paths), metrics);
+}
+
+Result<model::Profile> LoadRun(const std::vector<std::string>& paths, const std::string& metrics,
+                               ReadProgress& progress) {
+  Result<std::unique_ptr<model::ProfileReader>> reader = OpenRun(paths, metrics, progress);
+  Result<model::Profile> profile =
+      reader.ok() ? model::LoadProfile(*reader.value()) : reader.error();
+  progress.Clear();
+  return profile;
+}
+
+Status CheckNotEmpty(const model::Profile& profile, const std::string& name) {
+  if (!profile.records.empty()) return Success{};
+  return Error{fmt::format("{}: contains no kernel launch; expected at least one",
+                           EscapeForTerminal(name))};
+}
+
+void AddMethodInputs(session::CommandSpec& command, std::string* bbv, std::string* metrics) {
+  command.Add("--bbv", bbv, "basic-block vectors of the profile's launches; photon needs them")
+      .File()
+      .Advanced();
+  command
+      .Add("--metrics", metrics,
+           "Nsight Compute metrics of the profile's launches; pka, sieve and tbpoint need them")
+      .File()
+      .Advanced();
 }
 
 }  // namespace stemtap::ui

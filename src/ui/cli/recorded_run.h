@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "base/result.h"
+#include "model/profile.h"
 #include "model/profile_reader.h"
+#include "session/flags/option_table.h"
 #include "ui/cli/read_progress.h"
 
 namespace stemtap::ui {
@@ -33,5 +35,15 @@ std::vector<std::string> RunPaths(const std::string& name);
 Result<std::unique_ptr<model::ProfileReader>> OpenRun(const std::vector<std::string>& paths,
                                                       const std::string& metrics,
                                                       ReadProgress& progress);
+
+// Opens the run and loads it into memory.
+Result<model::Profile> LoadRun(const std::vector<std::string>& paths, const std::string& metrics,
+                               ReadProgress& progress);
+
+// Returns an error if the run has no launches.
+Status CheckNotEmpty(const model::Profile& profile, const std::string& name);
+
+// Adds the options for the inputs of methods that need more than durations.
+void AddMethodInputs(session::CommandSpec& command, std::string* bbv, std::string* metrics);
 
 }  // namespace stemtap::ui

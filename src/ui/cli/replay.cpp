@@ -47,8 +47,8 @@ int Replay(const ReplayArguments& arguments) {
   options.listed.emplace_back("lag", arguments.lag);
   options.lag = arguments.lag;
   options.source = RunName(arguments.profiles);
-  options.folder =
-      arguments.output.empty() ? DefaultFolder(Stem(arguments.profiles.front())) : arguments.output;
+  options.folder = arguments.output.empty() ? DefaultDirectory(Stem(arguments.profiles.front()))
+                                            : arguments.output;
   options.default_folder = arguments.output.empty();
   options.threads = arguments.sampling.threads();
   options.quiet = arguments.quiet;
@@ -57,10 +57,11 @@ int Replay(const ReplayArguments& arguments) {
   Warn(outcome.value().report.warnings);
   const model::Plan& plan = outcome.value().plan;
   if (!arguments.quiet) {
-    const std::string folder = EscapeForTerminal(outcome.value().folder);
-    Tell(fmt::format("stemtap: {:.2f} million kernels/s, session in {}\nnext: stemtap report {}\n",
-                     static_cast<double>(plan.totals.invocations) * 1e-6 / outcome.value().seconds,
-                     folder, folder));
+    const std::string directory = EscapeForTerminal(outcome.value().folder);
+    PrintMessage(
+        fmt::format("stemtap: {:.2f} million kernels/s, session in {}\nnext: stemtap report {}\n",
+                    static_cast<double>(plan.totals.invocations) * 1e-6 / outcome.value().seconds,
+                    directory, directory));
   }
   return arguments.json ? Print(TotalsJson(plan)) : PrintText(model::PlanSummary(plan));
 }

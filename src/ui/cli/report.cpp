@@ -43,10 +43,10 @@ std::string ShownSize(std::uint64_t bytes) {
 // owns the directory or can write to it could have placed a symbolic link there.
 Result<std::unique_ptr<ByteSink>> CreateSink(const std::string& path, bool in_session) {
   if (!in_session) return CreateByteSink(path);
-  struct stat folder = {};
+  struct stat directory = {};
   const std::string session = fs::path(path).parent_path().string();
-  if (::stat(session.empty() ? "." : session.c_str(), &folder) == 0 &&
-      (folder.st_uid != ::geteuid() || (folder.st_mode & S_IWOTH) != 0)) {
+  if (::stat(session.empty() ? "." : session.c_str(), &directory) == 0 &&
+      (directory.st_uid != ::geteuid() || (directory.st_mode & S_IWOTH) != 0)) {
     return Error{fmt::format("{}: other users can write there; expected -o FILE for the report",
                              EscapeForTerminal(session))};
   }
@@ -62,8 +62,8 @@ int RunReport(ReportArguments arguments) {
   }
   if (ReportPage().empty()) {
     return Fail(
-        {"stemtap was built without the page of its reports; expected a build with Node.js "
-         "and npm (Debian: apt-get install nodejs npm)"});
+        {"stemtap was built without the page of its reports; expected a build with Node.js and npm "
+         "(Debian: apt-get install nodejs npm)"});
   }
   if (arguments.session.empty()) {
     Result<std::string> newest = NewestSession(Newest::kEnded);
@@ -98,12 +98,13 @@ int RunReport(ReportArguments arguments) {
   const MaskEvents none;
   const MaskEvents& mask = report.value().mask.has_value() ? *report.value().mask : none;
   const model::PlanTotals& totals = report.value().totals;
-  Tell(fmt::format("stemtap: report of {} samples of {} kernels in {}{}\n", totals.samples,
-                   totals.kernels, to_stdout ? "standard output" : EscapeForTerminal(output),
-                   is_file ? ", " + ShownSize(bytes) : ""));
+  PrintMessage(fmt::format("stemtap: report of {} samples of {} kernels in {}{}\n", totals.samples,
+                           totals.kernels,
+                           to_stdout ? "standard output" : EscapeForTerminal(output),
+                           is_file ? ", " + ShownSize(bytes) : ""));
   if (mask.left_out != 0) {
-    Tell(fmt::format("stemtap: the report shows {} of {} decisions\n", mask.events.size(),
-                     mask.events.size() + mask.left_out));
+    PrintMessage(fmt::format("stemtap: the report shows {} of {} decisions\n", mask.events.size(),
+                             mask.events.size() + mask.left_out));
   }
   if (!arguments.json) return 0;
   const nlohmann::ordered_json json = {
@@ -124,8 +125,8 @@ CommandSpec ReportCommand() {
   auto arguments = std::make_shared<ReportArguments>();
   command
       .Add("session", &arguments->session,
-           "session directory or a file in it, or a plan.json alone (default: your newest "
-           "finished session below the current directory)")
+           "session directory or a file in it, or a plan.json alone (default: your newest finished "
+           "session below the current directory)")
       .File(SessionPath);
   command
       .Add("-o,--output", &arguments->output,

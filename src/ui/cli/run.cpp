@@ -28,10 +28,11 @@ Status CheckOrder(const CommandSpec& parsed) {
     const OptionSpec& option = parsed.options[index];
     program = program || option.is_positional();
     if (program && !option.is_positional()) {
-      return Error{fmt::format("{} follows the program; expected stemtap run [options] -- PROGRAM "
-                               "[ARGUMENTS]",
-                               option.names.back()),
-                   2};
+      return Error{
+          fmt::format(
+              "{} follows the program; expected stemtap run [options] -- PROGRAM [ARGUMENTS]",
+              option.names.back()),
+          2};
     }
   }
   return Success{};
@@ -39,7 +40,7 @@ Status CheckOrder(const CommandSpec& parsed) {
 
 int Run(const RunArguments& arguments) {
   if (arguments.command.empty() == (arguments.attach == 0)) {
-    return Fail({"expected a program to run: stemtap run [options] -- PROGRAM [ARGUMENTS]", 2});
+    return Fail({"run: no program; expected stemtap run [options] -- PROGRAM [ARGUMENTS]", 2});
   }
   // With --attach, the options come from the library's environment and are not checked.
   const Status sound = arguments.attach == 0 ? arguments.live.Check() : Success{};
@@ -49,10 +50,10 @@ int Run(const RunArguments& arguments) {
   options.attach_pid = arguments.attach;
   options.default_folder = options.folder.empty();
   if (options.default_folder) {
-    options.folder =
-        DefaultFolder(arguments.command.empty()
-                          ? "session"
-                          : std::filesystem::path(arguments.command.front()).filename().string());
+    options.folder = DefaultDirectory(
+        arguments.command.empty()
+            ? "session"
+            : std::filesystem::path(arguments.command.front()).filename().string());
   }
   return RunAndReport(options, arguments.live.require_kernels());
 }

@@ -26,14 +26,14 @@ int RunTop(const TopArguments& arguments) {
   TopOptions options;
   options.interval_s = arguments.interval_s;
   for (const std::string& word : arguments.sessions) {
-    Result<std::string> folder = FindSession(word);
-    if (!folder.ok()) return Fail(folder.error());
-    options.folders.push_back(std::move(folder).value());
+    Result<std::string> directory = FindSession(word);
+    if (!directory.ok()) return Fail(directory.error());
+    options.directories.push_back(std::move(directory).value());
   }
-  if (options.folders.empty()) {
-    Result<std::string> folder = NewestSession(Newest::kRunningFirst);
-    if (!folder.ok()) return Fail(folder.error());
-    options.folders.push_back(std::move(folder).value());
+  if (options.directories.empty()) {
+    Result<std::string> directory = NewestSession(Newest::kRunningFirst);
+    if (!directory.ok()) return Fail(directory.error());
+    options.directories.push_back(std::move(directory).value());
   }
   if (arguments.once || arguments.json) {
     const Result<std::string> text = arguments.json ? OverviewsOf(options) : SnapshotOf(options);

@@ -19,7 +19,7 @@ constexpr const char* kExpected = "expected an event of a mask.ndjson";
 // there are too many events, the most frequent kind drops every other one.
 class Thinner {
  public:
-  explicit Thinner(std::size_t most) : most_(most) {}
+  explicit Thinner(std::size_t max_events) : max_events_(max_events) {}
 
   void Add(const ShownEvent& event) {
     Kind& kind = kinds_[event.kind];
@@ -27,7 +27,7 @@ class Thinner {
     if (number % kind.stride != 0) return;
     kept_.push_back({event, number});
     ++kind.kept;
-    if (kept_.size() > most_) Thin();
+    if (kept_.size() > max_events_) Thin();
   }
 
   MaskEvents Take() {
@@ -60,7 +60,7 @@ class Thinner {
     largest.kept = (largest.seen + largest.stride - 1) / largest.stride;
   }
 
-  std::size_t most_;
+  std::size_t max_events_;
   std::array<Kind, kMaskEventNames.size()> kinds_ = {};
   std::vector<Kept> kept_;
 };
@@ -75,24 +75,24 @@ Result<ShownEvent> EventOf(const simdjson::dom::element& line, const PlanPositio
   std::string_view kernel;
   ShownEvent event;
   if (!line.is_object()) return Error{"is not an object"};
-  if (line["event"].get(kind) != simdjson::SUCCESS) return Error{"event: expected a string"};
+  if (line["event"].get(kind) != simdjson::SUCCESS) return Error{"event is not a string"};
   const auto known = std::find(kMaskEventNames.begin(), kMaskEventNames.end(), kind);
   if (known == kMaskEventNames.end()) {
-    return Error{fmt::format("event: is '{}'", ShownCell(kind))};
+    return Error{fmt::format("event is '{}'", ShownCell(kind))};
   }
   event.kind = static_cast<std::uint8_t>(known - kMaskEventNames.begin());
-  if (line["kernel"].get(kernel) != simdjson::SUCCESS) return Error{"kernel: expected a string"};
-  if (!Whole(line, "index", event.index)) return Error{"index: expected a whole number"};
+  if (line["kernel"].get(kernel) != simdjson::SUCCESS) return Error{"kernel is not a string"};
+  if (!Whole(line, "index", event.index)) return Error{"index is not a whole number"};
   if (!Whole(line, "occurrence", event.occurrence)) {
-    return Error{"occurrence: expected a whole number"};
+    return Error{"occurrence is not a whole number"};
   }
-  if (!Whole(line, "cluster", event.cluster)) return Error{"cluster: expected a whole number"};
+  if (!Whole(line, "cluster", event.cluster)) return Error{"cluster is not a whole number"};
   simdjson::dom::element time;
-  if (line["time_ns"].get(time) != simdjson::SUCCESS) return Error{"time_ns: is missing"};
+  if (line["time_ns"].get(time) != simdjson::SUCCESS) return Error{"time_ns is missing"};
   if (!time.is_null()) {
     std::uint64_t time_ns = 0;
     if (time.get(time_ns) != simdjson::SUCCESS) {
-      return Error{"time_ns: expected a whole number or null"};
+      return Error{"time_ns is not a whole number or null"};
     }
     event.time_ns = time_ns;
   }
@@ -128,8 +128,8 @@ std::optional<std::size_t> PlanPositions::Find(std::string_view name, bool captu
 }
 
 Result<MaskEvents> ReadMask(std::unique_ptr<ByteSource> source, const PlanPositions& positions,
-                            std::size_t most) {
-  Thinner thinner(most);
+                            std::size_t max_events) {
+  Thinner thinner(max_events);
   LineReader lines(std::move(source));
   simdjson::dom::parser parser;
   for (;;) {
@@ -145,7 +145,7 @@ Result<MaskEvents> ReadMask(std::unique_ptr<ByteSource> source, const PlanPositi
     }
     const Result<ShownEvent> event = EventOf(line, positions);
     if (!event.ok()) {
-      return lines.At(fmt::format("{}, {}", event.error().message, kExpected));
+      return lines.At(fmt::format("{}; {}", event.error().message, kExpected));
     }
     thinner.Add(event.value());
   }

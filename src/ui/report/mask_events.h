@@ -59,9 +59,9 @@ class PlanPositions {
   std::unordered_map<std::uint64_t, std::size_t> by_sample_;
 };
 
-// Returns all events, or at most `most` of them: thins the most frequent kinds to every second,
-// fourth, ... event and keeps the rare kinds complete.
+// Returns all events, or at most `max_events` of them: thins the most frequent kinds to every
+// second, fourth, ... event and keeps the rare kinds complete.
 Result<MaskEvents> ReadMask(std::unique_ptr<ByteSource> source, const PlanPositions& positions,
-                            std::size_t most = MaskEvents::kMax);
+                            std::size_t max_events = MaskEvents::kMax);
 
 }  // namespace stemtap::ui

@@ -47,7 +47,7 @@ Status PackedText::Finish() {
 }
 
 Status PackedText::Deflate(std::string_view text, int flush) {
-  if (!ready_) return Error{"gzip cannot start: out of memory"};
+  if (!ready_) return Error{"gzip: out of memory"};
   stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
   stream_.avail_in = static_cast<uInt>(text.size());
   for (bool more = true; more;) {

@@ -48,24 +48,23 @@ Result<std::string> ReadPart(const std::string& path, const char* expected, cons
 
 // Reads the part `name` of a session directory; empty if the file does not exist.
 template <typename Check>
-Result<std::string> ReadPartOf(const fs::path& folder, const char* name, const char* expected,
+Result<std::string> ReadPartOf(const fs::path& directory, const char* name, const char* expected,
                                const Check& check, Report& report) {
-  const fs::path path = folder / name;
+  const fs::path path = directory / name;
   if (Exists(path)) return ReadPart(path.string(), expected, check);
   report.warnings.push_back(
-      fmt::format("{}: has no {}; the report omits it", folder.string(), name));
+      fmt::format("{}: has no {}; the report omits it", directory.string(), name));
   return std::string();
 }
 
 // Describes a directory without a plan.json. REQUIRES: it has none.
-Error NoPlan(const fs::path& folder) {
-  const std::string shown = EscapeForTerminal(folder.string());
+Error NoPlan(const fs::path& directory) {
+  const std::string shown = EscapeForTerminal(directory.string());
   for (const char* file : {"overview.json", "mask.ndjson", "session.json"}) {
-    if (!Exists(folder / file)) continue;
+    if (!Exists(directory / file)) continue;
     return Error{
         fmt::format("{}: has no plan.json: the session is still running ('stemtap top' shows it) "
-                    "or was killed; "
-                    "expected a finished session",
+                    "or was killed; expected a finished session",
                     shown)};
   }
   return Error{
@@ -106,85 +105,75 @@ Status WriteMask(const MaskEvents& mask, PackedText& packed) {
   return packed.Write(text + fmt::format("],\"left_out\":{}}}", mask.left_out));
 }
 
+// Reads the plan and what the report derives from it.
+Result<model::Plan> ReadPlan(const fs::path& path, Report& report) {
+  model::Plan plan;
+  const auto check = [&](const std::string& json, const std::string& name) -> Status {
+    plan = STEMTAP_TRY(model::ParsePlan(json, name));
+    return Success{};
+  };
+  report.plan = STEMTAP_TRY(ReadPart(path.string(), "a plan.json", check));
+  report.totals = plan.totals;
+  for (const model::PlanKernel& kernel : plan.kernels) {
+    if (kernel.name.starts_with("_Z")) report.brief_names[kernel.name] = BriefName(kernel.name);
+  }
+  return plan;
+}
+
+// Reads the other files of the session directory. A file that disagrees with the plan is a warning:
+// a damaged ring may contain any counts.
+Status ReadSessionFiles(const std::string& session, const model::Plan& plan, Report& report) {
+  const fs::path directory(session);
+  const auto compare = [&](const std::string& differs) {
+    if (!differs.empty()) report.warnings.push_back(fmt::format("{}: {}", session, differs));
+  };
+  const auto check_session = [&](const std::string& json, const std::string& name) -> Status {
+    const model::RecordedSession read = STEMTAP_TRY(model::ParseSession(json, name));
+    compare(model::CompareWithPlan(read, plan.totals));
+    return Success{};
+  };
+  report.session =
+      STEMTAP_TRY(ReadPartOf(directory, "session.json", "a session.json", check_session, report));
+  const auto check_overview = [&](const std::string& json, const std::string& name) -> Status {
+    STEMTAP_TRY(model::CheckJsonText(json, name, "stemtap.overview/1", "an overview.json"));
+    const model::Overview read = STEMTAP_TRY(model::ParseOverview(json, name));
+    compare(model::CompareWithPlan(read, plan));
+    return Success{};
+  };
+  report.overview = STEMTAP_TRY(
+      ReadPartOf(directory, "overview.json", "an overview.json", check_overview, report));
+  const std::string mask_path = (directory / "mask.ndjson").string();
+  if (!Exists(mask_path)) {
+    report.warnings.push_back(fmt::format("{}: has no mask.ndjson; the report omits it", session));
+    return Success{};
+  }
+  std::unique_ptr<ByteSource> source = STEMTAP_TRY(OpenByteSource(mask_path));
+  report.mask = STEMTAP_TRY(ReadMask(std::move(source), PlanPositions(plan)));
+  return Success{};
+}
+
 }  // namespace
 
 Result<Report> LoadReport(const std::string& session, const std::string& evaluation) {
   Report report;
   std::error_code error;
-  const bool is_folder = fs::is_directory(session, error);
-  if (!is_folder && !Exists(session)) {
+  const bool is_directory = fs::is_directory(session, error);
+  if (!is_directory && !Exists(session)) {
     return Error{fmt::format("{}: does not exist; expected a session directory",
                              EscapeForTerminal(session))};
   }
-  report.folder = NameOf(session);
-  report.plan_file = is_folder ? report.folder + "/plan.json" : report.folder;
-  const fs::path folder(session);
-  const fs::path plan_path = is_folder ? folder / "plan.json" : folder;
-  if (!Exists(plan_path)) return NoPlan(folder);
-  model::Plan plan;
-  Result<std::string> text =
-      ReadPart(plan_path.string(), "a plan.json",
-               [&](const std::string& json, const std::string& name) -> Status {
-                 Result<model::Plan> read = model::ParsePlan(json, name);
-                 if (!read.ok()) return read.error();
-                 plan = std::move(read).value();
-                 return Success{};
-               });
-  if (!text.ok()) return text.error();
-  report.plan = std::move(text).value();
-  report.totals = plan.totals;
-  for (const model::PlanKernel& kernel : plan.kernels) {
-    if (kernel.name.starts_with("_Z")) report.brief_names[kernel.name] = BriefName(kernel.name);
-  }
-
-  if (is_folder) {
-    text = ReadPartOf(
-        folder, "session.json", "a session.json",
-        [&](const std::string& json, const std::string& name) -> Status {
-          const Result<model::RecordedSession> read = model::ParseSession(json, name);
-          if (!read.ok()) return read.error();
-          // A damaged ring may contain any counts, so warn and still show the rest.
-          const std::string differs = model::CompareWithPlan(read.value(), plan.totals);
-          if (!differs.empty()) report.warnings.push_back(fmt::format("{}: {}", session, differs));
-          return Success{};
-        },
-        report);
-    if (!text.ok()) return text.error();
-    report.session = std::move(text).value();
-    text = ReadPartOf(
-        folder, "overview.json", "an overview.json",
-        [&](const std::string& json, const std::string& name) -> Status {
-          const Status checked =
-              model::CheckJsonText(json, name, "stemtap.overview/1", "an overview.json");
-          if (!checked.ok()) return checked;
-          const Result<model::Overview> read = model::ParseOverview(json, name);
-          if (!read.ok()) return read.error();
-          const std::string differs = model::CompareWithPlan(read.value(), plan);
-          if (!differs.empty()) report.warnings.push_back(fmt::format("{}: {}", session, differs));
-          return Success{};
-        },
-        report);
-    if (!text.ok()) return text.error();
-    report.overview = std::move(text).value();
-    const std::string mask_path = (folder / "mask.ndjson").string();
-    if (Exists(mask_path)) {
-      Result<std::unique_ptr<ByteSource>> source = OpenByteSource(mask_path);
-      if (!source.ok()) return source.error();
-      Result<MaskEvents> mask = ReadMask(std::move(source).value(), PlanPositions(plan));
-      if (!mask.ok()) return mask.error();
-      report.mask = std::move(mask).value();
-    } else {
-      report.warnings.push_back(
-          fmt::format("{}: has no mask.ndjson; the report omits it", session));
-    }
-  }
+  report.name = NameOf(session);
+  report.plan_file = is_directory ? report.name + "/plan.json" : report.name;
+  const fs::path plan_path = is_directory ? fs::path(session) / "plan.json" : fs::path(session);
+  if (!Exists(plan_path)) return NoPlan(session);
+  const model::Plan plan = STEMTAP_TRY(ReadPlan(plan_path, report));
+  if (is_directory) STEMTAP_TRY(ReadSessionFiles(session, plan, report));
   if (!evaluation.empty()) {
     constexpr const char* kExpected = "what 'stemtap evaluate --json' prints";
-    text = ReadPart(evaluation, kExpected, [](const std::string& json, const std::string& name) {
+    const auto check = [](const std::string& json, const std::string& name) {
       return model::CheckJsonText(json, name, "stemtap.evaluation/1", kExpected);
-    });
-    if (!text.ok()) return text.error();
-    report.evaluation = std::move(text).value();
+    };
+    report.evaluation = STEMTAP_TRY(ReadPart(evaluation, kExpected, check));
   }
   return report;
 }
@@ -199,9 +188,9 @@ Status WriteReport(const Report& report, std::uint64_t made_unix_ms, std::string
   };
   const auto write_data = [&]() -> Status {
     const std::string head = fmt::format(
-        "{{\"schema\":\"stemtap.report/1\",\"tool\":\"stemtap {}\",\"folder\":{},"
-        "\"plan_file\":{},\"made_unix_ms\":{},\"brief_names\":{}",
-        kVersion, JsonText(report.folder), JsonText(report.plan_file), made_unix_ms,
+        "{{\"schema\":\"stemtap.report/1\",\"tool\":\"stemtap "
+        "{}\",\"folder\":{},\"plan_file\":{},\"made_unix_ms\":{},\"brief_names\":{}",
+        kVersion, JsonText(report.name), JsonText(report.plan_file), made_unix_ms,
         JsonText(report.brief_names));
     for (const std::string_view piece :
          {std::string_view(head), std::string_view(",\"session\":"), or_null(report.session),

@@ -27,7 +27,7 @@ namespace stemtap::ui {
 inline constexpr std::size_t kMaxPartBytes = std::size_t{256} << 20;
 
 struct Report {
-  std::string folder;     // display name of the session
+  std::string name;       // of the session directory, for display
   std::string plan_file;  // "run/plan.json" of a session in run/, or the plan's file name
   std::map<std::string, std::string> brief_names;  // for mangled names of the plan
   model::PlanTotals totals;

@@ -120,8 +120,8 @@ Line FooterLine(const Model& model, const Canvas& canvas, int& input_column) {
         .Add(fmt::format(" ({} of {}, Esc: off)  ", Count(model.order().size()),
                          Count(model.run().kernels.size())));
   }
-  const auto key = [&](const char* name, const char* deed) {
-    line.Add(name, Style::kStrong).Add(" ").Add(deed, Style::kDim).Add("  ");
+  const auto key = [&](const char* name, const char* action) {
+    line.Add(name, Style::kStrong).Add(" ").Add(action, Style::kDim).Add("  ");
   };
   key("q", "quit");
   key("h", "help");

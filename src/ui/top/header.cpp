@@ -30,8 +30,8 @@ std::pair<const char*, Style> StateWord(SessionState state) {
 }
 
 // Returns the last component of a directory's path.
-std::string_view NameOf(std::string_view folder) {
-  return folder.substr(folder.rfind('/') + 1);
+std::string_view NameOf(std::string_view directory) {
+  return directory.substr(directory.rfind('/') + 1);
 }
 
 Line TitleLine(const Model& model, const Canvas& canvas) {
@@ -48,7 +48,7 @@ Line TitleLine(const Model& model, const Canvas& canvas) {
     } else {
       const auto index = static_cast<std::size_t>(model.only());
       line.Add(fmt::format("session {} of {}, ", index + 1, count), Style::kStrong)
-          .AddData(NameOf(model.sessions()[index].folder), Style::kStrong)
+          .AddData(NameOf(model.sessions()[index].directory), Style::kStrong)
           .Add("  ");
     }
   }
@@ -73,12 +73,12 @@ void AddMessages(const Session& session, const Canvas& canvas, std::vector<Line>
     if (session.plan) {
       lines.push_back(canvas.NewLine()
                           .Add("ended, the plan is ")
-                          .AddData(session.folder + "/plan.json", Style::kStrong)
+                          .AddData(session.directory + "/plan.json", Style::kStrong)
                           .Take());
     } else {
       lines.push_back(canvas.NewLine()
                           .Add("ended, without a plan.json in ", Style::kNotice)
-                          .AddData(session.folder, Style::kNotice)
+                          .AddData(session.directory, Style::kNotice)
                           .Take());
     }
   } else if (session.state == SessionState::kWaiting) {

@@ -142,7 +142,8 @@ std::size_t Model::Rows() const {
   }
   std::size_t clusters = 0;
   if (const KernelRow* row = chosen()) {
-    for (const model::OverviewKernel* part : run_.PartsOf(*row)) clusters += part->clusters.size();
+    for (const model::OverviewKernel* part : run_.KernelsIn(*row))
+      clusters += part->clusters.size();
   }
   return clusters;
 }

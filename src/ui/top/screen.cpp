@@ -251,7 +251,7 @@ void Screen::TakeSize() {
   if (::is_term_resized(size.ws_row, size.ws_col)) ::resizeterm(size.ws_row, size.ws_col);
 }
 
-KeyPress Screen::Read(std::chrono::milliseconds most) {
+KeyPress Screen::Read(std::chrono::milliseconds timeout) {
   if (g_stop != 0) Stop();
   if (g_continue != 0) {
     g_continue = 0;
@@ -264,7 +264,7 @@ KeyPress Screen::Read(std::chrono::milliseconds most) {
   int status = ::get_wch(&code);
   if (status == ERR) {
     pollfd keys = {::fileno(terminal_->keys), POLLIN, 0};
-    const int ready = ::poll(&keys, 1, static_cast<int>(most.count()));
+    const int ready = ::poll(&keys, 1, static_cast<int>(timeout.count()));
     TakeSize();
     if (ready <= 0) return {};
     status = ::get_wch(&code);

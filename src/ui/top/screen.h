@@ -28,8 +28,8 @@ class Screen {
   int height() const;
   void Draw(const Frame& frame);
 
-  // Waits for a key for at most `most`. Returns kNone if no key arrives or the size changed.
-  KeyPress Read(std::chrono::milliseconds most);
+  // Waits for a key for at most `timeout`. Returns kNone if no key arrives or the size changed.
+  KeyPress Read(std::chrono::milliseconds timeout);
 
   // Returns the signal that requested the end, -1 if the terminal is gone, or 0.
   int ended() const;

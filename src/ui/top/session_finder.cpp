@@ -33,7 +33,7 @@ constexpr std::size_t kMaxDirectories = 20000;
 constexpr long kMaxPid = 1L << 22;  // Linux PID_MAX_LIMIT
 
 struct Candidate {
-  std::string folder;
+  std::string directory;
   std::int64_t changed_ns = 0;
 };
 
@@ -45,21 +45,21 @@ std::optional<std::int64_t> ChangedAt(const std::string& path) {
 }
 
 // Returns whether all files of the session are written.
-bool HasEnded(const std::string& folder) {
+bool HasEnded(const std::string& directory) {
   std::error_code ignored;
-  return fs::exists(folder + "/" + shm::kSessionFileName, ignored) &&
-         fs::exists(folder + "/plan.json", ignored);
+  return fs::exists(directory + "/" + shm::kSessionFileName, ignored) &&
+         fs::exists(directory + "/plan.json", ignored);
 }
 
 // Returns whether the session is running: its collector renews it or, before the first overview, a
 // traced process is alive. Returns false if the session was killed.
-bool Runs(const std::string& folder) {
-  SessionWatch watch(folder);
+bool Runs(const std::string& directory) {
+  SessionWatch watch(directory);
   watch.Refresh();
   if (watch.state() == SessionState::kRunning) return true;
   if (watch.state() != SessionState::kWaiting) return false;
   std::error_code error;
-  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+  for (fs::directory_iterator at(directory, error), end; !error && at != end; at.increment(error)) {
     const std::string name = at->path().filename().string();
     if (!shm::IsRingName(name.c_str())) continue;
     const auto pid = std::strtol(name.c_str() + std::strlen(shm::kRingPrefix), nullptr, 10);
@@ -75,11 +75,12 @@ class Search {
   explicit Search(std::optional<uid_t> owner = {}) : owner_(owner) {}
 
   // Searches a directory and the directories below it, `depth` levels deep.
-  void Below(const fs::path& folder, int depth) {
+  void Below(const fs::path& directory, int depth) {
     std::error_code error;
     std::vector<fs::path> inner;
-    Candidate candidate{folder.string(), -1};
-    for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    Candidate candidate{directory.string(), -1};
+    for (fs::directory_iterator at(directory, error), end; !error && at != end;
+         at.increment(error)) {
       const std::string name = at->path().filename().string();
       std::error_code ignored;
       if (at->is_symlink(ignored)) continue;
@@ -90,17 +91,18 @@ class Search {
             std::max(candidate.changed_ns, ChangedAt(at->path().string()).value_or(-1));
       }
     }
-    if (candidate.changed_ns >= 0 && IsOwned(folder)) found_.push_back(std::move(candidate));
+    if (candidate.changed_ns >= 0 && IsOwned(directory)) found_.push_back(std::move(candidate));
     for (const fs::path& next : inner) {
-      if (++folders_ > kMaxDirectories) return;
+      if (++directories_ > kMaxDirectories) return;
       Below(next, depth - 1);
     }
   }
 
   // Searches one directory for default-named sessions of `user`.
-  void Named(const fs::path& folder, uid_t user) {
+  void Named(const fs::path& directory, uid_t user) {
     std::error_code error;
-    for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    for (fs::directory_iterator at(directory, error), end; !error && at != end;
+         at.increment(error)) {
       if (!at->path().filename().string().starts_with("stemtap-")) continue;
       struct stat about = {};
       if (::lstat(at->path().c_str(), &about) != 0 || !S_ISDIR(about.st_mode)) continue;
@@ -111,20 +113,20 @@ class Search {
   const std::vector<Candidate>& found() const { return found_; }
 
  private:
-  bool IsOwned(const fs::path& folder) const {
+  bool IsOwned(const fs::path& directory) const {
     struct stat about = {};
-    return !owner_ || (::lstat(folder.c_str(), &about) == 0 && about.st_uid == *owner_);
+    return !owner_ || (::lstat(directory.c_str(), &about) == 0 && about.st_uid == *owner_);
   }
 
   std::optional<uid_t> owner_;
   std::vector<Candidate> found_;
-  std::size_t folders_ = 0;
+  std::size_t directories_ = 0;
 };
 
 // Returns the session directory that the process in /proc/<pid> belongs to, as that process names
 // it. The traced process and the collector map the gate table and the rings, and the collector also
 // writes the mask. Empty if there is none or it belongs to another user.
-std::string FolderOpenIn(const fs::path& process) {
+std::string DirectoryOpenIn(const fs::path& process) {
   std::ifstream maps(process / "maps");
   for (std::string line; std::getline(maps, line);) {
     const std::size_t path = line.find('/');
@@ -147,12 +149,12 @@ std::string FolderOpenIn(const fs::path& process) {
 // Returns the same directory as seen from here: in a container, the same path may be a different
 // directory.
 std::string SessionOf(const fs::path& process) {
-  const std::string folder = FolderOpenIn(process);
-  if (folder.empty()) return folder;
+  const std::string directory = DirectoryOpenIn(process);
+  if (directory.empty()) return directory;
   std::error_code ignored;
-  const fs::path there = process / "root" / fs::path(folder).relative_path();
-  const bool other = fs::exists(there, ignored) && !fs::equivalent(there, folder, ignored);
-  return other ? there.string() : folder;
+  const fs::path there = process / "root" / fs::path(directory).relative_path();
+  const bool other = fs::exists(there, ignored) && !fs::equivalent(there, directory, ignored);
+  return other ? there.string() : directory;
 }
 
 bool IsNumber(std::string_view word) {
@@ -168,12 +170,12 @@ const Candidate* NewestOf(const std::vector<Candidate>& candidates) {
 }
 
 // Returns whether the session's own files list `pid` as one of its processes.
-bool Names(const std::string& folder, const std::string& pid) {
+bool Names(const std::string& directory, const std::string& pid) {
   std::error_code ignored;
-  if (fs::exists(folder + "/" + shm::kRingPrefix + pid, ignored)) return true;
+  if (fs::exists(directory + "/" + shm::kRingPrefix + pid, ignored)) return true;
   model::OverviewReader reader(false);
   model::Overview overview;
-  if (!reader.Read(folder + "/" + kOverviewName, overview).ok()) return false;
+  if (!reader.Read(directory + "/" + kOverviewName, overview).ok()) return false;
   if (overview.mode == "merged") return false;  // its processes ran on several machines
   if (std::to_string(overview.pid) == pid) return true;
   return std::any_of(overview.processes.begin(), overview.processes.end(),
@@ -181,20 +183,19 @@ bool Names(const std::string& folder, const std::string& pid) {
 }
 
 Result<std::string> SessionOfPid(const std::string& pid, const FinderPlaces& places) {
-  const std::string folder = SessionOf(fs::path(places.proc) / pid);
-  if (!folder.empty()) return folder;
+  const std::string directory = SessionOf(fs::path(places.proc) / pid);
+  if (!directory.empty()) return directory;
   Search search;
   search.Below(places.here, kMaxDepth);
   search.Named(places.other, places.user);
   std::vector<Candidate> named;
   for (const Candidate& candidate : search.found()) {
-    if (Names(candidate.folder, pid)) named.push_back(candidate);
+    if (Names(candidate.directory, pid)) named.push_back(candidate);
   }
-  if (const Candidate* newest = NewestOf(named)) return newest->folder;
+  if (const Candidate* newest = NewestOf(named)) return newest->directory;
   return Error{
       fmt::format("{}: no such directory, and no session of process {} was found; expected a "
-                  "session directory or "
-                  "the pid of a traced process",
+                  "session directory or the pid of a traced process",
                   pid, pid)};
 }
 
@@ -218,8 +219,10 @@ Result<std::string> FindSession(const std::string& word, const FinderPlaces& pla
       return Error{fmt::format("{}: contains no {}; expected a session directory",
                                EscapeForTerminal(word), kOverviewName)};
     }
-    const std::string folder = path.lexically_normal().string();
-    return folder.size() > 1 && folder.back() == '/' ? folder.substr(0, folder.size() - 1) : folder;
+    const std::string directory = path.lexically_normal().string();
+    return directory.size() > 1 && directory.back() == '/'
+               ? directory.substr(0, directory.size() - 1)
+               : directory;
   }
   if (path.filename() == kOverviewName && fs::exists(path, error)) {
     return path.parent_path().lexically_normal().string();
@@ -236,25 +239,25 @@ Result<std::string> NewestSession(Newest wanted, const FinderPlaces& places) {
   std::vector<Candidate> ended;
   std::vector<Candidate> running;
   for (const Candidate& candidate : search.found()) {
-    if (HasEnded(candidate.folder)) {
+    if (HasEnded(candidate.directory)) {
       ended.push_back(candidate);
-    } else if (Runs(candidate.folder)) {
+    } else if (Runs(candidate.directory)) {
       running.push_back(candidate);
     }
   }
   const bool any_state = wanted == Newest::kRunningFirst;
   const Candidate* newest = any_state ? NewestOf(running) : NewestOf(ended);
   if (newest == nullptr && any_state) newest = NewestOf(search.found());
-  if (newest != nullptr) return fs::path(newest->folder).lexically_normal().string();
+  if (newest != nullptr) return fs::path(newest->directory).lexically_normal().string();
   if (search.found().empty()) {
     return Error{
         "no session below the current directory; name a session directory, or a process's pid for "
         "'stemtap top'"};
   }
-  return Error{fmt::format(
-      "no session below the current directory has ended, {} of {} still run; name a session "
-      "directory",
-      running.size(), search.found().size())};
+  return Error{
+      fmt::format("no session below the current directory has ended, {} of {} still run; name a "
+                  "session directory",
+                  running.size(), search.found().size())};
 }
 
 }  // namespace stemtap::ui

@@ -74,8 +74,8 @@ bool ProcessIsGone(std::int32_t pid, std::uint64_t since_unix_ms) {
   return boot_s + start_s > static_cast<double>(since_unix_ms) * 1e-3 + kClockSlackSeconds;
 }
 
-SessionWatch::SessionWatch(std::string folder)
-    : folder_(std::move(folder)), path_(folder_ + "/overview.json"), reader_(false) {}
+SessionWatch::SessionWatch(std::string directory)
+    : directory_(std::move(directory)), path_(directory_ + "/overview.json"), reader_(false) {}
 
 bool SessionWatch::Refresh(Clock::time_point now) {
   const SessionState state = state_;
@@ -98,7 +98,7 @@ bool SessionWatch::Read(Clock::time_point now) {
   struct stat about = {};
   if (::stat(path_.c_str(), &about) != 0) {
     problem_ = fmt::format("{}: {}", path_, std::strerror(errno));
-    if (::access((folder_ + "/" + shm::kSessionFileName).c_str(), F_OK) == 0) {
+    if (::access((directory_ + "/" + shm::kSessionFileName).c_str(), F_OK) == 0) {
       problem_ += ": the session has ended without one";
     }
     stamp_ = {};
@@ -149,7 +149,7 @@ void SessionWatch::Judge(Clock::time_point now) {
   overdue_s_ = 0;
   if (!known_) return;
   const model::Overview& o = overviews_[current_];
-  plan_ = ::access((folder_ + "/plan.json").c_str(), F_OK) == 0;
+  plan_ = ::access((directory_ + "/plan.json").c_str(), F_OK) == 0;
   state_ = SessionState::kRunning;
   if (o.ended) {
     if (plan_ || o.pid == 0 || ProcessIsGone(o.pid, o.started_unix_ms)) {

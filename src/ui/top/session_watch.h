@@ -27,12 +27,12 @@ class SessionWatch {
  public:
   using Clock = std::chrono::steady_clock;
 
-  explicit SessionWatch(std::string folder);
+  explicit SessionWatch(std::string directory);
 
   // Checks for changes and returns whether there are any. Invalidates the previous overview().
   bool Refresh(Clock::time_point now = Clock::now());
 
-  const std::string& folder() const { return folder_; }
+  const std::string& directory() const { return directory_; }
   SessionState state() const { return state_; }
   // Returns the last readable overview; null before the first.
   const model::Overview* overview() const { return known_ ? &overviews_[current_] : nullptr; }
@@ -61,7 +61,7 @@ class SessionWatch {
     bool operator==(const Stamp&) const = default;
   };
 
-  std::string folder_;
+  std::string directory_;
   std::string path_;
   model::OverviewReader reader_;
   model::Overview overviews_[2];  // the last readable overview, and the one being read

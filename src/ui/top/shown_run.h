@@ -20,7 +20,7 @@ namespace stemtap::ui {
 // Session is the current state of one session. Its pointers stay valid while derived data is in
 // use.
 struct Session {
-  std::string folder;
+  std::string directory;
   SessionState state = SessionState::kWaiting;
   const model::Overview* overview = nullptr;  // null before the first overview
   std::string problem;
@@ -63,7 +63,7 @@ struct ShownRun {
   std::vector<std::uint32_t> part_sessions;
   std::vector<ProcessRow> processes;
 
-  std::span<const model::OverviewKernel* const> PartsOf(const KernelRow& row) const {
+  std::span<const model::OverviewKernel* const> KernelsIn(const KernelRow& row) const {
     return std::span(parts).subspan(row.first_part, row.parts);
   }
 };

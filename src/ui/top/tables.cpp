@@ -133,7 +133,7 @@ Line KernelLine(const Model& model, const KernelRow& row, const KernelColumns& h
   if (has.mean) cells.push_back(row.invocations == 0 ? "-" : Duration(row.mean_ns()));
   if (has.bars > 0) {
     cells.push_back(
-        Bars(DurationsOf(model.run().PartsOf(row), has.bars, true).launches, canvas.unicode));
+        Bars(DurationsOf(model.run().KernelsIn(row), has.bars, true).launches, canvas.unicode));
   }
   if (has.clusters) {
     cells.push_back(Count(row.open, 4));
@@ -273,11 +273,10 @@ std::vector<Line> ChosenKernel(const Model& model, std::size_t name_lines, const
   const KernelRow& row = *model.chosen();
   const std::string& name = row.kernel->name;
   const auto add_name = [&](const std::string& text, Style style) {
-    const std::size_t most = name_lines - lines.size();
-    if (most == 0) return;
-    const std::string shown =
-        ShownText(text, canvas.unicode, canvas.width * static_cast<int>(most));
-    for (const std::string& part : Wrapped(shown, canvas.width, most, canvas.unicode)) {
+    const std::size_t max = name_lines - lines.size();
+    if (max == 0) return;
+    const std::string shown = ShownText(text, canvas.unicode, canvas.width * static_cast<int>(max));
+    for (const std::string& part : Wrapped(shown, canvas.width, max, canvas.unicode)) {
       lines.push_back(canvas.NewLine().Add(part, style).Take());
     }
   };
@@ -290,7 +289,7 @@ std::vector<Line> ChosenKernel(const Model& model, std::size_t name_lines, const
                        Count(row.captured), Count(row.imputed)));
   lines.push_back(sums.Take());
   const DurationAxis axis =
-      DurationsOf(model.run().PartsOf(row), std::clamp(canvas.width - 24, 0, 96), false);
+      DurationsOf(model.run().KernelsIn(row), std::clamp(canvas.width - 24, 0, 96), false);
   if (!axis.launches.empty()) {
     lines.push_back(canvas.NewLine()
                         .Add(Duration(axis.lower_ns), Style::kDim)

@@ -35,9 +35,9 @@ Cell CellOf(std::string_view text, bool unicode) {
 
 }  // namespace
 
-std::string ShownText(std::string_view text, bool unicode, int most) {
+std::string ShownText(std::string_view text, bool unicode, int max) {
   std::string shown;
-  for (int columns = 0; !text.empty() && columns <= most;) {
+  for (int columns = 0; !text.empty() && columns <= max;) {
     const Cell cell = CellOf(text, unicode);
     shown += cell.text;
     columns += cell.columns;
@@ -82,7 +82,7 @@ std::string_view LastColumns(std::string_view shown, int columns) {
   return shown;
 }
 
-std::vector<std::string> Wrapped(std::string_view shown, int columns, std::size_t most,
+std::vector<std::string> Wrapped(std::string_view shown, int columns, std::size_t max,
                                  bool unicode) {
   std::vector<std::string> lines;
   while (!shown.empty()) {
@@ -94,7 +94,7 @@ std::vector<std::string> Wrapped(std::string_view shown, int columns, std::size_
       taken += cell.bytes;
     }
     // The last line, or a character wider than a whole line.
-    if (lines.size() + 1 == most || taken == 0) {
+    if (lines.size() + 1 == max || taken == 0) {
       lines.push_back(Cut(shown, columns, unicode));
       break;
     }

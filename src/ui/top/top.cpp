@@ -30,8 +30,8 @@ bool TakeLocale() {
 
 Watches WatchesOf(const TopOptions& options) {
   Watches watches;
-  for (const std::string& folder : options.folders) {
-    watches.push_back(std::make_unique<SessionWatch>(folder));
+  for (const std::string& directory : options.directories) {
+    watches.push_back(std::make_unique<SessionWatch>(directory));
   }
   return watches;
 }
@@ -45,7 +45,7 @@ bool Refresh(Watches& watches) {
 std::vector<Session> SessionsOf(const Watches& watches) {
   std::vector<Session> sessions;
   for (const auto& watch : watches) {
-    sessions.push_back({watch->folder(), watch->state(), watch->overview(), watch->problem(),
+    sessions.push_back({watch->directory(), watch->state(), watch->overview(), watch->problem(),
                         watch->plan(), watch->overdue_s(), watch->launches_per_s()});
   }
   return sessions;

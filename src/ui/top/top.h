@@ -11,8 +11,8 @@
 namespace stemtap::ui {
 
 struct TopOptions {
-  std::vector<std::string> folders;  // at least one
-  double interval_s = 0.5;           // between two refreshes
+  std::vector<std::string> directories;  // at least one
+  double interval_s = 0.5;               // between two refreshes
 };
 
 // Runs on the terminal until the user quits and returns the exit code, which is 128 + the signal

@@ -97,7 +97,7 @@ TEST_CASE("kernels of unequal count come with most time first") {
   CHECK(alignment.differs[0].name == "long");
 }
 
-TEST_CASE("streams that interleave differently are no difference of order") {
+TEST_CASE("streams that interleave differently have the same order") {
   Run a, b;
   for (int i = 0; i < 10; ++i) {
     Launch(a, {"copy", 1, 1, 1});
@@ -141,7 +141,7 @@ TEST_CASE("launches that changed streams part where they did") {
   CHECK(device.first_b == 41);
 }
 
-TEST_CASE("devices are compared apart, whatever the order between them") {
+TEST_CASE("devices are compared separately, whatever the order between them") {
   Run a, b;
   Loop(a, 5, 7, 0);
   Loop(a, 5, 7, 1);
@@ -180,7 +180,7 @@ TEST_CASE("a run on another device is the same run; one device more is not") {
   CHECK(alignment.only_in_b == 6);
 }
 
-TEST_CASE("grid and shared memory tell launches apart, where both runs know them") {
+TEST_CASE("grid and shared memory distinguish launches if both runs recorded them") {
   Run a, b;
   Launch(a, {"k", 1, 1, 7, 0, 1024});
   Launch(b, {"k", 1, 2, 7, 0, 1024});

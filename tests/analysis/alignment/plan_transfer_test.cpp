@@ -74,7 +74,7 @@ Result<PlanTransfer> Carry(const model::Plan& plan, const Run& a, const Run& b, 
   return TransferPlan(plan, a, b, AlignRuns(a, b), {drop, "plan.json", "b"});
 }
 
-TEST_CASE("samples become their partners, durations those of B") {
+TEST_CASE("samples are replaced by their partners, with durations of B") {
   const Run a = RunA();
   const Run b = RunB();
   const auto done = Carry(PlanOfA(a), a, b);
@@ -120,8 +120,8 @@ TEST_CASE("a sample of a kernel of nondeterministic count is refused") {
   REQUIRE_FALSE(refused.ok());
   CHECK(refused.error().exit_code == 1);
   CHECK(refused.error().message ==
-        "plan.json: 1 of 5 samples cannot be carried over: launch 20 of 'tune' (its kernel is "
-        "launched unequally often); expected partners for all, or --drop-unmatched");
+        "plan.json: 1 of 5 samples cannot be transferred: launch 20 of 'tune' (the runs launch its "
+        "kernel a different number of times); expected counterparts for all, or --drop-unmatched");
   const auto dropped = Carry(PlanOfA(a), a, b, true);
   REQUIRE(dropped.ok());
   REQUIRE(dropped.value().dropped.size() == 1);
@@ -149,7 +149,8 @@ TEST_CASE("a count that differs on the devices is refused though the sums are eq
   plan.kernels = {kernel};
   const auto refused = Carry(plan, a, b);
   REQUIRE_FALSE(refused.ok());
-  CHECK(refused.error().message.find("launched unequally often") != std::string::npos);
+  CHECK(refused.error().message.find("launch its kernel a different number of times") !=
+        std::string::npos);
 }
 
 TEST_CASE("a sample without a partner leaves its weight to the rest of its cluster") {
@@ -159,7 +160,7 @@ TEST_CASE("a sample without a partner leaves its weight to the rest of its clust
   b.launches[3].grid[0] = 99;
   const auto refused = Carry(PlanOfA(a), a, b);
   REQUIRE_FALSE(refused.ok());
-  CHECK(refused.error().message.find("launch 2 of 'gemm' (the launch has no partner") !=
+  CHECK(refused.error().message.find("launch 2 of 'gemm' (the launch has no counterpart") !=
         std::string::npos);
   const auto dropped = Carry(PlanOfA(a), a, b, true);
   REQUIRE(dropped.ok());
@@ -169,8 +170,8 @@ TEST_CASE("a sample without a partner leaves its weight to the rest of its clust
   CHECK(cluster.samples[0].weight == doctest::Approx(8.0));
   CHECK(cluster.captured == 1);
   REQUIRE(dropped.value().warnings.size() == 1);
-  CHECK(dropped.value().warnings[0].find(
-            "'gemm': 1 of 10 launches have no partner of their kernel") != std::string::npos);
+  CHECK(dropped.value().warnings[0].find("'gemm': 1 of 10 launches have no counterpart") !=
+        std::string::npos);
 }
 
 TEST_CASE("a cluster that loses its only sample is uncovered") {
@@ -184,7 +185,7 @@ TEST_CASE("a cluster that loses its only sample is uncovered") {
   CHECK(plan.totals.uncovered_fraction > 0.5);
 }
 
-TEST_CASE("a cluster none of whose launches has a partner is not taken to last no time") {
+TEST_CASE("a cluster without partners has an unknown duration, not 0") {
   const Run a = RunA();
   Run b = RunB();
   for (const std::size_t i : {17, 19}) b.launches[i].grid[0] = 99;  // both long gemms
@@ -220,22 +221,21 @@ TEST_CASE("a cluster none of whose launches has a partner is not taken to last n
   CHECK(dropped.value().plan.totals.uncovered_fraction == doctest::Approx((500 + 5690) / 6650.0));
 }
 
-TEST_CASE("a plan of another run is refused") {
+TEST_CASE("a plan of another run is rejected") {
   const Run a = RunA();
   const Run b = RunB();
   model::Plan other = PlanOfA(a);
   other.kernels[0].clusters[0].samples[0].record.duration_ns = 99;
   auto refused = Carry(other, a, b);
   REQUIRE_FALSE(refused.ok());
-  CHECK(
-      refused.error().message ==
-      "plan.json: launch 2 takes 99 ns there and 101 ns in the run, expected a plan made from the "
-      "first run");
+  CHECK(refused.error().message ==
+        "plan.json: launch 2 takes 99 ns in the plan and 101 ns in the run; expected a plan made "
+        "from the first run");
   other = PlanOfA(a);
   other.kernels[0].clusters[0].samples[0].index = 3;
   refused = Carry(other, a, b);
   REQUIRE_FALSE(refused.ok());
-  CHECK(refused.error().message.find("launch 3 is 'gemm' there and another kernel") !=
+  CHECK(refused.error().message.find("launch 3 is 'gemm' in the plan and another kernel") !=
         std::string::npos);
   other = PlanOfA(a);
   other.kernels[0].clusters[0].samples[0].index = 1'000'000'000'000;
@@ -244,16 +244,16 @@ TEST_CASE("a plan of another run is refused") {
   other.kernels.push_back(other.kernels[1]);
   refused = Carry(other, a, b);
   REQUIRE_FALSE(refused.ok());
-  CHECK(refused.error().message.find("the kernel 'norm' stands twice") != std::string::npos);
+  CHECK(refused.error().message.find("the kernel 'norm' occurs twice") != std::string::npos);
   other = PlanOfA(a);
   other.kernels[1].invocations = 9;
   refused = Carry(other, a, b);
   REQUIRE_FALSE(refused.ok());
-  CHECK(refused.error().message.find("'norm' is launched 9 times there and 10 times in the run") !=
-        std::string::npos);
+  CHECK(refused.error().message.find(
+            "'norm' is launched 9 times in the plan and 10 times in the run") != std::string::npos);
 }
 
-TEST_CASE("a sample that was captured for real need not last what the run says, its partner does") {
+TEST_CASE("the duration of an imputed sample may differ from the run, its partner's may not") {
   const Run a = RunA();
   model::Plan plan = PlanOfA(a);
   model::PlanSample& sample = plan.kernels[0].clusters[0].samples[0];
@@ -267,7 +267,7 @@ TEST_CASE("a sample that was captured for real need not last what the run says, 
   CHECK_FALSE(partner.imputed);
 }
 
-TEST_CASE("a plan whose kernels are told apart by process is refused as such") {
+TEST_CASE("a plan with kernels of several processes is rejected") {
   const Run a = RunA();
   model::Plan plan = PlanOfA(a);
   for (model::PlanKernel& kernel : plan.kernels) kernel.process = 41;
@@ -278,10 +278,10 @@ TEST_CASE("a plan whose kernels are told apart by process is refused as such") {
   const auto refused = Carry(plan, a, RunB());
   REQUIRE_FALSE(refused.ok());
   CHECK(refused.error().message ==
-        "plan.json: has kernels of 2 processes (--share-captures off), expected those of one");
+        "plan.json: has kernels of 2 processes (--share-captures off); expected one process");
 }
 
-TEST_CASE("clusters that are not cut by duration keep the description of A, and say so") {
+TEST_CASE("clusters not defined by duration keep the description of A, with a warning") {
   const Run a = RunA();
   const Run b = RunB();
   model::Plan plan = PlanOfA(a);
@@ -291,10 +291,10 @@ TEST_CASE("clusters that are not cut by duration keep the description of A, and 
   REQUIRE(done.ok());
   CHECK(done.value().plan.kernels[0].clusters[0].mean_ns == 103.5);
   REQUIRE(done.value().warnings.size() == 1);
-  CHECK(done.value().warnings[0].find("not cut by duration alone") != std::string::npos);
+  CHECK(done.value().warnings[0].find("not defined by duration alone") != std::string::npos);
 }
 
-TEST_CASE("kernels are told apart as the plan does, and its exclusion holds for B") {
+TEST_CASE("kernels are grouped as in the plan, and its exclusion applies to B") {
   Run a, b;
   for (int i = 0; i < 4; ++i) {
     Launch(a, {"k", 10, 1});
@@ -357,7 +357,7 @@ model::PlanKernel WholeKernel(const Run& a, const std::string& name, std::uint64
   return kernel;
 }
 
-TEST_CASE("a partner with another grid is another kernel where the plan tells grids apart") {
+TEST_CASE("a partner with another grid is another kernel if the plan groups by launch") {
   // One launch of B has no grid, so no grids are compared. B runs its small and large k in reverse
   // order.
   Run a, b;
@@ -380,10 +380,9 @@ TEST_CASE("a partner with another grid is another kernel where the plan tells gr
   }
   const auto refused = Carry(plan, a, b);
   REQUIRE_FALSE(refused.ok());
-  CHECK(
-      refused.error().message.find(
-          "2 of 2 samples cannot be carried over: launch 0 of 'k' (the launch at its place in the "
-          "order is another kernel's)") != std::string::npos);
+  CHECK(refused.error().message.find(
+            "2 of 2 samples cannot be transferred: launch 0 of 'k' (the launch at its position in "
+            "the order belongs to another kernel)") != std::string::npos);
   const auto dropped = Carry(plan, a, b, true);
   REQUIRE(dropped.ok());
   REQUIRE(dropped.value().plan.kernels.size() == 3);
@@ -394,7 +393,7 @@ TEST_CASE("a partner with another grid is another kernel where the plan tells gr
   CHECK(dropped.value().plan.totals.uncovered_fraction == doctest::Approx(1.0));
 }
 
-TEST_CASE("kernels that only the compilers' marks tell apart are kernels of A, but not carried") {
+TEST_CASE("kernels that differ only in compiler suffixes are found in A, but not transferred") {
   Run a, b;
   for (int i = 0; i < 2; ++i) {
     Launch(a, {"k", 10});
@@ -413,9 +412,8 @@ TEST_CASE("kernels that only the compilers' marks tell apart are kernels of A, b
   const auto refused = Carry(plan, a, b);
   REQUIRE_FALSE(refused.ok());
   CHECK(refused.error().message.find(
-            "2 of 3 samples cannot be carried over: launch 0 of 'k' (its name without the "
-            "compilers' marks is that of several kernels); launch 1 of 'k.kd'") !=
-        std::string::npos);
+            "2 of 3 samples cannot be transferred: launch 0 of 'k' (several kernels have its name "
+            "without compiler suffixes); launch 1 of 'k.kd'") != std::string::npos);
   const auto dropped = Carry(plan, a, b, true);
   REQUIRE(dropped.ok());
   CHECK(dropped.value().dropped.size() == 2);

@@ -2,7 +2,7 @@
 // Measures how often the intervals cover the truth, for plans of the real planner over generated
 // runs whose metrics are known for every launch. docs/math/extrapolate.md lists the figures. To
 // print them again:
-//   results_test --no-skip --test-case='*figures*'
+//   extrapolation_test --no-skip --test-case='*figures*'
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -222,7 +222,7 @@ TEST_CASE("intervals cover the truth as often as they state, and are not absurdl
   struct Bound {
     const char* metric;
     const char* denominator;  // of a ratio; null: a total
-    double least;             // share of 1,000 seeds
+    double floor;             // share of 1,000 seeds
     double widest;            // mean of half the interval / (1.96 standard deviations)
   };
   const Bound bounds[] = {{"correlated", nullptr, 0.935, 1.25},
@@ -248,7 +248,7 @@ TEST_CASE("intervals cover the truth as often as they state, and are not absurdl
         CAPTURE(bound.metric);
         CAPTURE(denominator != nullptr);
         CAPTURE(w);
-        CHECK(coverage.covered[w] >= bound.least);
+        CHECK(coverage.covered[w] >= bound.floor);
         CHECK(coverage.width[w] >= 0.8);
         CHECK(coverage.width[w] <= bound.widest);
       }

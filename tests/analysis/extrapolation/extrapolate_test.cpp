@@ -13,7 +13,7 @@
 namespace stemtap::analysis {
 namespace {
 
-TEST_CASE("Student's quantiles are those of the tables") {
+TEST_CASE("Student's quantiles agree with tables") {
   CHECK(StudentQuantile(0.95, 1.0) == doctest::Approx(12.7062047).epsilon(1e-8));
   CHECK(StudentQuantile(0.95, 2.0) == doctest::Approx(4.30265273).epsilon(1e-8));
   CHECK(StudentQuantile(0.99, 10.0) == doctest::Approx(3.16927267).epsilon(1e-8));
@@ -58,7 +58,7 @@ TEST_CASE("a cluster that was taken whole has no error") {
   CHECK(EstimateTotal(whole, sampling::Weights::kPlain, 0.95).value == 43.0);
 }
 
-TEST_CASE("one sample alone gives no interval; beside others it borrows theirs") {
+TEST_CASE("a single sample has no interval, unless other clusters provide a spread") {
   const std::vector<ObservedCluster> lone = {{0, 100.0, 10.0, 2.0, {{8.0, 16.0}}}};
   CHECK(EstimateTotal(lone, sampling::Weights::kPlain, 0.95).value == 1600.0);
   CHECK(std::isnan(EstimateTotal(lone, sampling::Weights::kPlain, 0.95).half_width));
@@ -73,7 +73,7 @@ TEST_CASE("one sample alone gives no interval; beside others it borrows theirs")
   CHECK(std::isfinite(borrowed.half_width));
 }
 
-TEST_CASE("a ratio is one of totals, exact where it is the same everywhere") {
+TEST_CASE("a ratio is a ratio of totals, and exact if it is the same everywhere") {
   const std::vector<ObservedCluster> top = {Cluster(30.0, 50.0)};
   const std::vector<ObservedCluster> bottom = {Cluster(60.0, 100.0)};
   const Estimate same = EstimateRatio(top, bottom, sampling::Weights::kPlain, 0.95);
@@ -122,7 +122,7 @@ TEST_CASE(
 
 // The estimated bias of one cluster is  value * theta * alpha (alpha - b) / (1 + theta), with
 // theta = (1 - n/N)/n * (sigma/mu)^2 and alpha = b limited to [0, 1].
-TEST_CASE("calibrated intervals lie around the total less its bias, which is 0 for b in [0, 1]") {
+TEST_CASE("calibrated intervals are around the total minus its bias, which is 0 for b in [0, 1]") {
   // Four durations over a factor of 8 determine the power: 0 for a constant metric, 2 for d^2.
   const auto cluster = [](double power) {
     ObservedCluster made{0, 100.0, 20.0, 10.0, {}};
@@ -188,7 +188,7 @@ TEST_CASE("one launch of another size, taken whole, does not widen what the othe
   CHECK(EstimateTotal(clusters, sampling::Weights::kPlain, 0.95).half_width < 1.5 * before);
 }
 
-TEST_CASE("values of 0 among others leave an interval, whatever the unit") {
+TEST_CASE("some values of 0 still give an interval, whatever the unit") {
   for (const double size : {1e-50, 1.0, 1e50}) {
     CAPTURE(size);
     const std::vector<ObservedCluster> some = {Cluster(0.0, 24.0 * size), Cluster(0.0, 0.0),
@@ -248,14 +248,16 @@ formats::KernelResults Table(std::vector<std::pair<std::uint64_t, double>> rows,
   return results;
 }
 
-TEST_CASE("what is missing is corrected for within its cluster, and a lost cluster is uncovered") {
+TEST_CASE(
+    "missing results are corrected for within their cluster, and a cluster without results is "
+    "uncovered") {
   const model::Plan plan = SmallPlan();
   const formats::KernelResults results = Table({{3, 7.0}, {3, 8.0}, {99, 1.0}});
   const Result<Match> match = MatchResults(plan, results, {});
   REQUIRE(match.ok());
   CHECK(match.value().matched == 1);
   CHECK(match.value().missing_count == 2);
-  CHECK(match.value().stranger_count == 1);
+  CHECK(match.value().unmatched_count == 1);
   CHECK(match.value().duplicate_count == 1);
   const Result<Extrapolation> got = Extrapolate(plan, results, match.value(), {});
   REQUIRE(got.ok());
@@ -330,7 +332,7 @@ TEST_CASE("ncu rows are the samples of a name in launch order, or its occurrence
   const Result<Match> occurrences = MatchResults(plan, all, {});
   REQUIRE(occurrences.ok());
   CHECK(occurrences.value().rows[0][0] == std::vector<std::size_t>{2, 4});
-  CHECK(occurrences.value().stranger_count == 8);
+  CHECK(occurrences.value().unmatched_count == 8);
   all.rows.pop_back();
   CHECK_FALSE(MatchResults(plan, all, {}).ok());  // neither samples nor launches
 }
@@ -385,7 +387,7 @@ TEST_CASE("rows of ncu never go to another instance of a template") {
   REQUIRE(match.ok());
   CHECK(match.value().rows[0][0] == Rows{1, kNoResult});
   CHECK(match.value().rows[1][0] == Rows{0, kNoResult});
-  CHECK(match.value().stranger_count == 1);
+  CHECK(match.value().unmatched_count == 1);
   refused({"f<const float *>", "f<const int *>"});
 }
 
@@ -449,7 +451,7 @@ TEST_CASE("ids that each session of a merged plan counts for itself need --ids")
     for (const MatchOptions& options : {MatchOptions(), device}) {
       const Result<Match> refused = MatchResults(plan, results, options);
       REQUIRE(!refused.ok());
-      CHECK(refused.error().message.starts_with("the plan is of 2 sessions, and "));
+      CHECK(refused.error().message.starts_with("the plan covers 2 sessions, which "));
       CHECK(refused.error().message.find("--ids FILE") != std::string::npos);
     }
     MatchOptions ids;

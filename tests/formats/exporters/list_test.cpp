@@ -66,7 +66,7 @@ TEST_CASE("kernelslist.g: the planned kernels in the order of the list") {
   CHECK(Simulated(old.value().files[0].content) == std::vector<std::uint64_t>{3, 2});
 }
 
-TEST_CASE("kernelslist.g: what is no list, or not the plan's") {
+TEST_CASE("kernelslist.g: other files, and lists of other plans") {
   const auto refused = [](const std::string& list, const Indices& planned,
                           const std::string& words) {
     const auto part = Part("accelsim-kernelslist", list, planned);
@@ -74,9 +74,9 @@ TEST_CASE("kernelslist.g: what is no list, or not the plan's") {
     CAPTURE(part.error().message);
     CHECK(part.error().message.find(words) != std::string::npos);
   };
-  refused(kNew, {0, 4, 5}, "lacks kernel 5 and 1 more");
-  refused("", {0}, "lacks kernel 1");
-  refused("kernel-1.traceg\nkernel-1.traceg\n", {0}, "the.list:2: kernel 1 stands in row 1");
+  refused(kNew, {0, 4, 5}, "does not contain kernel 5 and 1 more");
+  refused("", {0}, "does not contain kernel 1");
+  refused("kernel-1.traceg\nkernel-1.traceg\n", {0}, "the.list:2: kernel 1 is also in row 1");
   refused("kernel-1-ctx_0xa.traceg\nkernel-1-ctx_0xb.traceg\n", {0},
           "the.list:2: a kernel of another");
   refused("kernel-x.traceg\n", {0}, "the.list:1: 'kernel-x.traceg'");
@@ -84,7 +84,7 @@ TEST_CASE("kernelslist.g: what is no list, or not the plan's") {
   refused("kernel-99999999999999999999.traceg\n", {0}, "the.list:1:");
 }
 
-TEST_CASE("kernelslist.g is of one context") {
+TEST_CASE("kernelslist.g covers one context") {
   model::Profile profile = Launches(4);
   profile.records[1].device = 1;
   formats::ExportOptions options;
@@ -112,9 +112,9 @@ TEST_CASE("kernel_config.txt: the header and the planned kernels") {
     CAPTURE(failed.error().message);
     CHECK(failed.error().message.find(words) != std::string::npos);
   };
-  refused(list, {1, 2}, "lacks kernel 2");
+  refused(list, {1, 2}, "does not contain kernel 2");
   refused(list + list, {1}, "the.list:8: 'nvbit'");
-  refused("nvbit\n13\n-1\n", {1}, "the.list:2: '13', expected 14");
+  refused("nvbit\n13\n-1\n", {1}, "the.list:2: '13'; expected 14");
   refused("nvbit\n14\n", {1}, "ends after 2 rows");
   refused("nvbit\n14\n-1\n./Kernel1/trace.txt\n./Kernel1/trace.txt\n", {1}, "the.list:5:");
   refused("nvbit\n14\n-1\n./Kernel1x/trace.txt\n", {1}, "the.list:4:");

@@ -70,7 +70,7 @@ def check(report, what, planned, *options):
     responses = [file for file in export["files"] if file.endswith(".rsp")]
     selected = sorted(launch for file in responses for launch in selected_by(report, file))
     if selected != planned:
-        sys.exit(f"{what}: selects {selected}, expected {planned}")
+        sys.exit(f"{what}: selects {selected}; expected {planned}")
     return export["notes"], len(responses)
 
 
@@ -92,17 +92,17 @@ def main():
                 exports += 1
                 runs += count
     if len(plans) < 3:
-        sys.exit(f"{len(plans)} different plans, expected at least 3")
+        sys.exit(f"{len(plans)} different plans; expected at least 3")
     # By default, ncu prints simplified names, which no filter matches; the export reports this.
     names = write_page(report, "renamed.csv")
     originals = write_page(report, "demangled.csv", *BASES["demangled"])
     planned = plan_of("renamed.csv", 0)
     matched = [launch for launch in planned if names[launch] == originals[launch]]
     if matched == planned or not matched:
-        sys.exit(f"names are {names}, expected some of the planned ones to be simplified")
+        sys.exit(f"names are {names}; expected some of the planned ones to be simplified")
     notes, _ = check(report, "renamed", matched, "--mode", "kernels")
     if not any("--rename-kernels no" in note for note in notes):
-        sys.exit(f"notes are {notes}, expected one of --rename-kernels no")
+        sys.exit(f"notes are {notes}; expected one of --rename-kernels no")
     check(report, "renamed, auto", planned)
     print(f"{exports} exports, {runs} runs of ncu select the planned launches")
 

@@ -99,10 +99,10 @@ TEST_CASE("a kernel never shares its run, for ncu counts what matches the filter
   CHECK(Exports("ncu", mangled, PlanOf(mangled, {0})).notes.empty());
 }
 
-TEST_CASE("a name that one argument cannot hold beside its launches is profiled by window") {
+TEST_CASE("a name that does not fit into an argument with its launches is profiled by window") {
   const model::Profile profile = Of({"kernel", std::string(300, 'x'), "kernel"});
   formats::ExportOptions options;
-  options.most_value_bytes = 400;
+  options.max_value_bytes = 400;
   const formats::Exported exported = Exports("ncu", profile, PlanOf(profile, {1, 2}), options);
   for (const Arguments& call : NcuCalls(exported.files[0].content)) {
     for (const std::string& argument : call) CHECK(argument.size() <= 400);
@@ -160,13 +160,13 @@ TEST_CASE("hostile names reach ncu as data") {
         std::string::npos);
 }
 
-TEST_CASE("two kernels that no filter tells apart") {
+TEST_CASE("two kernels that no filter distinguishes") {
   // Colons, blanks and quotes can only be matched by a wildcard.
   const model::Profile profile = Of({"a::b(int)", "a:'b(int)", "a::c(int)"});
   CheckEveryWay(profile, {0, 1, 2});
   formats::ExportOptions kernels;
   kernels.ncu_runs = formats::NcuRuns::kKernels;
-  CHECK(RefusalOf("ncu", profile, PlanOf(profile, {0}), kernels).find("tells") !=
+  CHECK(RefusalOf("ncu", profile, PlanOf(profile, {0}), kernels).find("distinguishes") !=
         std::string::npos);
   CheckEveryWay(profile, {2}, kernels);
 }
@@ -186,12 +186,12 @@ TEST_CASE("demangled names are matched only in NVIDIA's spelling") {
   CHECK_FALSE(by_kernel("void f<int>"));
 }
 
-TEST_CASE("many launches of a kernel are spread over runs that an argument can hold") {
+TEST_CASE("many launches of a kernel are divided into runs that fit into an argument") {
   const model::Profile profile = Of(std::vector<std::string>(2000, "foo"));
   Indices planned;
   for (std::uint64_t i = 0; i < 2000; i += 3) planned.insert(i);
   formats::ExportOptions options;
-  options.most_value_bytes = 1000;
+  options.max_value_bytes = 1000;
   const formats::Exported exported = Exports("ncu", profile, PlanOf(profile, planned), options);
   CHECK(exported.runs == 4);
   for (const Arguments& call : NcuCalls(exported.files[0].content)) {
@@ -202,9 +202,9 @@ TEST_CASE("many launches of a kernel are spread over runs that an argument can h
 
 TEST_CASE("the script wants a program, and stops at a run that fails") {
   const model::Profile profile = Of({"foo", "bar"});
-  TempDir folder;
+  TempDir directory;
   const std::string script =
-      folder.Write("script", Exports("ncu", profile, PlanOf(profile, {0, 1})).files[0].content)
+      directory.Write("script", Exports("ncu", profile, PlanOf(profile, {0, 1})).files[0].content)
           .string();
   const auto bare = RunProcess({"sh", script});
   CHECK(bare.exit_code == 2);

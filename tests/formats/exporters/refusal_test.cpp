@@ -29,7 +29,7 @@ bool Says(const std::string& message, const std::string& words) {
   return message.find(words) != std::string::npos;
 }
 
-TEST_CASE("graphs: the numbers behind a capture are unknown unless the user says") {
+TEST_CASE("graphs: numbers after a capture are unknown without --graphs") {
   model::Profile profile = Four();
   profile.records[1].graph_id = 5;
   for (const char* to : kNumbered) {
@@ -53,12 +53,12 @@ TEST_CASE("several devices: whose counter it is must be said") {
     options.counting.processes = formats::Processes::kPerDevice;
     CHECK(Says(RefusalOf(to, profile, PlanOf(profile, {0}), options), "--device N"));
     options.counting.device = 1;
-    CHECK(Says(RefusalOf(to, profile, PlanOf(profile, {0}), options), "no sample on it"));
+    CHECK(Says(RefusalOf(to, profile, PlanOf(profile, {0}), options), "no sample on this device"));
     CHECK(Exports(to, profile, PlanOf(profile, {1}), options).ids == 1);
   }
 }
 
-TEST_CASE("a profile without devices is one of one device only on the user's word") {
+TEST_CASE("a profile without devices needs --plain-launches") {
   model::Profile profile = Four();
   for (shm::KernelRecord& r : profile.records) r.device = shm::kUnknown16;
   for (const char* to : kNumbered) {
@@ -70,14 +70,15 @@ TEST_CASE("a profile without devices is one of one device only on the user's wor
   profile.records[1].device = 0;
   formats::ExportOptions options;
   options.counting.plain_launches = true;
-  CHECK(Says(RefusalOf("sieve", profile, PlanOf(profile, {2}), options), "on which device"));
+  CHECK(Says(RefusalOf("sieve", profile, PlanOf(profile, {2}), options),
+             "the devices of its launches are unknown"));
   // Several ranks are several processes, regardless of the options.
   for (shm::KernelRecord& r : profile.records) r.device = shm::kUnknown16;
   options.counting.ranks = 2;
   CHECK(Says(RefusalOf("sieve", profile, PlanOf(profile, {2}), options), "of 2 ranks"));
 }
 
-TEST_CASE("a plan that keeps processes apart is not of one process, whatever the user says") {
+TEST_CASE("a plan with separate processes is never treated as one process") {
   const model::Profile profile = Four();
   model::Plan plan = PlanOf(profile, {2});
   formats::CountingOptions options;
@@ -94,7 +95,7 @@ TEST_CASE("a plan that keeps processes apart is not of one process, whatever the
   CHECK(Says(counted.error().message, "kernels of 2 processes"));
 }
 
-TEST_CASE("an empty plan, which some tools take for everything") {
+TEST_CASE("an empty plan, which some tools would treat as everything") {
   const model::Profile profile = Four();
   for (const formats::Consumer& consumer : formats::Consumers()) {
     CHECK(Says(RefusalOf(std::string(consumer.name), profile, PlanOf(profile, {})), "no sample"));
@@ -107,7 +108,7 @@ TEST_CASE("a profile of another run") {
   model::Profile slower = Four();
   slower.records[2].duration_ns = 99;
   CHECK(Says(RefusalOf("sieve", slower, plan),
-             "launch 2 is 'axpy' of 99 ns, expected 'axpy' of 12 ns"));
+             "launch 2 is 'axpy' of 99 ns; expected 'axpy' of 12 ns"));
   // Perturbed launches have no recorded duration.
   model::Plan imputed = plan;
   for (model::PlanKernel& kernel : imputed.kernels) {
@@ -121,10 +122,10 @@ TEST_CASE("a profile of another run") {
   CHECK(Says(RefusalOf("sieve", renamed, plan), "'dot'"));
   model::Profile longer = Four();
   longer.records.push_back(longer.records[0]);
-  CHECK(Says(RefusalOf("sieve", longer, plan), "holds 5 launches, expected the 4"));
+  CHECK(Says(RefusalOf("sieve", longer, plan), "contains 5 launches; expected the 4"));
   model::Profile shorter = Four();
   shorter.records.resize(2);
-  CHECK(Says(RefusalOf("sieve", shorter, plan), "holds 2 launches, expected the 4"));
+  CHECK(Says(RefusalOf("sieve", shorter, plan), "contains 2 launches; expected the 4"));
 }
 
 TEST_CASE("whole graphs are not what tools count") {
@@ -135,18 +136,18 @@ TEST_CASE("whole graphs are not what tools count") {
   CHECK(Exports("csv", profile, plan).ids == 1);
 }
 
-TEST_CASE("launches that were lost have shifted every number") {
+TEST_CASE("dropped launches shift every later number") {
   const model::Profile profile = Four();
   model::Plan plan = PlanOf(profile, {2});
   plan.totals.gaps = 1;
   for (const char* to : kNumbered) CHECK(Says(RefusalOf(to, profile, plan), "1 gaps"));
   plan.totals.dropped = 1;
   for (const char* to : kNumbered)
-    CHECK(Says(RefusalOf(to, profile, plan), "1 launches were lost"));
+    CHECK(Says(RefusalOf(to, profile, plan), "1 launches were dropped"));
   CHECK(Exports("csv", profile, plan).ids == 1);
 }
 
-TEST_CASE("the plan alone: numbers are indices, on the user's word") {
+TEST_CASE("without a profile, --plain-launches uses indices as numbers") {
   model::Plan plan = PlanOf(Four(), {0, 3});
   const formats::CountingModel model = formats::FindConsumer("accelsim")->model;
   formats::CountingOptions options;

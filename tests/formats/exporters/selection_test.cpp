@@ -74,7 +74,7 @@ TEST_CASE("a run with one device and no graph") {
   CHECK(merged.runs == 1);
 }
 
-TEST_CASE("each device has a context with a counter of its own") {
+TEST_CASE("each device has a context with its own counter") {
   const model::Profile profile = Made(2);
   // Launch 2 is the first of device 1 and launch 0 the first of device 0: one setting selects
   // exactly both.
@@ -128,7 +128,7 @@ TEST_CASE("several contexts of a process never have two consecutive numbers in o
   CHECK(AccelSimUnion(ranks, {profile, false, 0}) == OnDevice(profile, planned, 0));
 }
 
-TEST_CASE("kernels of graphs shift the numbers behind them, or count where graphs are off") {
+TEST_CASE("kernels of graphs shift later numbers, or count if graphs are off") {
   const model::Profile profile = Made(1, true);
   const Indices around = {1, 7, 16, 20};
   formats::ExportOptions options;
@@ -145,11 +145,11 @@ TEST_CASE("kernels of graphs shift the numbers behind them, or count where graph
   CHECK(AccelSimUnion(Exports("accelsim", profile, plan, options), {profile, true}) == inside);
 }
 
-TEST_CASE("a setting that no variable can hold becomes several") {
+TEST_CASE("a setting that does not fit into a variable is divided") {
   const model::Profile profile = Made();
   const Indices planned = {0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22};
   formats::ExportOptions options;
-  options.most_value_bytes = 9;
+  options.max_value_bytes = 9;
   const formats::Exported exported =
       Exports("accelsim", profile, PlanOf(profile, planned), options);
   CHECK(exported.files.size() == 4);
@@ -200,7 +200,7 @@ TEST_CASE("real runs of two devices") {
   }
 }
 
-TEST_CASE("a real run, part of which is launched by graphs") {
+TEST_CASE("a real run, partly launched by graphs") {
   const auto path = SharedPath("data/profiles/cloverleaf_nsys.csv.gz");
   STEMTAP_SKIP_WITHOUT(path);
   model::Profile profile = Load(path.string());
@@ -218,7 +218,7 @@ TEST_CASE("a real run, part of which is launched by graphs") {
   CheckNumbers(profile, plan, planned, options, {profile, true});
 }
 
-TEST_CASE("a real run with more ids than an environment variable can hold") {
+TEST_CASE("a real run with more ids than fit into an environment variable") {
   const auto path = SharedPath("data/profiles/particle_transformer_bs4.csv.gz");
   STEMTAP_SKIP_WITHOUT(path);
   const model::Profile profile = Load(path.string());

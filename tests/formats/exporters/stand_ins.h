@@ -174,8 +174,8 @@ inline Indices AccelSimTraces(const std::string& value, const Run& run) {
 
 // Returns the value that a shell sees after it sources the file.
 inline std::string SourcedRange(const std::string& text) {
-  TempDir folder;
-  const std::string file = folder.Write("accelsim.env", text).string();
+  TempDir directory;
+  const std::string file = directory.Write("accelsim.env", text).string();
   const auto shell =
       RunProcess({"sh", "-c", ". \"$0\"; printf %s \"$DYNAMIC_KERNEL_RANGE\"", file});
   REQUIRE(shell.exit_code == 0);
@@ -189,15 +189,15 @@ using Window = std::pair<std::uint64_t, std::uint64_t>;
 
 inline std::vector<Window> WindowsSeen(const std::string& script, const std::string& first,
                                        const std::string& last) {
-  TempDir folder;
-  const std::string file = folder.Write("script", script).string();
-  const std::string log = (folder / "log").string();
+  TempDir directory;
+  const std::string file = directory.Write("script", script).string();
+  const std::string log = (directory / "log").string();
   const std::string program =
-      folder.Write("program", "echo \"$" + first + " $" + last + " $1\" >> '" + log + "'\n")
+      directory.Write("program", "echo \"$" + first + " $" + last + " $1\" >> '" + log + "'\n")
           .string();
   CHECK(RunProcess({"sh", "-n", file}).exit_code == 0);
   const auto ran = RunProcess({"sh", file, "sh", program, "argument"},
-                              {.env = {{"TRACES", (folder / "traces").string()}}});
+                              {.env = {{"TRACES", (directory / "traces").string()}}});
   CAPTURE(ran.err);
   REQUIRE(ran.exit_code == 0);
   std::vector<Window> windows;
@@ -283,11 +283,11 @@ using Arguments = std::vector<std::string>;
 
 // Returns the arguments of every ncu call in the script.
 inline std::vector<Arguments> NcuCalls(const std::string& script) {
-  TempDir folder;
-  const std::string file = folder.Write("script", script).string();
-  const std::string log = (folder / "log").string();
+  TempDir directory;
+  const std::string file = directory.Write("script", script).string();
+  const std::string log = (directory / "log").string();
   const std::string ncu =
-      folder
+      directory
           .Write("ncu", "#!/bin/sh\nfor a in \"$@\"; do printf '%s\\n' \"$a\" >> '" + log +
                             "'; done\necho END >> '" + log + "'\n")
           .string();

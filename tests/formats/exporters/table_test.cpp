@@ -28,7 +28,7 @@ model::Profile TwoDevices() {
   return profile;
 }
 
-TEST_CASE("csv: a row per sample, as the plan has it") {
+TEST_CASE("csv: one row per sample of the plan") {
   const model::Profile profile = TwoDevices();
   const formats::Exported exported = Exports("csv", profile, PlanOf(profile, {2, 5}));
   CHECK(exported.files[0].content ==
@@ -56,7 +56,7 @@ TEST_CASE("csv: a name that a spreadsheet would run as a formula is text") {
   }
 }
 
-TEST_CASE("weights beside a selection carry the tool's ids") {
+TEST_CASE("weights of a selection have the tool's ids") {
   const model::Profile profile = TwoDevices();
   const model::Plan plan = PlanOf(profile, {2, 5});
   const auto reader = model::ReadProfile(profile);
@@ -160,7 +160,7 @@ TEST_CASE("perfetto: real runs are valid traces") {
   }
 }
 
-TEST_CASE("what is explained is what is exported") {
+TEST_CASE("--explain agrees with the export") {
   const model::Profile profile = TwoDevices();
   const model::Plan plan = PlanOf(profile, {2, 5});
   const auto reader = model::ReadProfile(profile);

@@ -41,8 +41,8 @@ const std::string kLongName(200, 'L');
 // Three kernels of two names. In units of 64 bytes: 0 header, 1 name "short", 2 kernel, 3 kernel,
 // 4 to 7 the long name (40 + 62 + 62 + 36 bytes), 8 kernel, 9 end.
 std::string ThreeKernels() {
-  TempDir folder;
-  const std::string path = (folder / "a.stemtap").string();
+  TempDir directory;
+  const std::string path = (directory / "a.stemtap").string();
   Result<std::unique_ptr<model::ProfileWriter>> writer = model::CreateProfileWriter(path);
   REQUIRE(writer.ok());
   model::NameTable names;
@@ -67,7 +67,7 @@ std::string With(std::string bytes, std::size_t record, std::size_t offset, T va
   return bytes;
 }
 
-TEST_CASE("what was written is read, in pieces of any size") {
+TEST_CASE("a written profile is read back, in pieces of any size") {
   const std::string bytes = ThreeKernels();
   for (const std::size_t piece : {std::size_t{1}, std::size_t{7}, std::size_t{63}, std::size_t{64},
                                   std::size_t{65}, kReadBytes}) {
@@ -102,13 +102,13 @@ TEST_CASE("a cut file is an error, wherever it is cut") {
     CAPTURE(size);
     if (size >= shm::kRecordBytes) {
       CHECK(message == "t.stemtap: truncated after " + std::to_string(size / shm::kRecordBytes) +
-                           " records, expected an end record");
+                           " records; expected an end record");
     }
   }
   CHECK(ErrorOf(std::string_view(bytes).substr(0, 20)) ==
-        "t.stemtap: truncated header of 20 bytes, expected 64");
-  CHECK(ErrorOf(bytes + "x") == "t.stemtap: bytes behind the end record, expected none");
-  CHECK(ErrorOf(bytes + bytes) == "t.stemtap: bytes behind the end record, expected none");
+        "t.stemtap: truncated header of 20 bytes; expected 64");
+  CHECK(ErrorOf(bytes + "x") == "t.stemtap: bytes after the end record; expected none");
+  CHECK(ErrorOf(bytes + bytes) == "t.stemtap: bytes after the end record; expected none");
 }
 
 TEST_CASE("a damaged record is an error with its number") {
@@ -116,40 +116,40 @@ TEST_CASE("a damaged record is an error with its number") {
   const std::uint32_t bad32 = 9;
   const std::uint64_t bad64 = ~std::uint64_t{0} - 1;
   CHECK(ErrorOf(With(bytes, 0, 8, bad32)) ==
-        "t.stemtap: version 9 with records of 64 bytes, expected version 1 with 64 bytes");
+        "t.stemtap: version 9 with records of 64 bytes; expected version 1 with 64 bytes");
   CHECK(ErrorOf(With(bytes, 0, 12, bad32)) ==
-        "t.stemtap: version 1 with records of 9 bytes, expected version 1 with 64 bytes");
+        "t.stemtap: version 1 with records of 9 bytes; expected version 1 with 64 bytes");
   CHECK(ErrorOf(With(bytes, 2, 0, std::uint8_t{0})) ==
-        "t.stemtap: record 2: kind 0, expected a kernel or a name");
+        "t.stemtap: record 2: kind 0; expected a kernel or a name");
   CHECK(ErrorOf(With(bytes, 2, 0, std::uint8_t{77})) ==
-        "t.stemtap: record 2: kind 77, expected a kernel or a name");
+        "t.stemtap: record 2: kind 77; expected a kernel or a name");
   CHECK(ErrorOf(With(bytes, 3, 4, std::uint32_t{1})) ==
-        "t.stemtap: record 3: a kernel of name 1, which is not defined, expected less than 1");
+        "t.stemtap: record 3: a kernel with the undefined name 1; expected less than 1");
   CHECK(ErrorOf(With(bytes, 2, 8, bad64)).starts_with("t.stemtap: record 2: start_ns 184467"));
   CHECK(ErrorOf(With(bytes, 2, 16, bad64)).starts_with("t.stemtap: record 2: start_ns 0 and"));
-  CHECK(ErrorOf(With(bytes, 4, 4, bad32)) == "t.stemtap: record 4: defines name 9, expected 1");
+  CHECK(ErrorOf(With(bytes, 4, 4, bad32)) == "t.stemtap: record 4: defines name 9; expected 1");
   CHECK(ErrorOf(With(bytes, 4, 8, std::uint32_t{0})) ==
-        "t.stemtap: record 4: a name of 0 bytes, expected 1 to 16384");
+        "t.stemtap: record 4: a name of 0 bytes; expected 1 to 16384");
   CHECK(ErrorOf(With(bytes, 4, 8, std::uint32_t{16385})) ==
-        "t.stemtap: record 4: a name of 16385 bytes, expected 1 to 16384");
+        "t.stemtap: record 4: a name of 16385 bytes; expected 1 to 16384");
   CHECK(ErrorOf(With(bytes, 5, 1, std::uint8_t{61})) ==
-        "t.stemtap: record 5: 61 bytes of a name, expected 62");
+        "t.stemtap: record 5: 61 bytes of a name; expected 62");
   CHECK(ErrorOf(With(bytes, 7, 1, std::uint8_t{62})) ==
-        "t.stemtap: record 7: 62 bytes of a name, expected 36");
+        "t.stemtap: record 7: 62 bytes of a name; expected 36");
   CHECK(ErrorOf(With(bytes, 6, 20, 'x')) ==
-        "t.stemtap: record 7: name 1 does not have its hash, expected undamaged bytes");
+        "t.stemtap: record 7: name 1 does not match its hash; expected an undamaged file");
   CHECK(ErrorOf(With(bytes, 6, 0, std::uint8_t{1})) ==
-        "t.stemtap: record 6: a kernel inside a name, expected its remaining bytes");
+        "t.stemtap: record 6: a kernel inside a name; expected its remaining bytes");
   CHECK(ErrorOf(With(bytes, 6, 0, std::uint8_t{2})) ==
-        "t.stemtap: record 6: a name begins inside another, expected its remaining bytes");
+        "t.stemtap: record 6: a name begins inside another; expected its remaining bytes");
   CHECK(ErrorOf(With(bytes, 6, 0, std::uint8_t{255})) ==
-        "t.stemtap: record 6: the end inside a name, expected its remaining bytes");
+        "t.stemtap: record 6: the end record is inside a name; expected its remaining bytes");
   CHECK(ErrorOf(With(bytes, 2, 0, std::uint8_t{3})) ==
-        "t.stemtap: record 2: bytes of no name, expected a kernel or a name");
+        "t.stemtap: record 2: bytes outside a name; expected a kernel or a name");
   CHECK(ErrorOf(With(bytes, 9, 8, std::uint64_t{4})) ==
-        "t.stemtap: record 9: the end after 3 invocations of 2 kernels, expected 4 of 2");
+        "t.stemtap: record 9: the end record is after 3 invocations of 2 kernels; expected 4 of 2");
   CHECK(ErrorOf(With(bytes, 9, 16, std::uint64_t{1})) ==
-        "t.stemtap: record 9: the end after 3 invocations of 2 kernels, expected 3 of 1");
+        "t.stemtap: record 9: the end record is after 3 invocations of 2 kernels; expected 3 of 1");
 }
 
 TEST_CASE("a name that is defined twice is an error") {
@@ -158,7 +158,7 @@ TEST_CASE("a name that is defined twice is an error") {
                       bytes.substr(shm::kRecordBytes, shm::kRecordBytes) +
                       bytes.substr(9 * shm::kRecordBytes);
   CHECK(ErrorOf(With(twice, 2, 4, std::uint32_t{1})) ==
-        "t.stemtap: record 2: name 1 is defined twice, expected once");
+        "t.stemtap: record 2: name 1 is defined twice; expected once");
 }
 
 TEST_CASE("any single byte of damage is an error or harmless, never a crash") {

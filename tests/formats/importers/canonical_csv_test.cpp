@@ -147,8 +147,7 @@ TEST_CASE("a last row without line end may have been cut, which is said") {
   const model::Profile cut = MustParse("duration_ns,name\n5,k\n7,ke");
   CHECK(cut.records.size() == 2);
   REQUIRE(cut.warnings.size() == 1);
-  CHECK(cut.warnings[0] ==
-        "t.csv:3: the last row has no line end: if the file was cut, it is not whole");
+  CHECK(cut.warnings[0] == "t.csv:3: the last row has no line end; it may be incomplete");
 }
 
 TEST_CASE("a file that is cut within a row is refused, or said to be, wherever") {
@@ -170,12 +169,12 @@ TEST_CASE("a file that is cut within a row is refused, or said to be, wherever")
   }
 }
 
-TEST_CASE("a header alone is a profile without rows") {
+TEST_CASE("a header without rows is an empty profile") {
   CHECK(MustParse("duration_ns,name\n").records.empty());
   CHECK(MustParse("duration_ns,name").records.empty());
 }
 
-TEST_CASE("columns of numbers are metrics, others are left out with a warning") {
+TEST_CASE("columns of numbers are metrics, others are ignored with a warning") {
   const model::Profile profile = MustParse(
       "duration_ns,cycles,device_name,name,ipc\n"
       "1,,H200,a,1.5\n"
@@ -189,18 +188,19 @@ TEST_CASE("columns of numbers are metrics, others are left out with a warning") 
   CHECK(profile.metrics[1][1] == -2000.0);
   CHECK(std::isnan(profile.metrics[1][2]));
   REQUIRE(profile.warnings.size() == 3);
-  CHECK(profile.warnings[0] == "t.csv: the column 'device_name' holds no numbers and is left out");
+  CHECK(profile.warnings[0] ==
+        "t.csv: the column 'device_name' contains no numbers and is ignored");
   CHECK(profile.warnings[1] ==
-        "t.csv:4: a cell of the column 'cycles' is no number (1 such rows), taken as empty");
+        "t.csv:4: a cell of the column 'cycles' is not a number (1 such rows); treated as empty");
   CHECK(profile.warnings[2] ==
-        "t.csv:4: a cell of the column 'ipc' is no number (1 such rows), taken as empty");
+        "t.csv:4: a cell of the column 'ipc' is not a number (1 such rows); treated as empty");
 }
 
-TEST_CASE("a column without a name is left out") {
+TEST_CASE("a column without a name is ignored") {
   const model::Profile profile = MustParse("duration_ns,name,\n1,a,\n");
   CHECK(profile.metric_names.empty());
   REQUIRE(profile.warnings.size() == 1);
-  CHECK(profile.warnings[0] == "t.csv: column 3 has no name and is left out");
+  CHECK(profile.warnings[0] == "t.csv: column 3 has no name and is ignored");
 }
 
 TEST_CASE("an index that does not increase is a warning") {
@@ -215,7 +215,7 @@ TEST_CASE("bad cells are errors with the line on which the row starts") {
   const std::string head = "duration_ns,name,grid_x,device\n";
   const std::string fine = "1,\"two\nlines\",1,0\n";
   const std::string duration =
-      "t.csv:4: duration_ns is '{}', expected a whole number from 0 to 9223372036854775807";
+      "t.csv:4: duration_ns is '{}'; expected a whole number from 0 to 9223372036854775807";
   for (const char* bad : {"", "-1", "1.5", "1e3", "x", " 1", "+1", "0x10", "9223372036854775808",
                           "18446744073709551616", "99999999999999999999999999"}) {
     CAPTURE(bad);
@@ -228,42 +228,42 @@ TEST_CASE("bad cells are errors with the line on which the row starts") {
   for (const char* bad : {"0", "-1", "4294967296", "a"}) {
     CHECK(ErrorOf(head + fine + "1,a," + bad + ",0\n") ==
           std::string("t.csv:4: grid_x is '") + bad +
-              "', expected a whole number from 1 to 4294967295, or an empty cell");
+              "'; expected a whole number from 1 to 4294967295, or an empty cell");
   }
-  CHECK(ErrorOf(head + fine + "1,a,1,65535\n").starts_with("t.csv:4: device is '65535', expected"));
+  CHECK(ErrorOf(head + fine + "1,a,1,65535\n").starts_with("t.csv:4: device is '65535'; expected"));
   CHECK(ErrorOf(head + "\n\n" + "1,,1,1\n") ==
-        "t.csv:4: name is empty, expected the name of a kernel");
+        "t.csv:4: name is empty; expected the name of a kernel");
   CHECK(ErrorOf(head + "1,\"" + std::string(shm::kMaxNameBytes + 1, 'x') + "\",1,1\n") ==
-        "t.csv:2: a name of 16385 bytes, expected at most 16384");
+        "t.csv:2: a name of 16385 bytes; expected at most 16384");
   CHECK(MustParse(head + "1," + std::string(shm::kMaxNameBytes, 'x') + ",1,1\n").names.size() == 1);
 }
 
 TEST_CASE("bad rows are errors") {
   const std::string head = "duration_ns,name,grid_x\n";
-  CHECK(ErrorOf(head + "1,a,1\n1,a\n") == "t.csv:3: 2 cells, expected 3");
-  CHECK(ErrorOf(head + "1,a,1,9\n") == "t.csv:2: 4 cells, expected 3");
-  CHECK(ErrorOf(head + "1,\"a,1\n") == "t.csv:2: a quote is not closed, expected '\"'");
-  CHECK(ErrorOf(head + "1,\"") == "t.csv:2: a quote is not closed, expected '\"'");
+  CHECK(ErrorOf(head + "1,a,1\n1,a\n") == "t.csv:3: 2 cells; expected 3");
+  CHECK(ErrorOf(head + "1,a,1,9\n") == "t.csv:2: 4 cells; expected 3");
+  CHECK(ErrorOf(head + "1,\"a,1\n") == "t.csv:2: a quote is not closed; expected '\"'");
+  CHECK(ErrorOf(head + "1,\"") == "t.csv:2: a quote is not closed; expected '\"'");
   CHECK(ErrorOf(head + "1,\"a\"b,1\n") ==
-        "t.csv:2: text behind a closing quote, expected a comma or a line end");
+        "t.csv:2: text after a closing quote; expected a comma or a line end");
   CHECK(ErrorOf(head + "1,\"a" + std::string(9'000'000, '\n')) ==
-        "t.csv:2: a row of more than 4194304 bytes, expected a closing quote or a line end");
+        "t.csv:2: a row of more than 4194304 bytes; expected a closing quote or a line end");
 }
 
 TEST_CASE("bad headers are errors") {
   const std::string columns =
       "expected the columns index,start_ns,duration_ns,device,stream,grid_x,grid_y,grid_z,"
       "block_x,block_y,block_z,shared_bytes,graph_id,name";
-  CHECK(ErrorOf("index,name\n1,a\n") == "t.csv:1: no column 'duration_ns', " + columns);
-  CHECK(ErrorOf("index,duration_ns\n1,1\n") == "t.csv:1: no column 'name', " + columns);
+  CHECK(ErrorOf("index,name\n1,a\n") == "t.csv:1: no column 'duration_ns'; " + columns);
+  CHECK(ErrorOf("index,duration_ns\n1,1\n") == "t.csv:1: no column 'name'; " + columns);
   CHECK(ErrorOf("name,duration_ns,name\n") ==
-        "t.csv:1: the column 'name' stands twice, expected once");
-  CHECK(ErrorOf("") == "t.csv: empty file, expected a profile");
-  CHECK(ErrorOf("\xEF\xBB\xBF").starts_with("t.csv: not a known profile format, expected one of"));
+        "t.csv:1: the column 'name' occurs twice; expected once");
+  CHECK(ErrorOf("") == "t.csv: empty file; expected a profile");
+  CHECK(ErrorOf("\xEF\xBB\xBF").starts_with("t.csv: not a known profile format; expected one of"));
   CHECK(ErrorOf("hello, world\n").starts_with("t.csv: not a known profile format"));
 }
 
-TEST_CASE("what is hostile in a cell does not reach the terminal") {
+TEST_CASE("hostile characters in a cell do not reach the terminal") {
   CHECK(ErrorOf("duration_ns,name\n\x1B[2J,a\n").find('\x1B') == std::string::npos);
   CHECK(ErrorOf("duration_ns,name\n" + std::string(5000, '7') + ",a\n").size() < 200);
 }

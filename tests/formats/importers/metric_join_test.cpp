@@ -68,15 +68,13 @@ TEST_CASE("names and counts that differ are counted") {
                "name,duration_ns,m\na,1,1\na,1,2\nc,1,3\nc,1,4\nc,1,5\nd,1,6\n");
   CHECK(Column(p) == std::vector{1.0, 2.0, kNone, kNone, 3.0, 4.0});
   REQUIRE(p.warnings.size() == 3);
-  CHECK(
-      p.warnings[0].starts_with("ncu.csv: 2 kernels were launched another number of times, such as "
-                                "'a' 2 times, 3 in run.csv: "
-                                "taken to be the first of each"));
-  CHECK(p.warnings[1] == "ncu.csv: 1 kernel names (1 launches) are not in run.csv, left out");
+  CHECK(p.warnings[0].starts_with(
+      "ncu.csv: 2 kernels were launched a different number of times, such "
+      "as 'a' 2 times, 3 in run.csv; their first launches are joined"));
+  CHECK(p.warnings[1] == "ncu.csv: 1 kernel names (1 launches) are not in run.csv; skipped");
   CHECK(p.warnings[2] ==
-        "ncu.csv: 4 of the 6 launches of run.csv have its metrics; 2 have none, 1 of them in 1 "
-        "kernels "
-        "that were not measured at all");
+        "ncu.csv: 4 of the 6 launches of run.csv have metrics; 2 have none, 1 of them in 1 kernels "
+        "without any metrics");
 }
 
 TEST_CASE("names that are spelled differently are joined when nothing is equal") {
@@ -84,7 +82,7 @@ TEST_CASE("names that are spelled differently are joined when nothing is equal")
                                          "name,duration_ns,m\n\"void f<int>(int *,float)\",1,7\n");
   CHECK(Column(spaces) == std::vector{7.0});
   REQUIRE(spaces.warnings.size() == 1);
-  CHECK(spaces.warnings[0] == "ncu.csv: 1 kernel names are joined though spelled differently");
+  CHECK(spaces.warnings[0] == "ncu.csv: 1 kernel names are joined despite different spelling");
 
   const model::Profile mangled = MustJoin("name,duration_ns\n_Z4axpyPfi,1\n",
                                           "name,duration_ns,m\n\"axpy(float *, int)\",1,7\n");
@@ -101,8 +99,7 @@ TEST_CASE("names of one function are joined last, and counted together") {
       "name,duration_ns,m\nscale,1,1\nscale,1,2\nexact,1,3\nscale,1,4\n");
   CHECK(Column(p) == std::vector{1.0, 2.0, 3.0, 4.0});
   REQUIRE(p.warnings.size() == 1);
-  CHECK(p.warnings[0] ==
-        "ncu.csv: 1 kernels are joined by their function's name alone, such as 'scale'");
+  CHECK(p.warnings[0] == "ncu.csv: 1 kernels are joined by function name alone, such as 'scale'");
   // An equal name has priority: f(int) does not also match f by its function name.
   const model::Profile mixed = MustJoin("name,duration_ns\nf(int),1\nf(float),1\n",
                                         "name,duration_ns,m\nf,1,1\nf(int),1,2\n");
@@ -115,21 +112,22 @@ TEST_CASE("a pair of launches has the same grid and block, where both know them"
   CHECK(MustJoin(run + "a,1,1,2,3,4,5,6\n", metrics + "a,1,1,2,3,4,5,6,7\n").metrics[0][0] == 7.0);
   CHECK(MustJoin(run + "a,1,,,,4,5,6\n", metrics + "a,1,1,2,3,,,,7\n").metrics[0][0] == 7.0);
   CHECK(ErrorOf(run + "b,1,,,,,,\na,1,1,2,3,4,5,6\n", metrics + "a,1,1,2,4,4,5,6,7\n") ==
-        "ncu.csv: launch 0 has grid 1x2x4 and block 4x5x6, expected those of its partner, grid "
-        "1x2x3 and block 4x5x6 (invocation 1 of run.csv, number 0 of 'a')");
+        "ncu.csv: launch 0 has grid 1x2x4 and block 4x5x6; expected grid 1x2x3 and block 4x5x6 as "
+        "in its counterpart (invocation 1 of run.csv, number 0 of 'a')");
   CHECK(ErrorOf(run + "a,1,1,2,3,4,5,6\n", metrics + "a,1,1,2,3,4,5,7,7\n")
             .starts_with("ncu.csv: launch 0 has grid 1x2x3 and block 4x5x7"));
 }
 
 TEST_CASE("files that cannot belong together are errors") {
-  CHECK(ErrorOf("name,duration_ns\na,1\n", "name,duration_ns,m\nb,1,7\n") ==
-        "ncu.csv: no kernel of run.csv, expected the same kernels: 'b' here, 'a' there");
+  CHECK(
+      ErrorOf("name,duration_ns\na,1\n", "name,duration_ns,m\nb,1,7\n") ==
+      "ncu.csv: no kernel of run.csv; expected the same kernels, but 'b' is here and 'a' is there");
   CHECK(ErrorOf("name,duration_ns\na,1\n", "name,duration_ns,m\n")
             .starts_with("ncu.csv: no kernel of run.csv"));
   CHECK(ErrorOf("name,duration_ns\na,1\n", "name,duration_ns\na,1\n") ==
-        "ncu.csv: no metrics, expected at least one");
+        "ncu.csv: no metrics; expected at least one");
   CHECK(ErrorOf("name,duration_ns,m\na,1,2\n", "name,duration_ns,m\na,1,7\n") ==
-        "ncu.csv: run.csv has a metric 'm' too, expected it in one of them");
+        "ncu.csv: run.csv also has the metric 'm'; expected it in one of them");
 }
 
 TEST_CASE("a joined profile is read in parts") {
@@ -145,9 +143,9 @@ TEST_CASE("a joined profile is read in parts") {
 }
 
 TEST_CASE("files are joined by path, a page of ncu without durations too") {
-  const test::TempDir folder;
-  const std::string run = (folder.path() / "run.csv").string();
-  const std::string ncu = (folder.path() / "ncu.csv").string();
+  const test::TempDir directory;
+  const std::string run = (directory.path() / "run.csv").string();
+  const std::string ncu = (directory.path() / "ncu.csv").string();
   std::ofstream(run) << "name,duration_ns\na,1\nb,5\n";
   std::ofstream(ncu) << "==PROF== Connected\n\"ID\",\"Process ID\",\"Kernel Name\",\"Metric "
                         "Name\",\"Metric Unit\",\"Metric Value\"\n\"0\",\"1\",\"b\","
@@ -162,17 +160,17 @@ TEST_CASE("files are joined by path, a page of ncu without durations too") {
   CHECK(Column(profile.value()) == std::vector{kNone, 1234.0});
   CHECK(profile.value().records[1].duration_ns == 5);
   CHECK_FALSE(join(run).ok());
-  CHECK_FALSE(join((folder.path() / "none.csv").string()).ok());
+  CHECK_FALSE(join((directory.path() / "none.csv").string()).ok());
 }
 
 TEST_CASE("the n-th launch is counted on its device where both files name the same devices") {
-  const test::TempDir folder;
+  const test::TempDir directory;
   const std::string header = "duration_ns,device,name";
   const std::string run =
-      folder.Write("run.csv", header + "\n1,0,k\n2,1,k\n3,0,k\n4,1,k\n").string();
+      directory.Write("run.csv", header + "\n1,0,k\n2,1,k\n3,0,k\n4,1,k\n").string();
   const auto joined = [&](const std::string& metrics) {
     auto reader = JoinMetricsFile(std::move(OpenProfile(run)).value(), run,
-                                  folder.Write("m.csv", header + ",m\n" + metrics).string());
+                                  directory.Write("m.csv", header + ",m\n" + metrics).string());
     REQUIRE(reader.ok());
     Result<model::Profile> profile = model::LoadProfile(*reader.value());
     REQUIRE(profile.ok());

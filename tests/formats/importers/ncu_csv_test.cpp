@@ -84,10 +84,11 @@ TEST_CASE("ncu raw page: launches, units and metrics, between other lines") {
     CHECK(p.metrics[1][0] == doctest::Approx(4190.0));
     CHECK(p.metrics[2][0] == 1234567.0);
     REQUIRE(p.warnings.size() == 4);
-    CHECK(p.warnings[0].starts_with("t.csv:7: ncu says '==WARNING== Launching the workload"));
-    CHECK(p.warnings[1] == "t.csv: 2 lines that are no part of the table left out");
-    CHECK(p.warnings[2] ==
-          "t.csv: 1 metrics hold no numbers and are left out, such as 'launch__func_cache_config'");
+    CHECK(p.warnings[0].starts_with("t.csv:7: ncu reports '==WARNING== Launching the workload"));
+    CHECK(p.warnings[1] == "t.csv: 2 lines outside the table are skipped");
+    CHECK(
+        p.warnings[2] ==
+        "t.csv: 1 metrics contain no numbers and are ignored, such as 'launch__func_cache_config'");
     CHECK(p.warnings[3].starts_with("t.csv: durations are not printed in ns"));
   }
 }
@@ -115,7 +116,7 @@ TEST_CASE("ncu details page: a row for each metric") {
   CHECK(p.metrics[2][1] == doctest::Approx(2.5e6));
   CHECK(p.metrics[3][2] == doctest::Approx(1.75e9));
   REQUIRE(p.warnings.size() == 2);
-  CHECK(p.warnings[0] == "t.csv: 1 rows without a metric (advice) left out");
+  CHECK(p.warnings[0] == "t.csv: 1 rows without a metric (advice) are skipped");
   CHECK(p.warnings[1].starts_with("t.csv: durations are not printed in ns"));
 }
 
@@ -147,17 +148,17 @@ TEST_CASE("ncu details page: rows of metrics lack the columns of rules") {
   REQUIRE(p.metric_names == std::vector<std::string>{"Duration", "Executed Instructions"});
   CHECK(p.metrics[1][0] == 8.0);
   REQUIRE(p.warnings.size() == 1);
-  CHECK(p.warnings[0] == "t.csv: 1 rows without a metric (advice) left out");
+  CHECK(p.warnings[0] == "t.csv: 1 rows without a metric (advice) are skipped");
   // Rejects a row without its value or with more columns than the header.
   CHECK(ErrorOf(RulesHeader() + Launch("0", "a") + ",\"S\",\"Duration\",\"ns\"\n") ==
-        "t.csv:2: 14 cells, expected 15 to 20");
+        "t.csv:2: 14 cells; expected 15 to 20");
   std::string long_rule = rule;
   long_rule.insert(long_rule.size() - 1, ",\"\"");
-  CHECK(ErrorOf(RulesHeader() + rows + long_rule) == "t.csv:5: 21 cells, expected 15 to 20");
+  CHECK(ErrorOf(RulesHeader() + rows + long_rule) == "t.csv:5: 21 cells; expected 15 to 20");
   test::CheckDamage(RulesHeader() + rows);
 }
 
-TEST_CASE("ncu: a header that is longer than what decides the format") {
+TEST_CASE("ncu: a header that is longer than the bytes used for detection") {
   std::string header = kLaunchColumns;
   std::string units(10, ',');
   std::string row = Launch("0", "a");
@@ -201,11 +202,11 @@ TEST_CASE("ncu: one label in several items of a section is several metrics") {
   CHECK(p.metrics[2][0] == 3.5);
   REQUIRE(p.warnings.size() == 1);
   CHECK(p.warnings[0] ==
-        "t.csv: Pipes: of peak: FMA of launch 0 has another value in a later row, the first is "
+        "t.csv: Pipes: of peak: FMA of launch 0 has another value in a later row; the first is "
         "kept (1 such values)");
 }
 
-TEST_CASE("ncu: a cell may hold a line end") {
+TEST_CASE("ncu: a cell may contain a line end") {
   std::string row = Detail("0", "a", "Duration", "ns", "992");
   row.replace(row.find("app"), 3, "a\nb");
   const model::Profile p =
@@ -215,7 +216,7 @@ TEST_CASE("ncu: a cell may hold a line end") {
   CHECK(p.warnings.size() == 0);
 }
 
-TEST_CASE("ncu: tables of other columns within the page are left out") {
+TEST_CASE("ncu: tables with other columns within the page are skipped") {
   const std::string other =
       "\"GPU ID\",\"GPU Name\",\"CPU Affinity\"\n"
       "\"0\",\"Quadro\",\"0-15\"\n"
@@ -225,12 +226,12 @@ TEST_CASE("ncu: tables of other columns within the page are left out") {
   const model::Profile p = MustParse(RulesHeader() + rows + other + more);
   REQUIRE(p.metric_names == std::vector<std::string>{"Duration", "Executed Instructions"});
   REQUIRE(p.warnings.size() == 1);
-  CHECK(p.warnings[0] == "t.csv: 3 lines that are no part of the table left out");
+  CHECK(p.warnings[0] == "t.csv: 3 lines outside the table are skipped");
   // Valid only directly after its header and only with its columns.
   CHECK(ErrorOf(RulesHeader() + rows + other + more + "\"1\",\"RTX\",\"0-15\"\n") ==
-        "t.csv:7: 3 cells, expected 15 to 20");
+        "t.csv:7: 3 cells; expected 15 to 20");
   CHECK(ErrorOf(RulesHeader() + rows + other + "\"1\",\"RTX\"\n") ==
-        "t.csv:6: 2 cells, expected 15 to 20");
+        "t.csv:6: 2 cells; expected 15 to 20");
 }
 
 TEST_CASE("ncu: the values of a metric's instances are not the launch's") {
@@ -244,7 +245,7 @@ TEST_CASE("ncu: the values of a metric's instances are not the launch's") {
   CHECK(p.warnings.empty());
 }
 
-TEST_CASE("ncu: old versions know neither grid nor block") {
+TEST_CASE("ncu: old versions have no grid and no block") {
   const model::Profile p = MustParse(
       "\"ID\",\"Process ID\",\"Process Name\",\"Host Name\",\"Kernel Name\",\"Kernel Time\","
       "\"Context\",\"Stream\",\"Section Name\",\"Metric Name\",\"Metric Unit\",\"Metric Value\"\n"
@@ -260,7 +261,7 @@ TEST_CASE("ncu: old versions know neither grid nor block") {
   CHECK(p.warnings.empty());
 }
 
-TEST_CASE("ncu: the decimal mark is that of the file") {
+TEST_CASE("ncu: the decimal mark is detected per file") {
   const auto values = [](const std::vector<std::string>& cells, const std::string& metric = "m",
                          const std::string& unit = "") {
     std::string text = kDetailsHeader;
@@ -300,13 +301,13 @@ TEST_CASE("ncu: the decimal mark is that of the file") {
     return reader.error().message;
   };
   CHECK(error({"12", "1,234", "1,235"}) ==
-        "t.csv:3: '1,234' has a decimal mark or one of thousands, and no number of the file tells "
-        "which, expected one that does (LC_ALL=C ncu ...)");
+        "t.csv:3: '1,234' has a separator of decimals or of thousands, and no number of the file "
+        "shows which; expected one that does (LC_ALL=C ncu ...)");
   CHECK(error({"2,816"}, "dram__bytes_read.sum", "Kbyte").starts_with("t.csv:2: '2,816'"));
   CHECK(error({"1.000"}, "dram__bytes_read.sum", "byte").starts_with("t.csv:2: '1.000'"));
-  CHECK(
-      error({"1,5", "2", "1.5"}) ==
-      "t.csv:2: '1,5' has a decimal comma, '1.5' in line 4 a decimal point, expected one of them");
+  CHECK(error({"1,5", "2", "1.5"}) ==
+        "t.csv:2: '1,5' has a decimal comma, but '1.5' in line 4 has a decimal point; expected one "
+        "of them");
 }
 
 TEST_CASE("ncu: a value that is missing may lack its unit") {
@@ -319,7 +320,7 @@ TEST_CASE("ncu: a value that is missing may lack its unit") {
   CHECK(p.warnings.empty());
 }
 
-TEST_CASE("ncu: what is no number is no value") {
+TEST_CASE("ncu: text that is not a number has no value") {
   const model::Profile p =
       Metrics(kDetailsHeader + Detail("0", "a", "m", "", "1.5") +
               Detail("1", "a", "m", "", "1,23,4.5") + Detail("2", "a", "m", "", "") +
@@ -327,25 +328,25 @@ TEST_CASE("ncu: what is no number is no value") {
   REQUIRE(p.metric_names == std::vector<std::string>{"m"});
   for (std::size_t i = 1; i < 4; ++i) CHECK(std::isnan(p.metrics[0][i]));
   REQUIRE(p.warnings.size() == 2);
-  CHECK(p.warnings[0] == "t.csv:3: m is no number (1 such cells), taken as empty");
-  CHECK(p.warnings[1] == "t.csv: 1 metrics hold no numbers and are left out, such as 't'");
+  CHECK(p.warnings[0] == "t.csv:3: m is not a number (1 such cells); treated as empty");
+  CHECK(p.warnings[1] == "t.csv: 1 metrics contain no numbers and are ignored, such as 't'");
 }
 
 TEST_CASE("ncu: a profile needs durations, metrics do not") {
   const std::string text = kDetailsHeader + Detail("0", "a", "m", "", "1.5");
   CHECK(ErrorOf(text) ==
-        "t.csv: no durations, expected the metric gpu__time_duration.sum (or use the file with "
+        "t.csv: no durations; expected the metric gpu__time_duration.sum (or use the file with "
         "--metrics beside a profile)");
   CHECK(Metrics(text).records[0].duration_ns == 0);
   CHECK(ErrorOf(kDetailsHeader + Detail("0", "a", "Duration", "us", "1.5") +
                 Detail("7", "a", "m", "", "1.5")) ==
-        "t.csv:3: launch 7 has no Duration, expected its duration");
+        "t.csv:3: launch 7 has no Duration; expected its duration");
   CHECK(ErrorOf(kDetailsHeader + Detail("0", "a", "Duration", "us", "-1.5"))
             .starts_with("t.csv:2: launch 0 has no Duration"));
   CHECK(ErrorOf(kDetailsHeader + Detail("0", "a", "Duration", "us", "1e300"))
             .starts_with("t.csv:2: launch 0 has no Duration"));
   CHECK(ErrorOf(kDetailsHeader + Detail("0", "a", "Duration", "", "5")) ==
-        "t.csv: Duration has the unit '', expected a time");
+        "t.csv: Duration has the unit ''; expected a time");
   // .avg is also accepted, but .sum has priority.
   CHECK(MustParse(kDetailsHeader + Detail("0", "a", "gpu__time_duration.avg", "ns", "7") +
                   Detail("0", "a", "gpu__time_duration.sum", "ns", "8"))
@@ -360,9 +361,9 @@ TEST_CASE("ncu: tables that follow each other") {
   const std::string one = kDetailsHeader + Detail("0", "a", "Duration", "ns", "5");
   CHECK(MustParse(one + one).records.size() == 2);
   CHECK(ErrorOf(one + kRawHeader) ==
-        "t.csv:3: a second table with other columns, expected the columns of the first");
+        "t.csv:3: a second table with other columns; expected the columns of the first");
   CHECK(ErrorOf(one + Detail("1", "a", "Duration", "ns", "5") + Detail("0", "a", "m", "", "5")) ==
-        "t.csv:4: launch 0 again (first in line 2), expected its rows together");
+        "t.csv:4: launch 0 again (first in line 2); expected its rows together");
   const std::string raw = kRawHeader + kRawUnits + Launch("4", "a") + ",\"1\",\"5.5\",\"\",\"8\"\n";
   const model::Profile merged = MustParse(raw + Launch("3", "a") + ",\"1\",\"5.5\",\"\",\"8\"\n" +
                                           Launch("4", "a") + ",\"1\",\"5.5\",\"\",\"8\"\n");
@@ -376,32 +377,32 @@ TEST_CASE("ncu: damage is an error with its line") {
   const std::string raw = kRawHeader + kRawUnits + Launch("0", "a") + ",\"1\",\"5.5\",\"\",\"8\"\n";
   CHECK(MustParse(raw).records.size() == 1);
   CHECK(MustParse(raw.substr(0, raw.size() - 1)).records.size() == 1);
-  CHECK(ErrorOf(raw.substr(0, raw.size() - 2)) == "t.csv:3: a quote is not closed, expected '\"'");
-  CHECK(ErrorOf(raw.substr(0, raw.size() - 5)) == "t.csv:3: 14 cells, expected 15");
+  CHECK(ErrorOf(raw.substr(0, raw.size() - 2)) == "t.csv:3: a quote is not closed; expected '\"'");
+  CHECK(ErrorOf(raw.substr(0, raw.size() - 5)) == "t.csv:3: 14 cells; expected 15");
   CHECK(ErrorOf(raw + "\"").starts_with("t.csv:4: a quote is not closed"));
   CHECK(ErrorOf(raw + "\"1").starts_with("t.csv:4: a quote is not closed"));
-  CHECK(ErrorOf(raw + "\"1\",\"2\"\n") == "t.csv:4: 2 cells, expected 15");
+  CHECK(ErrorOf(raw + "\"1\",\"2\"\n") == "t.csv:4: 2 cells; expected 15");
   const auto with = [&](const std::string& what, const std::string& by) {
     std::string text = raw;
     text.replace(text.find(what), what.size(), by);
     return ErrorOf(text);
   };
-  CHECK(with("\n\"0\"", "\n\"0x\"") == "t.csv:3: ID is '0x', expected the number of a launch");
-  CHECK(with("\"a\"", "\"\"") == "t.csv:3: Kernel Name is '', expected the name of a kernel");
+  CHECK(with("\n\"0\"", "\n\"0x\"") == "t.csv:3: ID is '0x'; expected the number of a launch");
+  CHECK(with("\"a\"", "\"\"") == "t.csv:3: Kernel Name is ''; expected the name of a kernel");
   CHECK(with("(256, 2, 1)", "(256, 2") ==
-        "t.csv:3: Block Size is '(256, 2', expected '(256, 1, 1)'");
+        "t.csv:3: Block Size is '(256, 2'; expected '(256, 1, 1)'");
   CHECK(with("(256, 2, 1)", "(65536, 2, 1)").starts_with("t.csv:3: Block Size is"));
   CHECK(with("(4096, 1, 1)", "(0, 1, 1)").starts_with("t.csv:3: Grid Size is"));
   CHECK(with("\"smsp__inst_executed.sum\"", "\"gpu__time_duration.sum\"") ==
-        "t.csv:1: the column 'gpu__time_duration.sum' stands twice, expected once");
+        "t.csv:1: the column 'gpu__time_duration.sum' occurs twice; expected once");
   CHECK(ErrorOf("==PROF== Connected to process 42\n==ERROR== The application crashed\n") ==
-        "t.csv:3: no table, expected a line \"ID\",\"Process ID\",... (ncu --csv)");
+        "t.csv:3: no table; expected a line \"ID\",\"Process ID\",... (ncu --csv)");
   CHECK(ErrorOf(kDetailsHeader + Detail("0", "a", "m", "us", "1.5") +
                 Detail("1", "a", "m", "byte", "1.5")) ==
-        "t.csv:3: m has the unit 'byte', expected 'ns' as before");
+        "t.csv:3: m has the unit 'byte'; expected 'ns' as before");
   std::string many = kDetailsHeader;
   for (int i = 0; i <= 16384; ++i) many += Detail("0", "a", "m" + std::to_string(i), "", "1");
-  CHECK(ErrorOf(many) == "t.csv:16386: more than 16384 metrics, expected a page of ncu");
+  CHECK(ErrorOf(many) == "t.csv:16386: more than 16384 metrics; expected a page of ncu");
   // A table of as many launches as metrics would have quadratic size.
   std::string sparse = kDetailsHeader;
   for (int i = 0; i < 3000; ++i) {
@@ -412,7 +413,7 @@ TEST_CASE("ncu: damage is an error with its line") {
         std::string::npos);
 }
 
-TEST_CASE("ncu: other files are not taken for its pages") {
+TEST_CASE("ncu: other files are not recognized as its pages") {
   CHECK(LooksLikeNcuCsv("==PROF== Connected to process 42\n"));
   CHECK(LooksLikeNcuCsv("ID,Process ID,Kernel Name,m\n"));
   CHECK_FALSE(LooksLikeNcuCsv("==42== NVPROF is profiling process 42\n"));
@@ -430,7 +431,7 @@ TEST_CASE("ncu: a page written again without quotes") {
   CHECK(p.names.name(0) == "f(int, int)");
   CHECK(p.records[1].duration_ns == 6);
   CHECK(ErrorOf("ID,Process ID,Kernel Name,gpu__time_duration.sum\n,,,ns\n0,1,g,5")
-            .starts_with("t.csv:3: no line end behind the last row"));
+            .starts_with("t.csv:3: no line end after the last row"));
 }
 
 TEST_CASE("ncu: any damage is read or refused") {

@@ -44,11 +44,12 @@ TEST_CASE("ncu: the numbers of a file tell its decimal mark") {
   CHECK_FALSE(point.IsComma("t").value());
   NcuDecimalMark open;
   note(open, "1.024");
-  CHECK(open.IsComma("t").error().message.starts_with("t:7: '1.024' has a decimal mark or one of"));
+  CHECK(
+      open.IsComma("t").error().message.starts_with("t:7: '1.024' has a separator of decimals or"));
   note(open, "0.5");
   CHECK_FALSE(open.IsComma("t").value());
   note(open, "0,5");
-  CHECK(open.IsComma("t").error().message.starts_with("t:7: '0,5' has a decimal comma, '0.5'"));
+  CHECK(open.IsComma("t").error().message.starts_with("t:7: '0,5' has a decimal comma, but '0.5'"));
 }
 
 }  // namespace

@@ -93,23 +93,23 @@ def compare(what, expected, path):
     header = rows[0]
     own = header.index("name") + 1
     if len(rows) - 1 != len(expected):
-        sys.exit(f"{what}: {len(rows) - 1} launches, expected {len(expected)}")
+        sys.exit(f"{what}: {len(rows) - 1} launches; expected {len(expected)}")
     values = 0
     for row, (kernel, grid, block, metrics) in zip(rows[1:], expected):
         cells = dict(zip(header[:own], row))
         extents = [f"({cells[k + '_x']}, {cells[k + '_y']}, {cells[k + '_z']})"
                    for k in ("grid", "block")]
         if [cells["name"], *extents] != [kernel, grid, block]:
-            sys.exit(f"{what}: {[cells['name'], *extents]}, expected {[kernel, grid, block]}")
+            sys.exit(f"{what}: {[cells['name'], *extents]}; expected {[kernel, grid, block]}")
         got = {n: float(c) for n, c in zip(header[own:], row[own:]) if c}
         if got.keys() != metrics.keys():
             sys.exit(f"{what}: metrics differ: {sorted(got.keys() ^ metrics.keys())[:5]}")
         for name, value in metrics.items():
             if not same(got[name], value):
-                sys.exit(f"{what}: {name} is {got[name]}, expected {value}")
+                sys.exit(f"{what}: {name} is {got[name]}; expected {value}")
         duration = metrics.get("gpu__time_duration.sum", metrics.get("Duration"))
         if duration is not None and int(cells["duration_ns"]) != round(duration):
-            sys.exit(f"{what}: duration {cells['duration_ns']}, expected {duration}")
+            sys.exit(f"{what}: duration {cells['duration_ns']}; expected {duration}")
         values += len(metrics)
     return values
 
@@ -170,12 +170,12 @@ def main():
             samples = sum(len(c["samples"]) for k in json.load(file)["kernels"]
                           for c in k["clusters"])
         if samples != len(expected):
-            sys.exit(f"{samples} samples, expected {len(expected)}")
+            sys.exit(f"{samples} samples; expected {len(expected)}")
         for results in ([all_csv], parts):
             got = json.loads(run(STEMTAP, "extrapolate", "--plan", plan, "--results", *results,
                                  "--json"))
             if got["matched"] != len(expected):
-                sys.exit(f"{got['matched']} results match, expected {len(expected)}")
+                sys.exit(f"{got['matched']} results match; expected {len(expected)}")
             sums = 0
             for metric in got["metrics"]:
                 numbers = [l[3][metric["name"]] for l in expected if metric["name"] in l[3]]
@@ -185,10 +185,10 @@ def main():
                 if metric["how"] == "sum" and len(numbers) == len(expected):
                     sums += 1
                     if not same(metric["plain"]["value"], math.fsum(numbers)):
-                        sys.exit(f"{metric['name']}: total {metric['plain']['value']}, expected "
+                        sys.exit(f"{metric['name']}: total {metric['plain']['value']}; expected "
                                  f"{math.fsum(numbers)}")
             if sums < 10:
-                sys.exit(f"{sums} totals compared, expected at least 10")
+                sys.exit(f"{sums} totals compared; expected at least 10")
             pages += len(parts)
             values += sums
     print(f"{pages} pages of {len(REPORTS)} reports, {values} values equal")

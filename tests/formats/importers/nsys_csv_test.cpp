@@ -35,12 +35,10 @@ const std::string& NameOf(const model::Profile& profile, std::size_t row) {
 }
 
 const std::string kRounded =
-    "t.csv: shared memory is rounded, to 1000 bytes where it is in MB; the SQLite export has the "
-    "bytes";
+    "t.csv: shared memory is rounded (to 1000 bytes if it is in MB); the SQLite export is exact";
 const std::string kDrops =
-    "t.csv: the report cuda_kern_exec_trace leaves out every kernel whose launch call was not "
-    "recorded, and has no streams and no shared memory; cuda_gpu_trace or the SQLite export have "
-    "all of it";
+    "t.csv: the report cuda_kern_exec_trace omits streams, shared memory, and kernels whose launch "
+    "call was not recorded; use cuda_gpu_trace or the SQLite export";
 
 TEST_CASE("cuda_gpu_trace: kernels among copies and sets, in order of start") {
   const model::Profile profile = MustParse(
@@ -72,8 +70,8 @@ TEST_CASE("cuda_gpu_trace: kernels among copies and sets, in order of start") {
   CHECK(profile.records[1].stream == 13);
   CHECK(profile.records[1].shared_bytes == 1000);
   REQUIRE(profile.warnings.size() == 3);
-  CHECK(profile.warnings[2].find("does not tell processes apart") != std::string::npos);
-  CHECK(profile.warnings[0] == "t.csv: 2 rows are memory copies and sets, left out");
+  CHECK(profile.warnings[2].find("does not distinguish processes") != std::string::npos);
+  CHECK(profile.warnings[0] == "t.csv: 2 rows are memory copies and sets; skipped");
   CHECK(profile.warnings[1] == kRounded);
 }
 
@@ -162,25 +160,25 @@ TEST_CASE("units of time, in every form of the header") {
   CHECK(starts.records[1].start_ns == 1001750);
 }
 
-TEST_CASE("units that cannot hold a nanosecond are told") {
+TEST_CASE("units coarser than a nanosecond are reported") {
   const model::Profile profile =
       MustParse("Start (ms),Duration (us),GrdX,Name\n1.234,5,1,k\n2.5,6,1,k\n");
   REQUIRE(profile.warnings.size() == 2);
   CHECK(profile.warnings[0] ==
-        "t.csv: the column Start is rounded to 1000 ns, expected 'nsys stats --timeunit nsec'");
+        "t.csv: the column Start is rounded to 1000 ns; expected 'nsys stats --timeunit nsec'");
   CHECK(profile.warnings[1] ==
-        "t.csv: the column Duration is rounded to 1000 ns, expected 'nsys stats --timeunit nsec'");
+        "t.csv: the column Duration is rounded to 1000 ns; expected 'nsys stats --timeunit nsec'");
   CHECK(profile.records[1].start_ns == 1266000);
   CHECK(profile.records[1].duration_ns == 6000);
 }
 
 TEST_CASE("a unit that is missing or unknown is an error") {
   CHECK(ErrorOf("Start,Duration (ns),GrdX,Name\n1,1,1,k\n") ==
-        "t.csv:1: the column 'Start' has no known unit, expected one as in 'Start (ns)'");
+        "t.csv:1: the column 'Start' has no known unit; expected one as in 'Start (ns)'");
   CHECK(ErrorOf("Start (ns),Duration (h),GrdX,Name\n1,1,1,k\n") ==
-        "t.csv:1: the column 'Duration (h)' has no known unit, expected one as in 'Duration (ns)'");
+        "t.csv:1: the column 'Duration (h)' has no known unit; expected one as in 'Duration (ns)'");
   CHECK(ErrorOf("Start (ns),Duration (ns),GrdX,StcSMem (lb),Name\n1,1,1,1,k\n") ==
-        "t.csv:1: the column 'StcSMem (lb)' has no known unit, expected one as in 'StcSMem (MB)'");
+        "t.csv:1: the column 'StcSMem (lb)' has no known unit; expected one as in 'StcSMem (MB)'");
 }
 
 TEST_CASE("units of shared memory") {
@@ -207,19 +205,19 @@ TEST_CASE("text before the header, and lines keep their numbers") {
       "Processing [r.sqlite] with [/opt/nsys/reports/cuda_gpu_trace.py]... \n\n";
   const model::Profile profile = MustParse(text + kShort + "1,2,3,k\n");
   REQUIRE(profile.records.size() == 1);
-  CHECK(ErrorOf(text + kShort + "1,2,3,k\n1,x,3,k\n").starts_with("t.csv:7: Duration is 'x',"));
+  CHECK(ErrorOf(text + kShort + "1,2,3,k\n1,x,3,k\n").starts_with("t.csv:7: Duration is 'x';"));
   for (const std::size_t piece : {1, 2, 7}) {
     CHECK(MustParse(text + kShort + "1,2,3,k\n5,6,7,k\n", piece).records.size() == 2);
   }
 }
 
-TEST_CASE("reports behind the first are left out and counted") {
+TEST_CASE("reports after the first are skipped and counted") {
   const model::Profile profile = MustParse(
       kShort + "1,2,3,k\n\nProcessing [r.sqlite] with [cuda_api_sum.py]...\nTime (%),Name\n5,x\n");
   CHECK(profile.records.size() == 1);
   REQUIRE(profile.warnings.size() == 1);
   CHECK(profile.warnings[0] ==
-        "t.csv:4: another report begins, it and what follows are left out (3 lines)");
+        "t.csv:4: another report begins; it and later ones are skipped (3 lines)");
 }
 
 TEST_CASE("line ends, the byte order mark, quotes and groups of three") {
@@ -235,17 +233,17 @@ TEST_CASE("line ends, the byte order mark, quotes and groups of three") {
   CHECK(NameOf(profile, 1) == "say \"hello\"");
 }
 
-TEST_CASE("rows without a grid that are no memory operation are told apart") {
+TEST_CASE("rows without a grid that are not memory operations are counted separately") {
   const model::Profile profile =
       MustParse(kShort + "1,2,,k\n1,2,3,k\n1,2,,[CUDA memset]\n1,2,0,x\n");
   CHECK(profile.records.size() == 1);
   REQUIRE(profile.warnings.size() == 2);
-  CHECK(profile.warnings[0] == "t.csv: 1 rows are memory copies and sets, left out");
+  CHECK(profile.warnings[0] == "t.csv: 1 rows are memory copies and sets; skipped");
   CHECK(profile.warnings[1] ==
-        "t.csv:2: a row without a grid is no kernel (2 such rows), left out");
+        "t.csv:2: a row without a grid is not a kernel (2 such rows); skipped");
 }
 
-TEST_CASE("devices: the number in brackets, a bare one, or none") {
+TEST_CASE("devices: a number in brackets, a bare number, or no number") {
   const model::Profile profile = MustParse(
       "Start (ns),Duration (ns),GrdX,Device,Name\n1,1,1,A (B) (2),k\n2,1,1,5,k\n3,1,1,GPU,k\n"
       "4,1,1,X (65535),k\n5,1,1,,k\n6,1,1,(x),k\n");
@@ -254,7 +252,7 @@ TEST_CASE("devices: the number in brackets, a bare one, or none") {
   for (std::size_t i = 2; i < 6; ++i) CHECK(profile.records[i].device == shm::kUnknown16);
   REQUIRE(profile.warnings.size() == 2);
   CHECK(profile.warnings[0] ==
-        "t.csv:4: a cell of the column Device names no device number (4 such rows), taken as "
+        "t.csv:4: a cell of the column Device contains no device number (4 such rows); treated as "
         "unknown");
 }
 
@@ -268,20 +266,20 @@ TEST_CASE("bad cells are errors with their line") {
     CHECK(ErrorOf(fine + bad + ",2,3,k\n").starts_with("t.csv:3: Start is '"));
     CHECK(ErrorOf(fine + "1," + bad + ",3,k\n").starts_with("t.csv:3: Duration is '"));
   }
-  CHECK(ErrorOf(fine + "1,-2,3,k\n") == "t.csv:3: Duration is '-2', expected a time of at least 0");
+  CHECK(ErrorOf(fine + "1,-2,3,k\n") == "t.csv:3: Duration is '-2'; expected a time of at least 0");
   CHECK(MustParse(fine + "1,4611686018427387903,3,k\n").records[1].duration_ns ==
         4611686018427387903);
   for (const char* bad : {"x", "-1", "1.5", "4294967296", "99999999999999999999999"}) {
     CAPTURE(bad);
     CHECK(ErrorOf(fine + "1,2," + bad + ",k\n") ==
           std::string("t.csv:3: GrdX is '") + bad +
-              "', expected a whole number from 0 to 4294967295");
+              "'; expected a whole number from 0 to 4294967295");
   }
-  CHECK(ErrorOf(fine + "1,2,3,\n") == "t.csv:3: Name is '', expected the name of a kernel");
-  CHECK(ErrorOf(fine + "1,2,3\n") == "t.csv:3: 3 cells, expected 4");
-  CHECK(ErrorOf(fine + "1,2,3,k,5\n") == "t.csv:3: 5 cells, expected 4");
+  CHECK(ErrorOf(fine + "1,2,3,\n") == "t.csv:3: Name is ''; expected the name of a kernel");
+  CHECK(ErrorOf(fine + "1,2,3\n") == "t.csv:3: 3 cells; expected 4");
+  CHECK(ErrorOf(fine + "1,2,3,k,5\n") == "t.csv:3: 5 cells; expected 4");
   CHECK(ErrorOf("Start (ns),Duration (ns),Start (us),GrdX,Name\n") ==
-        "t.csv:1: the column 'Start' stands twice, expected once");
+        "t.csv:1: the column 'Start' occurs twice; expected once");
   const auto extents = [](const std::string& block) {
     return ErrorOf("Kernel Start (ns),Kernel Dur (ns),GridXYZ,BlockXYZ,Kernel Name\n1,2,1 1 1," +
                    block + ",k\n");
@@ -289,10 +287,10 @@ TEST_CASE("bad cells are errors with their line") {
   for (const char* bad : {"1 2", "1 2 3 4", "1 2 x", "1 2 65536", "1,2,3", "-1 1 1", "1 2 3x"}) {
     CHECK(extents('"' + std::string(bad) + '"') ==
           std::string("t.csv:2: BlockXYZ is '") + bad +
-              "', expected three whole numbers from 0 to 65535");
+              "'; expected three whole numbers from 0 to 65535");
   }
   CHECK(ErrorOf("Start (ns),Duration (ns),GrdX,StcSMem (GB),DymSMem (B),Name\n1,2,3,2.2,0,k\n") ==
-        "t.csv:2: StcSMem is '2.2', expected an amount of shared memory below 2 GiB");
+        "t.csv:2: StcSMem is '2.2'; expected an amount of shared memory below 2 GiB");
 }
 
 TEST_CASE("a cut file is an error unless it is cut between lines") {
@@ -304,7 +302,7 @@ TEST_CASE("a cut file is an error unless it is cut between lines") {
     CHECK_FALSE(Parse(cut).ok());
   }
   CHECK(ErrorOf(text.substr(0, text.size() - 2)) ==
-        "t.csv: the last line has no end and may be cut, expected a complete file");
+        "t.csv: the last line has no end and may be cut; expected a complete file");
   CHECK(MustParse(kShort).records.empty());
 }
 
@@ -335,7 +333,7 @@ TEST_CASE("damaged text is an error or other numbers, never a crash") {
   }
 }
 
-TEST_CASE("recognised by the header alone, within 64 KiB") {
+TEST_CASE("recognized by the header within 64 KiB") {
   CHECK(LooksLikeNsysCsv(kTrace));
   CHECK(LooksLikeNsysCsv(kExec));
   CHECK(LooksLikeNsysCsv("\xEF\xBB\xBF" + kTrace));
@@ -394,8 +392,8 @@ TEST_CASE("recorded cuda_gpu_trace equals the canonical profile but for rounded 
     std::string left_out;
   };
   for (const Case& run :
-       {Case{"assignment_bg_r19", 9359, "3836 rows are memory copies and sets, left out"},
-        Case{"cloverleaf_nsys", 1312, "279 rows are memory copies and sets, left out"}}) {
+       {Case{"assignment_bg_r19", 9359, "3836 rows are memory copies and sets; skipped"},
+        Case{"cloverleaf_nsys", 1312, "279 rows are memory copies and sets; skipped"}}) {
     CAPTURE(run.name);
     const auto native = SharedPath("data/native/nsys-csv/" + run.name + ".cuda_gpu_trace.csv.gz");
     const auto canonical = SharedPath("data/profiles/" + run.name + ".csv.gz");
@@ -437,7 +435,7 @@ TEST_CASE("recorded cuda_kern_exec_trace equals it but for streams, shared memor
     REQUIRE(pair.expected.records.size() == run.kernels);
     REQUIRE(pair.report.records.size() == run.kernels - run.lost);
     REQUIRE(pair.report.warnings.size() == 1);
-    CHECK(pair.report.warnings[0].find("leaves out every kernel") != std::string::npos);
+    CHECK(pair.report.warnings[0].find("omits streams") != std::string::npos);
     // The missing kernels were launched before the capture began. Every other row is at its
     // expected position.
     std::size_t row = 0;

@@ -102,22 +102,22 @@ std::string ErrorOf(const std::filesystem::path& file) {
 }
 
 std::string ErrorOfMade(const std::string& sql) {
-  const test::TempDir folder;
-  const auto file = folder / "t.sqlite";
+  const test::TempDir directory;
+  const auto file = directory / "t.sqlite";
   Make(file, sql);
   return ErrorOf(file);
 }
 
 model::Profile MustLoadMade(const std::string& sql) {
-  const test::TempDir folder;
-  const auto file = folder / "t.sqlite";
+  const test::TempDir directory;
+  const auto file = directory / "t.sqlite";
   Make(file, sql);
   return MustLoad(file);
 }
 
-std::vector<std::string> Files(const test::TempDir& folder) {
+std::vector<std::string> Files(const test::TempDir& directory) {
   std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
+  for (const auto& entry : std::filesystem::directory_iterator(directory.path())) {
     names.push_back(entry.path().filename().string());
   }
   std::sort(names.begin(), names.end());
@@ -127,9 +127,9 @@ std::vector<std::string> Files(const test::TempDir& folder) {
 // Sets $TMPDIR for its lifetime.
 class TmpDirSetting {
  public:
-  explicit TmpDirSetting(const std::filesystem::path& folder) {
+  explicit TmpDirSetting(const std::filesystem::path& directory) {
     if (const char* set = getenv("TMPDIR"); set != nullptr) before_ = set;
-    setenv("TMPDIR", folder.c_str(), 1);
+    setenv("TMPDIR", directory.c_str(), 1);
   }
   ~TmpDirSetting() {
     if (before_) {
@@ -212,18 +212,18 @@ TEST_CASE("kernels of graphs carry the graph and the node") {
   CHECK(profile.warnings.empty());
 }
 
-TEST_CASE("graphs that were recorded as a whole are told") {
+TEST_CASE("graphs that were recorded as a whole are reported") {
   const std::string graphs = "CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE (start INTEGER);";
   const std::string two = "INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE VALUES (1), (2);";
   const model::Profile profile = MustLoadMade(kOld + OldRow(1, 2) + graphs + two);
   REQUIRE(profile.warnings.size() == 1);
   CHECK(Ends(profile.warnings[0],
-             "2 launches of CUDA graphs were recorded as a whole and the kernels in them are "
-             "missing; record with --cuda-graph-trace=node to have them"));
+             "2 launches of CUDA graphs were recorded as a whole, without their kernels; record "
+             "with --cuda-graph-trace=node to include them"));
   CHECK(MustLoadMade(kOld + OldRow(1, 2) + graphs).warnings.empty());
   CHECK(ErrorOfMade("CREATE TABLE StringIds (id, value);" + graphs + two) ==
-        "holds launches of CUDA graphs as a whole (CUPTI_ACTIVITY_KIND_GRAPH_TRACE) and no "
-        "kernels, expected a capture by 'nsys profile --trace=cuda --cuda-graph-trace=node'");
+        "contains launches of CUDA graphs as a whole (CUPTI_ACTIVITY_KIND_GRAPH_TRACE) and no "
+        "kernels; expected a capture by 'nsys profile --trace=cuda --cuda-graph-trace=node'");
 }
 
 TEST_CASE("two processes, each with its own correlation ids") {
@@ -241,8 +241,8 @@ TEST_CASE("two processes, each with its own correlation ids") {
   CHECK(mixed.records[2].device == 1);
   REQUIRE(mixed.warnings.size() == 1);
   CHECK(Ends(mixed.warnings[0],
-             "2 processes use the same device ordinals, which may mean different GPUs: numbered "
-             "anew, process by process, 0 to 2"));
+             "2 processes use the same device ordinals, which may be different GPUs; devices are "
+             "renumbered per process, 0 to 2"));
   const std::string numbered = base + ",correlationId,streamId";
   const model::Profile own = MustLoadMade(
       kNew + "ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL ADD COLUMN correlationId INTEGER;" +
@@ -265,7 +265,7 @@ TEST_CASE("starts before the origin of the clock") {
   CHECK(profile.records[1].start_ns == 15);
 }
 
-TEST_CASE("rows without usable times are left out and counted") {
+TEST_CASE("rows without usable times are skipped and counted") {
   const std::string base = "start,end,demangledName";
   const model::Profile profile = MustLoadMade(
       kNew + NewRow(base, "10,20,1") + NewRow(base, "NULL,20,1") + NewRow(base, "15,NULL,1") +
@@ -274,42 +274,42 @@ TEST_CASE("rows without usable times are left out and counted") {
   CHECK(profile.records[1].duration_ns == 0);
   REQUIRE(profile.warnings.size() == 2);
   CHECK(Ends(profile.warnings[0],
-             "row 2 of CUPTI_ACTIVITY_KIND_KERNEL has no start or no end (3 such rows), left out"));
+             "row 2 of CUPTI_ACTIVITY_KIND_KERNEL has no start or no end (3 such rows); skipped"));
   CHECK(Ends(profile.warnings[1],
-             "row 5 of CUPTI_ACTIVITY_KIND_KERNEL ends before it starts (1 such rows), left out"));
+             "row 5 of CUPTI_ACTIVITY_KIND_KERNEL ends before it starts (1 such rows); skipped"));
 }
 
-TEST_CASE("cells that are no numbers, or none that can be, are errors with their row") {
+TEST_CASE("cells with text or impossible numbers are errors with their row") {
   const std::string base = "start,end,demangledName";
   const std::string fine = kNew + NewRow(base, "10,20,1");
   const std::string at = "row 2 of CUPTI_ACTIVITY_KIND_KERNEL: ";
   CHECK(ErrorOfMade(fine + NewRow(base, "'soon',20,1")) ==
-        at + "start is text, expected a whole number from -4611686018427387903 to "
+        at + "start is text; expected a whole number from -4611686018427387903 to "
              "4611686018427387903");
-  CHECK(ErrorOfMade(fine + NewRow(base, "10,20.5,1")).starts_with(at + "end is a fraction,"));
-  CHECK(ErrorOfMade(fine + NewRow(base, "10,x'00',1")).starts_with(at + "end is bytes,"));
+  CHECK(ErrorOfMade(fine + NewRow(base, "10,20.5,1")).starts_with(at + "end is a fraction;"));
+  CHECK(ErrorOfMade(fine + NewRow(base, "10,x'00',1")).starts_with(at + "end is bytes;"));
   CHECK(ErrorOfMade(fine + NewRow(base, "10,9223372036854775807,1"))
-            .starts_with(at + "end is 9223372036854775807,"));
+            .starts_with(at + "end is 9223372036854775807;"));
   CHECK(ErrorOfMade(fine + NewRow(base, "10,20,99")) ==
-        at + "demangledName is 99, expected an id in StringIds");
-  CHECK(ErrorOfMade(fine + NewRow(base, "10,20,'k'")).starts_with(at + "demangledName is text,"));
-  CHECK(ErrorOfMade(fine + NewRow(base, "10,20,NULL")).starts_with(at + "no name,"));
+        at + "demangledName is 99; expected an id in StringIds");
+  CHECK(ErrorOfMade(fine + NewRow(base, "10,20,'k'")).starts_with(at + "demangledName is text;"));
+  CHECK(ErrorOfMade(fine + NewRow(base, "10,20,NULL")).starts_with(at + "no name;"));
   CHECK(ErrorOfMade(fine + "INSERT INTO StringIds VALUES (7, '');" + NewRow(base, "10,20,7")) ==
-        at + "demangledName is 7, which has no text in StringIds, expected the name of a kernel");
+        at + "demangledName is 7, which has no text in StringIds; expected the name of a kernel");
   CHECK(ErrorOfMade(fine + NewRow(base + ",deviceId", "10,20,1,-1")) ==
-        at + "deviceId is -1, expected a whole number from 0 to 65534");
+        at + "deviceId is -1; expected a whole number from 0 to 65534");
   CHECK(ErrorOfMade(fine + NewRow(base + ",deviceId", "10,20,1,65535"))
-            .starts_with(at + "deviceId is 65535,"));
+            .starts_with(at + "deviceId is 65535;"));
   CHECK(ErrorOfMade(fine + NewRow(base + ",gridX", "10,20,1,4294967296"))
-            .starts_with(at + "gridX is 4294967296,"));
+            .starts_with(at + "gridX is 4294967296;"));
   CHECK(ErrorOfMade(fine + NewRow(base + ",streamId", "10,20,1,4294967295"))
-            .starts_with(at + "streamId is 4294967295,"));
+            .starts_with(at + "streamId is 4294967295;"));
   CHECK(ErrorOfMade(kOld + "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1,2,0,0,0,0,0,3,4,1,1,1,"
                            "65536,1,1,0,0)")
-            .starts_with("row 1 of CUPTI_ACTIVITY_KIND_KERNEL: blockX is 65536,"));
+            .starts_with("row 1 of CUPTI_ACTIVITY_KIND_KERNEL: blockX is 65536;"));
   CHECK(ErrorOfMade(kOld + "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1,2,0,0,0,0,0,3,4,1,1,1,"
                            "1,1,1,2147483647,0)")
-            .starts_with("row 1 of CUPTI_ACTIVITY_KIND_KERNEL: staticSharedMemory is 2147483647,"));
+            .starts_with("row 1 of CUPTI_ACTIVITY_KIND_KERNEL: staticSharedMemory is 2147483647;"));
 }
 
 TEST_CASE("names: longer than is carried, and gigantic ones") {
@@ -325,21 +325,21 @@ TEST_CASE("names: longer than is carried, and gigantic ones") {
             .starts_with("SQLite cannot read it (string or blob too big)"));
 }
 
-TEST_CASE("databases that are something else say what is missing") {
+TEST_CASE("other databases are rejected with what is missing") {
   CHECK(ErrorOfMade("CREATE TABLE people (name TEXT)") ==
-        "an SQLite database of no known tool, expected one made by "
-        "'nsys export --type sqlite report.nsys-rep' or by rocprofv3");
+        "is an SQLite database of an unknown tool; expected one made by 'nsys export --type sqlite "
+        "report.nsys-rep' or by rocprofv3");
   CHECK(ErrorOfMade("CREATE TABLE StringIds (id, value)") ==
-        "an Nsight Systems export without kernels (no table CUPTI_ACTIVITY_KIND_KERNEL), expected "
+        "an Nsight Systems export without kernels (no table CUPTI_ACTIVITY_KIND_KERNEL); expected "
         "a capture by 'nsys profile --trace=cuda' of a program that runs kernels");
   const std::string kernels =
       "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, shortName INTEGER);";
-  CHECK(ErrorOfMade(kernels) == "no table StringIds, expected the names of the kernels in it");
+  CHECK(ErrorOfMade(kernels) == "no table StringIds; expected the names of the kernels in it");
   const std::string names = "CREATE TABLE StringIds (id, value);";
   CHECK(ErrorOfMade(names + "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, shortName)") ==
-        "no column end in CUPTI_ACTIVITY_KIND_KERNEL, expected a table as 'nsys export' writes it");
+        "no column end in CUPTI_ACTIVITY_KIND_KERNEL; expected a table as 'nsys export' writes it");
   CHECK(ErrorOfMade(names + "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER)")
-            .starts_with("no column demangledName in CUPTI_ACTIVITY_KIND_KERNEL,"));
+            .starts_with("no column demangledName in CUPTI_ACTIVITY_KIND_KERNEL;"));
 }
 
 TEST_CASE("names are found without an index, too") {
@@ -362,25 +362,25 @@ TEST_CASE("what a hostile database stores does not run") {
                     "CREATE VIEW CUPTI_ACTIVITY_KIND_KERNEL AS WITH RECURSIVE r(n) AS (SELECT 1 "
                     "UNION ALL SELECT n + 1 FROM r) SELECT n AS start, n + 1 AS end, 1 AS "
                     "demangledName FROM r") ==
-        "CUPTI_ACTIVITY_KIND_KERNEL is a view or a virtual table, expected a table as 'nsys "
+        "CUPTI_ACTIVITY_KIND_KERNEL is a view or a virtual table; expected a table as 'nsys "
         "export' writes it");
   const std::string kernels =
       "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, shortName INTEGER);"
       "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1, 2, 1);";
   CHECK(ErrorOfMade(kernels + "CREATE VIEW StringIds AS SELECT 1 AS id, 'k' AS value")
-            .starts_with("StringIds is a view or a virtual table,"));
+            .starts_with("StringIds is a view or a virtual table;"));
   CHECK(ErrorOfMade(kernels + "CREATE VIRTUAL TABLE StringIds USING fts5(id, value)")
-            .starts_with("StringIds is a view or a virtual table,"));
+            .starts_with("StringIds is a view or a virtual table;"));
   // Computed columns.
   CHECK(ErrorOfMade("CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT AS "
                     "(printf('%.*c', 1000, 'x')));" +
                     kernels + "INSERT INTO StringIds (id) VALUES (1)") ==
-        "the column value of StringIds is computed, expected a table as a profiler writes it");
+        "the column value of StringIds is computed; expected a table as a profiler writes it");
 }
 
 TEST_CASE("a cut file is an error, wherever it is cut") {
-  const test::TempDir folder;
-  const auto whole = folder / "whole.sqlite";
+  const test::TempDir directory;
+  const auto whole = directory / "whole.sqlite";
   std::string sql = kOld;
   for (int i = 0; i < 500; ++i) sql += OldRow(i, i + 1);
   Make(whole, sql);
@@ -390,21 +390,21 @@ TEST_CASE("a cut file is an error, wherever it is cut") {
        {std::size_t{16}, std::size_t{99}, std::size_t{100}, std::size_t{4096}, std::size_t{5000},
         std::size_t{8192}, content.size() - 4096, content.size() - 1}) {
     CAPTURE(size);
-    CHECK(ErrorOf(folder.Write("cut.sqlite", content.substr(0, size)))
-              .starts_with("cut short, " + std::to_string(size) + " bytes"));
+    CHECK(ErrorOf(directory.Write("cut.sqlite", content.substr(0, size)))
+              .starts_with("truncated, " + std::to_string(size) + " bytes"));
     // The same content through a pipe.
     const std::string part = content.substr(0, size);
     const Result<model::Profile> piped =
         Load(OpenDatabaseProfile(std::make_unique<MemorySource>("standard input", part)));
     REQUIRE_FALSE(piped.ok());
-    CHECK(piped.error().message.starts_with("standard input: cut short, " + std::to_string(size)));
+    CHECK(piped.error().message.starts_with("standard input: truncated, " + std::to_string(size)));
   }
   CHECK(MustLoad(whole).records.size() == 500);
 }
 
 TEST_CASE("damaged pages are an error or other numbers, never a crash") {
-  const test::TempDir folder;
-  const auto whole = folder / "whole.sqlite";
+  const test::TempDir directory;
+  const auto whole = directory / "whole.sqlite";
   std::string sql = kOld;
   for (int i = 0; i < 300; ++i) sql += OldRow(i, i + 1, 3 + 2 * (i % 2));
   Make(whole, sql);
@@ -414,7 +414,7 @@ TEST_CASE("damaged pages are an error or other numbers, never a crash") {
     std::string damaged = content;
     std::fill_n(damaged.begin() + static_cast<std::ptrdiff_t>(page * 4096), 4096, '\xFF');
     CAPTURE(page);
-    CHECK_FALSE(LoadFile(folder.Write("page.sqlite", damaged)).ok());
+    CHECK_FALSE(LoadFile(directory.Write("page.sqlite", damaged)).ok());
   }
   // Changes single bytes after the magic number.
   std::uint64_t state = 1;
@@ -426,7 +426,7 @@ TEST_CASE("damaged pages are an error or other numbers, never a crash") {
     for (int i = 0; i < 4; ++i) {
       damaged[16 + random() % (damaged.size() - 16)] = static_cast<char>(random());
     }
-    const Result<model::Profile> profile = LoadFile(folder.Write("bytes.sqlite", damaged));
+    const Result<model::Profile> profile = LoadFile(directory.Write("bytes.sqlite", damaged));
     if (!profile.ok()) {
       CHECK(profile.error().message.find('\n') == std::string::npos);
     } else {
@@ -436,8 +436,8 @@ TEST_CASE("damaged pages are an error or other numbers, never a crash") {
 }
 
 TEST_CASE("pages that name one another again and again come to an end") {
-  const test::TempDir folder;
-  const auto file = folder / "t.sqlite";
+  const test::TempDir directory;
+  const auto file = directory / "t.sqlite";
   std::string sql = "PRAGMA page_size = 512; PRAGMA synchronous = OFF; BEGIN;" + kOld;
   for (int i = 0; i < 4000; ++i) sql += OldRow(i, i + 1);
   sqlite3* database = nullptr;
@@ -464,14 +464,14 @@ TEST_CASE("pages that name one another again and again come to an end") {
     }
     content.replace(page + 8, 4, child);
   }
-  const std::string message = ErrorOf(folder.Write("loop.sqlite", content));
+  const std::string message = ErrorOf(directory.Write("loop.sqlite", content));
   CAPTURE(message);
-  CHECK(message.find("more rows than the file has room for") != std::string::npos);
+  CHECK(message.find("more rows than fit into the file") != std::string::npos);
 }
 
-TEST_CASE("content that has no file of its own is unpacked, and nothing stays behind") {
-  const test::TempDir folder;
-  const auto file = folder / "t.sqlite";
+TEST_CASE("compressed content is unpacked, and no file is left") {
+  const test::TempDir directory;
+  const auto file = directory / "t.sqlite";
   Make(file, kOld + OldRow(1, 5));
   const std::string content = test::ReadFile(file);
   const test::TempDir scratch;
@@ -496,10 +496,10 @@ TEST_CASE("content that has no file of its own is unpacked, and nothing stays be
   setrlimit(RLIMIT_FSIZE, &limit);
   signal(SIGXFSZ, handler);
   REQUIRE_FALSE(full.ok());
-  CHECK(full.error().message ==
-        "standard input: the database cannot be unpacked into " + scratch.path().string() +
-            " (after 4096 bytes: File too large), expected room there; set TMPDIR to another "
-            "folder, or unpack it to a plain file");
+  CHECK(full.error().message == "standard input: the database cannot be unpacked into " +
+                                    scratch.path().string() +
+                                    " (after 4096 bytes: File too large); expected room there; set "
+                                    "TMPDIR to another directory, or unpack it to a plain file");
   CHECK(Files(scratch).empty());
 
   const TmpDirSetting nowhere(scratch / "none");
@@ -509,25 +509,25 @@ TEST_CASE("content that has no file of its own is unpacked, and nothing stays be
   CHECK(none.error().message.find("no temporary file can be made in") != std::string::npos);
 }
 
-TEST_CASE("a plain file is not touched, whatever its journal mode and its name") {
-  const test::TempDir folder;
-  const auto file = folder / "a b%20?#&.sqlite";
+TEST_CASE("a plain file is not modified, whatever its journal mode and name") {
+  const test::TempDir directory;
+  const auto file = directory / "a b%20?#&.sqlite";
   sqlite3* database = nullptr;
   REQUIRE(sqlite3_open(file.c_str(), &database) == SQLITE_OK);
   Run(database, "PRAGMA journal_mode = WAL;" + kOld + OldRow(1, 5));
-  SUBCASE("closed: the file holds all") {
+  SUBCASE("closed: the file is complete") {
     sqlite3_close(database);
     const std::string content = test::ReadFile(file);
     CHECK(MustLoad(file).records.size() == 1);
     CHECK(test::ReadFile(file) == content);
-    CHECK(Files(folder) == std::vector<std::string>{file.filename().string()});
+    CHECK(Files(directory) == std::vector<std::string>{file.filename().string()});
     const Result<model::Profile> piped =
         Load(OpenDatabaseProfile(std::make_unique<MemorySource>("standard input", content)));
     if (!piped.ok()) FAIL(piped.error().message);
     CHECK(piped.value().records.size() == 1);
   }
-  SUBCASE("open: part of it lies in the log") {
-    CHECK(ErrorOf(file).starts_with("a program writes to it or was stopped while it did ("));
+  SUBCASE("open: part of the content is in the log") {
+    CHECK(ErrorOf(file).starts_with("is being written, or its writer was stopped ("));
     sqlite3_close(database);
   }
 }

@@ -51,7 +51,7 @@ TEST_CASE("nvprof: every cell of a row") {
   }
 }
 
-TEST_CASE("nvprof: units are those of the column") {
+TEST_CASE("nvprof: each column has its unit") {
   for (const auto& [units, start, duration, shared] :
        {std::tuple("s,s", 2'000'000'000ULL, 3'000'000'000ULL, 4096U),
         std::tuple("ms,us", 2'000'000ULL, 3000ULL, 4096U),
@@ -74,7 +74,7 @@ TEST_CASE("nvprof: units are those of the column") {
             .shared_bytes == 524288);
 }
 
-TEST_CASE("nvprof: what is no kernel is counted, rows come in order of start") {
+TEST_CASE("nvprof: other rows are counted, launches are in order of start") {
   const model::Profile p = MustParse(
       "======== Warning: 3 records have invalid timestamps\n"
       "hello\n" +
@@ -91,12 +91,12 @@ TEST_CASE("nvprof: what is no kernel is counted, rows come in order of start") {
   CHECK(p.records[1].start_ns == 1000);
   REQUIRE(p.warnings.size() == 3);
   CHECK(p.warnings[0] ==
-        "t.csv:1: nvprof says '======== Warning: 3 records have invalid timestamps'");
-  CHECK(p.warnings[1] == "t.csv: 2 rows of copies, sets and unified memory left out");
-  CHECK(p.warnings[2] == "t.csv: 2 lines that are no part of the trace left out");
+        "t.csv:1: nvprof reports '======== Warning: 3 records have invalid timestamps'");
+  CHECK(p.warnings[1] == "t.csv: 2 rows of copies, sets and unified memory are skipped");
+  CHECK(p.warnings[2] == "t.csv: 2 lines outside the trace are skipped");
 }
 
-TEST_CASE("nvprof: a column of correlation ids leaves names alone") {
+TEST_CASE("nvprof: a column of correlation ids does not change names") {
   const model::Profile p =
       MustParse("\"Start\",\"Duration\",\"Name\",\"Correlation_ID\"\nus,us,,\n1,1,\"a [4]\",17\n");
   CHECK(p.names.name(0) == "a [4]");
@@ -110,52 +110,52 @@ TEST_CASE("nvprof: a column of correlation ids leaves names alone") {
 
 TEST_CASE("nvprof: bad rows are errors with their line") {
   const std::string head = kHeader + kUnits + kRow;
-  CHECK(ErrorOf(head + "1.5,0.1,1\n") == "t.csv:4: 3 cells, expected 17");
-  CHECK(ErrorOf(head + "1.5,0.1,1,1,1,\"a\n") == "t.csv:4: a quote is not closed, expected '\"'");
+  CHECK(ErrorOf(head + "1.5,0.1,1\n") == "t.csv:4: 3 cells; expected 17");
+  CHECK(ErrorOf(head + "1.5,0.1,1,1,1,\"a\n") == "t.csv:4: a quote is not closed; expected '\"'");
   CHECK(ErrorOf(head.substr(0, head.size() - 10)) ==
-        "t.csv:3: a quote is not closed, expected '\"'");
+        "t.csv:3: a quote is not closed; expected '\"'");
   CHECK(MustParse(head.substr(0, head.size() - 1)).records.size() == 1);
   const auto with = [&](const std::string& what, const std::string& by) {
     std::string row = kRow;
     row.replace(row.find(what), what.size(), by);
     return ErrorOf(kHeader + kUnits + row);
   };
-  CHECK(with("0.148007", "x") == "t.csv:3: Duration is 'x', expected a decimal number from 0");
-  CHECK(with("0.148007", "") == "t.csv:3: Duration is '', expected a decimal number from 0");
+  CHECK(with("0.148007", "x") == "t.csv:3: Duration is 'x'; expected a decimal number from 0");
+  CHECK(with("0.148007", "") == "t.csv:3: Duration is ''; expected a decimal number from 0");
   CHECK(with("0.148007", "-1").starts_with("t.csv:3: Duration is '-1'"));
   CHECK(with("0.148007", "99999999999999999999").starts_with("t.csv:3: Duration is"));
   CHECK(with("1.500001", "1e").starts_with("t.csv:3: Start is '1e'"));
   CHECK(with("6656", "0") ==
-        "t.csv:3: Grid X is '0', expected a whole number from 1 to 4294967295");
+        "t.csv:3: Grid X is '0'; expected a whole number from 1 to 4294967295");
   CHECK(with(",256,", ",65536,").starts_with("t.csv:3: Block X is '65536'"));
-  CHECK(with("2.128906", "99999999").starts_with("t.csv:3: Static SMem is '99999999', expected"));
-  CHECK(with("Ti (1)", "Ti").starts_with("t.csv:3: Device is 'GeForce GTX 1080 Ti', expected"));
+  CHECK(with("2.128906", "99999999").starts_with("t.csv:3: Static SMem is '99999999'; expected"));
+  CHECK(with("Ti (1)", "Ti").starts_with("t.csv:3: Device is 'GeForce GTX 1080 Ti'; expected"));
   CHECK(with("\"7\"", "\"-\"").starts_with("t.csv:3: Stream is '-'"));
   CHECK(with("scan(uint4*, int [4]) [1167]", "") ==
-        "t.csv:3: Name is '', expected the name of a kernel");
+        "t.csv:3: Name is ''; expected the name of a kernel");
 }
 
 TEST_CASE("nvprof: bad tables are errors") {
   CHECK(ErrorOf(kHeader) == "t.csv:2: expected the units of 17 columns below the header");
   CHECK(ErrorOf(kHeader + kRow) ==
-        "t.csv:2: Start is '1.500001', expected its unit: s, ms, us or ns");
+        "t.csv:2: Start is '1.500001'; expected its unit: s, ms, us or ns");
   CHECK(ErrorOf(kHeader + "s,h,,,,,,,,KB,B,MB,MB/s,,,,\n") ==
-        "t.csv:2: Duration is 'h', expected its unit: s, ms, us or ns");
+        "t.csv:2: Duration is 'h'; expected its unit: s, ms, us or ns");
   CHECK(ErrorOf(kHeader + "s,ms,,,,,,,,kilo,B,MB,MB/s,,,,\n") ==
-        "t.csv:2: Static SMem is 'kilo', expected its unit: B, KB, MB or GB");
+        "t.csv:2: Static SMem is 'kilo'; expected its unit: B, KB, MB or GB");
   CHECK(ErrorOf(kHeader + "s,ms\n") ==
         "t.csv:2: expected the units of 17 columns below the header");
   CHECK(ErrorOf(kHeader + kUnits + kRow + kHeader + kUnits)
-            .starts_with("t.csv:4: a second table, expected"));
+            .starts_with("t.csv:4: a second table; expected"));
   CHECK(ErrorOf(kHeader + kUnits + std::string(5'000'000, '1'))
-            .starts_with("t.csv:3: a line of more than 4194304 bytes, expected"));
+            .starts_with("t.csv:3: a line of more than 4194304 bytes; expected"));
   CHECK(MustParse(kHeader + kUnits).records.empty());
   // The last cell has no closing quote that proves it complete.
   CHECK(ErrorOf("\"Start\",\"Duration\",\"Name\",\"Correlation_ID\"\nus,us,,\n1,1,\"a\",17")
-            .starts_with("t.csv:3: no line end behind the last row"));
+            .starts_with("t.csv:3: no line end after the last row"));
 }
 
-TEST_CASE("nvprof: other files are not taken for a trace") {
+TEST_CASE("nvprof: other files are not recognized as a trace") {
   CHECK_FALSE(LooksLikeNvprofCsv("Start (ns),Duration (ns),Name\n"));
   CHECK_FALSE(LooksLikeNvprofCsv("index,start_ns,duration_ns,name\n0,1,2,\"Start\"\n"));
   CHECK_FALSE(LooksLikeNvprofCsv("\"Start\",\"Duration\"\n"));

@@ -23,13 +23,13 @@ Result<model::Profile> Load(const std::vector<std::string>& paths) {
 }
 
 TEST_CASE("several files are the ranks of one run: one after the other, devices numbered anew") {
-  const test::TempDir folder;
-  const std::string a = folder.Write("a.csv",
-                                     "start_ns,duration_ns,device,m,name\n"
-                                     "900,1,3,0.5,x\n950,2,1,,y\n960,3,3,2,x\n");
-  const std::string b = folder.Write("b.csv",
-                                     "start_ns,duration_ns,device,other,name\n"
-                                     "5,4,3,7,y\n6,5,,8,z\n");
+  const test::TempDir directory;
+  const std::string a = directory.Write("a.csv",
+                                        "start_ns,duration_ns,device,m,name\n"
+                                        "900,1,3,0.5,x\n950,2,1,,y\n960,3,3,2,x\n");
+  const std::string b = directory.Write("b.csv",
+                                        "start_ns,duration_ns,device,other,name\n"
+                                        "5,4,3,7,y\n6,5,,8,z\n");
   const Result<model::Profile> read = Load({a, b});
   REQUIRE(read.ok());
   const model::Profile& run = read.value();
@@ -56,10 +56,10 @@ TEST_CASE("several files are the ranks of one run: one after the other, devices 
 }
 
 TEST_CASE("the durations of all ranks together must fit 63 bits") {
-  const test::TempDir folder;
+  const test::TempDir directory;
   const std::string half = "duration_ns,name\n4611686018427387904,x\n";
-  const std::string a = folder.Write("a.csv", half).string();
-  const std::string b = folder.Write("b.csv", half).string();
+  const std::string a = directory.Write("a.csv", half).string();
+  const std::string b = directory.Write("b.csv", half).string();
   CHECK(Load({a}).ok());
   const Result<model::Profile> both = Load({a, b});
   REQUIRE_FALSE(both.ok());
@@ -73,12 +73,12 @@ std::vector<std::uint16_t> DevicesOf(const model::Profile& run) {
 }
 
 TEST_CASE("the devices of a rank keep their order, however its file is read") {
-  const test::TempDir folder;
+  const test::TempDir directory;
   // One profile is read from a file; the other is in memory.
   const std::string csv =
-      folder.Write("a.csv", "duration_ns,device,name\n1,7,x\n2,2,x\n3,7,x\n4,5,x\n").string();
+      directory.Write("a.csv", "duration_ns,device,name\n1,7,x\n2,2,x\n3,7,x\n4,5,x\n").string();
   const std::string held =
-      folder
+      directory
           .Write("b.csv",
                  "\"Kernel_Name\",\"Agent_Id\",\"Start_Timestamp\",\"End_Timestamp\"\n"
                  "\"y\",\"GPU 1\",10,11\n\"y\",\"GPU 0\",20,22\n")
@@ -90,10 +90,10 @@ TEST_CASE("the devices of a rank keep their order, however its file is read") {
 }
 
 TEST_CASE("a rank through a pipe is numbered as its devices come, and said to be") {
-  const test::TempDir folder;
-  const std::string csv = folder.Write("a.csv", "duration_ns,device,name\n1,3,x\n").string();
+  const test::TempDir directory;
+  const std::string csv = directory.Write("a.csv", "duration_ns,device,name\n1,3,x\n").string();
   for (const bool ascends : {true, false}) {
-    const std::string pipe = (folder / (ascends ? "up" : "down")).string();
+    const std::string pipe = (directory / (ascends ? "up" : "down")).string();
     REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
     const std::string content =
         std::string("duration_ns,device,name\n") + (ascends ? "1,2,x\n2,4,x\n" : "1,4,x\n2,2,x\n");
@@ -108,23 +108,23 @@ TEST_CASE("a rank through a pipe is numbered as its devices come, and said to be
   }
 }
 
-TEST_CASE("a single file is read as it is") {
-  const test::TempDir folder;
-  const std::string a = folder.Write("a.csv", "duration_ns,device,name\n1,3,x\n");
+TEST_CASE("a single file is read unchanged") {
+  const test::TempDir directory;
+  const std::string a = directory.Write("a.csv", "duration_ns,device,name\n1,3,x\n");
   const Result<model::Profile> read = Load({a});
   REQUIRE(read.ok());
   CHECK(read.value().records[0].device == 3);
 }
 
 TEST_CASE("a rank without launches is said, one that cannot be read is an error") {
-  const test::TempDir folder;
-  const std::string a = folder.Write("a.csv", "duration_ns,device,name\n1,3,x\n");
-  const std::string empty = folder.Write("empty.csv", "duration_ns,device,name\n");
-  const std::string bad = folder.Write("bad.csv", "duration_ns,device,name\n1,3,x\nx,3,x\n");
+  const test::TempDir directory;
+  const std::string a = directory.Write("a.csv", "duration_ns,device,name\n1,3,x\n");
+  const std::string empty = directory.Write("empty.csv", "duration_ns,device,name\n");
+  const std::string bad = directory.Write("bad.csv", "duration_ns,device,name\n1,3,x\nx,3,x\n");
   const Result<model::Profile> read = Load({a, empty});
   REQUIRE(read.ok());
   REQUIRE(read.value().warnings.size() == 1);
-  CHECK(read.value().warnings[0] == empty + ": no launches, rank 1 is empty");
+  CHECK(read.value().warnings[0] == empty + ": no launches; rank 1 is empty");
   const Result<model::Profile> damaged = Load({a, bad});
   REQUIRE_FALSE(damaged.ok());
   CHECK(damaged.error().message.find("bad.csv:3: ") != std::string::npos);

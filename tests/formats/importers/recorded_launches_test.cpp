@@ -38,7 +38,7 @@ std::vector<std::uint64_t> Starts(RecordedLaunches& launches) {
 
 using Times = std::vector<std::uint64_t>;
 
-TEST_CASE("launch order is that of correlation ids, a graph's kernels by start") {
+TEST_CASE("launches are in order of correlation ids, kernels of a graph by start") {
   RecordedLaunches launches;
   launches.Add(At(0, 10, 1), "k");
   launches.Add(At(5, 13, 1), "k");  // launched last, but ran early because its stream was free
@@ -48,7 +48,7 @@ TEST_CASE("launch order is that of correlation ids, a graph's kernels by start")
   launches.Add(At(20, 12, 4), "k");
   CHECK(Starts(launches) == Times{0, 7, 8, 20, 30, 5});
   REQUIRE(launches.warnings().size() == 1);
-  CHECK(launches.warnings()[0].starts_with("file: 1 launches share the correlation id"));
+  CHECK(launches.warnings()[0].starts_with("file: 1 launches share a correlation id"));
 }
 
 TEST_CASE("launches that share a correlation id across streams without a graph are counted") {
@@ -68,7 +68,7 @@ TEST_CASE("launches that share a correlation id across streams without a graph a
   const auto counted = [](const std::vector<std::string>& warnings) {
     return std::any_of(warnings.begin(), warnings.end(), [](const std::string& warning) {
       return warning.starts_with(
-          "file: 1 launches share the correlation id of one on another stream");
+          "file: 1 launches share a correlation id with a launch on another stream");
     });
   };
   CHECK(counted(warnings_of(10, 0)));
@@ -87,7 +87,7 @@ TEST_CASE("launches that are recorded twice are counted") {
     launches.Finish("file");
     const std::vector<std::string>& warnings = launches.warnings();
     return std::any_of(warnings.begin(), warnings.end(), [](const std::string& warning) {
-      return warning.starts_with("file: 1 launches equal another one in every cell");
+      return warning.starts_with("file: 1 launches equal another launch in every cell");
     });
   };
   CHECK(doubles(At(0, 10, 1), At(0, 10, 1)));
@@ -130,7 +130,7 @@ TEST_CASE("each process keeps the places that its launches have in the order of 
   CHECK(Starts(launches) == Times{20, 30, 0, 10});
 }
 
-TEST_CASE("ids that contradict a stream are not taken for launch order") {
+TEST_CASE("ids that contradict a stream are not used as the launch order") {
   for (const std::uint32_t streams : {1u, 2u}) {
     CAPTURE(streams);
     RecordedLaunches launches;
@@ -145,8 +145,8 @@ TEST_CASE("ids that contradict a stream are not taken for launch order") {
     REQUIRE(launches.warnings().size() == streams - 1);
     if (streams == 2) {
       CHECK(launches.warnings()[0] ==
-            "file: launches are numbered in order of start, which on several streams may not be "
-            "that of launch: correlation ids contradict the streams");
+            "file: launches are numbered in order of start, which may differ from the launch order "
+            "on several streams: correlation ids contradict the streams");
     }
   }
 }
@@ -168,7 +168,7 @@ TEST_CASE("each process is trusted by itself") {
   CHECK(std::is_sorted(starts.begin(), starts.end()));
 }
 
-TEST_CASE("kernels of a graph stand in the order of its nodes") {
+TEST_CASE("kernels of a graph are in the order of its nodes") {
   RecordedLaunches launches;
   for (const std::uint32_t node : {2u, 1u, 3u}) {
     shm::KernelRecord record = At(node == 2 ? 0 : node * 10, 5, node);
@@ -179,19 +179,17 @@ TEST_CASE("kernels of a graph stand in the order of its nodes") {
   CHECK(Starts(launches) == Times{10, 0, 30});
 }
 
-TEST_CASE("without ids, launches on several streams are numbered by start, and that is said") {
+TEST_CASE("without ids, launches on several streams are numbered by start, with a warning") {
   RecordedLaunches launches;
   launches.Add(At(10, 0, 1), "k");
   launches.Add(At(0, 0, 2), "k");
   CHECK(Starts(launches) == Times{0, 10});
   CHECK(launches.warnings() ==
-        std::vector<std::string>{"file: launches are numbered in order of start, which on several "
-                                 "streams may not be that of launch: no correlation ids"});
+        std::vector<std::string>{"file: launches are numbered in order of start, which may differ "
+                                 "from the launch order on several streams: no correlation ids"});
 }
 
-TEST_CASE(
-    "recorded launches without ids come in order of start, those of one instant as they were "
-    "added") {
+TEST_CASE("launches without ids are in order of start, simultaneous ones in order of insertion") {
   RecordedLaunches launches;
   launches.AddMetric("m");
   launches.Add(At(1700, 1), launches.Name("b"), {1.0});

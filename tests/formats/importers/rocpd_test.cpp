@@ -29,9 +29,9 @@ void Make(const std::filesystem::path& file, const std::string& sql) {
 }
 
 Result<model::Profile> LoadMade(const std::string& sql) {
-  const test::TempDir folder;
-  Make(folder / "t.db", sql);
-  Result<std::unique_ptr<model::ProfileReader>> reader = OpenProfile((folder / "t.db").string());
+  const test::TempDir directory;
+  Make(directory / "t.db", sql);
+  Result<std::unique_ptr<model::ProfileReader>> reader = OpenProfile((directory / "t.db").string());
   if (!reader.ok()) return reader.error();
   return model::LoadProfile(*reader.value());
 }
@@ -120,7 +120,7 @@ TEST_CASE("rocpd: names, durations, devices, streams, extents and launch order")
   CHECK(profile.records[1].device == 1);
   CHECK(profile.records[1].stream == 3);
   REQUIRE(profile.warnings.size() == 1);
-  CHECK(profile.warnings[0].find("2 launches have a grid that is no multiple") !=
+  CHECK(profile.warnings[0].find("2 launches have a grid that is not a multiple") !=
         std::string::npos);
 }
 
@@ -159,7 +159,7 @@ TEST_CASE("rocpd: tables without the id of a recording, and few columns") {
         std::string::npos);
 }
 
-TEST_CASE("rocpd: rows without usable times are left out and counted") {
+TEST_CASE("rocpd: rows without usable times are skipped and counted") {
   const model::Profile profile =
       MustLoad(Tables(kId) + Dispatch(kId, 1, 7, 4, 0, 0, 0) + Dispatch(kId, 2, 7, 4, 0, 9, 5) +
                Dispatch(kId, 3, 7, 4, 0, 9, 9));
@@ -167,12 +167,12 @@ TEST_CASE("rocpd: rows without usable times are left out and counted") {
   CHECK(profile.warnings.size() == 3);
 }
 
-TEST_CASE("rocpd: databases that cannot be read say what is missing") {
+TEST_CASE("rocpd: databases that cannot be read are errors with what is missing") {
   const std::string names =
       "CREATE TABLE rocpd_info_kernel_symbol (id INTEGER PRIMARY KEY, kernel_name TEXT,"
       " display_name TEXT);";
   CheckError("CREATE TABLE rocpd_kernel_dispatch (start, end, kernel_id, agent_id, dispatch_id)",
-             "no table rocpd_info_kernel_symbol, expected the names of the kernels");
+             "no table rocpd_info_kernel_symbol; expected the names of the kernels");
   CheckError(names + "CREATE TABLE rocpd_kernel_dispatch (track_id, kernel_id, start, end)",
              "no column agent_id in rocpd_kernel_dispatch");
   CheckError(Tables(kId) + Dispatch(kId, 1, 9, 4, 0, 1, 2), "row 1 of rocpd_kernel_dispatch" + kId);
@@ -183,8 +183,8 @@ TEST_CASE("rocpd: databases that cannot be read say what is missing") {
   CheckError(names + "CREATE TABLE \"rocpd_kernel_dispatch; --\" (start)", "expected letters");
 }
 
-TEST_CASE("databases of other tools name the tool and the command that helps") {
-  CheckError("CREATE TABLE people (name TEXT)", "an SQLite database of no known tool");
+TEST_CASE("errors for databases of other tools name the tool and a command") {
+  CheckError("CREATE TABLE people (name TEXT)", "is an SQLite database of an unknown tool");
   const auto check = [](const std::string& sql, std::string_view part) {
     const Result<model::Profile> profile = LoadMade(sql);
     REQUIRE_FALSE(profile.ok());

@@ -64,7 +64,7 @@ TEST_CASE("rocprofv3: every cell of a row, whatever the version") {
   CHECK(old.records[0].shared_bytes == 1024);
   CHECK(old.records[0].stream == 0);
   REQUIRE(old.warnings.size() == 1);
-  CHECK(old.warnings[0] == "t.csv: queues are given by address, numbered 0 to 0 instead");
+  CHECK(old.warnings[0] == "t.csv: queues are addresses; they are numbered 0 to 0");
   const model::Profile rocpd = MustParse(
       "\"Guid\",\"Kind\",\"Agent_Id\",\"Queue_Id\",\"Kernel_Name\",\"Start_Timestamp\","
       "\"End_Timestamp\",\"Lds_Block_Size\",\"Vgpr_Count\",\"Workgroup_Size_X\",\"Grid_Size_X\"\n"
@@ -85,10 +85,10 @@ TEST_CASE("rocprofv3: rows come in order of start, other kinds are counted") {
   CHECK(p.names.name(p.records[0].name_id) == "a()");
   CHECK(p.records[1].start_ns == 100);
   REQUIRE(p.warnings.size() == 1);
-  CHECK(p.warnings[0] == "t.csv: 1 rows that are no kernel left out");
+  CHECK(p.warnings[0] == "t.csv: 1 rows are not kernels and are skipped");
 }
 
-TEST_CASE("rocprofv3: a grid that is no multiple of the work-group is rounded up") {
+TEST_CASE("rocprofv3: a grid that is not a multiple of the work-group is rounded up") {
   const model::Profile p = MustParse(kHeader + Row("1", "1", "a()", "1", "2", "256,2,1,1000,4,1") +
                                      Row("1", "1", "a()", "3", "4", "256,2,1,1024,4,1"));
   CHECK(p.records[0].grid[0] == 4);
@@ -96,7 +96,7 @@ TEST_CASE("rocprofv3: a grid that is no multiple of the work-group is rounded up
   CHECK(p.records[1].grid[0] == 4);
   REQUIRE(p.warnings.size() == 1);
   CHECK(p.warnings[0] ==
-        "t.csv: the grids of 1 launches are no multiple of their work-groups, rounded up");
+        "t.csv: the grids of 1 launches are not multiples of their work-groups; rounded up");
 }
 
 TEST_CASE("rocprofv3: agents become device ordinals") {
@@ -106,9 +106,8 @@ TEST_CASE("rocprofv3: agents become device ordinals") {
   CHECK(p.records[0].device == 1);
   CHECK(p.records[1].device == 0);
   REQUIRE(p.warnings.size() == 1);
-  CHECK(
-      p.warnings[0] ==
-      "t.csv: agents are numbered with the CPUs, the devices are counted instead: 4 as 0, 9 as 1");
+  CHECK(p.warnings[0] ==
+        "t.csv: agent numbers include CPUs, so devices are renumbered: 4 as 0, 9 as 1");
   // If agents are numbered by type, the number is the ordinal.
   const model::Profile typed = MustParse(kHeader + Row("\"GPU 3\"", "1", "a()", "1", "2") +
                                          Row("\"GPU 1\"", "1", "a()", "3", "4"));
@@ -117,14 +116,14 @@ TEST_CASE("rocprofv3: agents become device ordinals") {
   CHECK(typed.warnings.empty());
 }
 
-TEST_CASE("rocprofv3: truncated names are told by what they stand for") {
+TEST_CASE("rocprofv3: truncated names are detected by the kernels that they cover") {
   const model::Profile p =
       MustParse(kHeader + Row("1", "1", "gemm", "1", "2") + Row("1", "2", "gemm", "3", "4") +
                 Row("1", "3", "copy", "5", "6") + Row("1", "3", "copy", "7", "8") +
                 Row("1", "4", "f(int)", "9", "9") + Row("1", "5", "f(int)", "10", "11"));
   REQUIRE(p.warnings.size() == 1);
   CHECK(p.warnings[0].starts_with(
-      "t.csv: 1 names look truncated: each stands for several kernels, such as 'gemm'."));
+      "t.csv: 1 names look truncated and each may cover several kernels, such as 'gemm'"));
   // Ids are per device.
   CHECK(MustParse(kHeader + Row("\"GPU 0\"", "1", "gemm", "1", "2") +
                   Row("\"GPU 1\"", "2", "gemm", "3", "4"))
@@ -134,35 +133,35 @@ TEST_CASE("rocprofv3: truncated names are told by what they stand for") {
 
 TEST_CASE("rocprofv3: damage is an error with its line") {
   const std::string head = kHeader + Row("1", "1", "a()", "1", "2");
-  CHECK(ErrorOf(head + "\"KERNEL_DISPATCH\",1\n") == "t.csv:3: 2 cells, expected 22");
+  CHECK(ErrorOf(head + "\"KERNEL_DISPATCH\",1\n") == "t.csv:3: 2 cells; expected 22");
   CHECK(ErrorOf(head + "\"KERNEL_DISPATCH\",1,\"a\n") ==
-        "t.csv:3: a quote is not closed, expected '\"'");
+        "t.csv:3: a quote is not closed; expected '\"'");
   CHECK(ErrorOf(head.substr(0, head.size() - 1)) ==
-        "t.csv:2: no line end behind the last row, expected a whole file");
+        "t.csv:2: no line end after the last row; expected a complete file");
   CHECK(ErrorOf(head + Row("1", "1", "a()", "5", "4")) ==
-        "t.csv:3: End_Timestamp is '4', expected at least the start, 5");
+        "t.csv:3: End_Timestamp is '4'; expected at least the start, 5");
   CHECK(ErrorOf(head + Row("1", "1", "a()", "", "4")) ==
-        "t.csv:3: Start_Timestamp is '', expected a whole number of ns");
+        "t.csv:3: Start_Timestamp is ''; expected a whole number of ns");
   CHECK(ErrorOf(head + Row("1", "1", "a()", "1", "99999999999999999999"))
-            .starts_with("t.csv:3: End_Timestamp is '99999999999999999999', expected a whole"));
+            .starts_with("t.csv:3: End_Timestamp is '99999999999999999999'; expected a whole"));
   CHECK(ErrorOf(head + Row("CPU", "1", "a()", "1", "2")).starts_with("t.csv:3: Agent_Id is 'CPU'"));
   // Agents are numbered with or without the CPUs, whether or not the numbers are equal.
   for (const char* number : {"1", "0"}) {
     CHECK(ErrorOf(head + Row(fmt::format("\"GPU {}\"", number), "1", "a()", "1", "2")) ==
-          fmt::format("t.csv:3: Agent_Id is 'GPU {}', expected either 'Agent 1' or 'GPU 0' in the "
+          fmt::format("t.csv:3: Agent_Id is 'GPU {}'; expected either 'Agent 1' or 'GPU 0' in the "
                       "whole file",
                       number));
   }
   CHECK(ErrorOf(head + Row("1", "1", "", "1", "2")) ==
-        "t.csv:3: Kernel_Name is '', expected the name of a kernel");
+        "t.csv:3: Kernel_Name is ''; expected the name of a kernel");
   CHECK(ErrorOf(head + Row("1", "1", "a()", "1", "2", "0,1,1,1,1,1"))
-            .starts_with("t.csv:3: Workgroup_Size_X is '0', expected a whole number from 1"));
+            .starts_with("t.csv:3: Workgroup_Size_X is '0'; expected a whole number from 1"));
   CHECK(ErrorOf(head + Row("1", "1", "a()", "1", "2", "1,1,1,281474976710656,1,1")) ==
-        "t.csv:3: Grid_Size_X is '281474976710656', expected fewer work-groups");
+        "t.csv:3: Grid_Size_X is '281474976710656'; expected fewer work-groups");
   CHECK(MustParse(kHeader).records.empty());
 }
 
-TEST_CASE("rocprofv3: other files are not taken for a trace") {
+TEST_CASE("rocprofv3: other files are not recognized as a trace") {
   CHECK_FALSE(LooksLikeRocprofCsv("\"Name\",\"Calls\",\"TotalDurationNs\"\n"));
   CHECK_FALSE(
       LooksLikeRocprofCsv("\"Domain\",\"Function\",\"Start_Timestamp\",\"End_Timestamp\"\n"));

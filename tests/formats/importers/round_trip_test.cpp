@@ -56,14 +56,14 @@ std::string Uncompressed(const std::filesystem::path& path) {
 
 void CheckRoundTrip(const std::filesystem::path& csv) {
   CAPTURE(csv);
-  TempDir folder;
+  TempDir directory;
   const std::string text = Uncompressed(csv);
   std::size_t batch_rows = 1;
   for (const char* name : {"a.stemtap", "a.stemtap.gz", "a.stemtap.zst", "a.csv.gz", "a.csv.zst"}) {
     CAPTURE(name);
-    Convert(csv, folder / name, batch_rows);
-    Convert(folder / name, folder / "back.csv", 1000);
-    CHECK((ReadFile(folder / "back.csv") == text));
+    Convert(csv, directory / name, batch_rows);
+    Convert(directory / name, directory / "back.csv", 1000);
+    CHECK((ReadFile(directory / "back.csv") == text));
     batch_rows *= 13;
   }
 }
@@ -119,19 +119,19 @@ TEST_CASE("every recorded profile survives the round trip") {
 }
 
 TEST_CASE("metrics survive in a CSV and are refused in a binary profile") {
-  TempDir folder;
+  TempDir directory;
   const std::string text =
       "index,start_ns,duration_ns,device,stream,grid_x,grid_y,grid_z,block_x,block_y,block_z,"
       "shared_bytes,graph_id,name,ipc,\"a,b\"\n"
       "0,,1,,,,,,,,,,,k,1.5,\n"
       "1,,2,,,,,,,,,,,k,,-1e+300\n";
-  const auto from = folder.Write("from.csv", text);
-  Convert(from, folder / "to.csv.zst", 1);
-  CHECK(Uncompressed(folder / "to.csv.zst") == text);
+  const auto from = directory.Write("from.csv", text);
+  Convert(from, directory / "to.csv.zst", 1);
+  CHECK(Uncompressed(directory / "to.csv.zst") == text);
 
   Result<std::unique_ptr<model::ProfileReader>> reader = OpenProfile(from.string());
   REQUIRE(reader.ok());
-  auto writer = model::CreateProfileWriter((folder / "to.stemtap").string());
+  auto writer = model::CreateProfileWriter((directory / "to.stemtap").string());
   REQUIRE(writer.ok());
   model::ProfileBatch batch;
   REQUIRE(reader.value()->Read(batch, 9).ok());
@@ -143,25 +143,25 @@ TEST_CASE("metrics survive in a CSV and are refused in a binary profile") {
 }
 
 TEST_CASE("a profile without rows survives") {
-  TempDir folder;
-  const auto from = folder.Write("from.csv", "duration_ns,name,ipc\n");
-  Convert(from, folder / "to.csv", 1);
-  CHECK(ReadFile(folder / "to.csv").ends_with(",name,ipc\n"));
-  const auto plain = folder.Write("plain.csv", "duration_ns,name\n");
-  Convert(plain, folder / "to.stemtap", 1);
-  CHECK(ReadFile(folder / "to.stemtap").size() == 128);
-  Convert(folder / "to.stemtap", folder / "back.csv", 1);
-  CHECK(ReadFile(folder / "back.csv").ends_with(",graph_id,name\n"));
+  TempDir directory;
+  const auto from = directory.Write("from.csv", "duration_ns,name,ipc\n");
+  Convert(from, directory / "to.csv", 1);
+  CHECK(ReadFile(directory / "to.csv").ends_with(",name,ipc\n"));
+  const auto plain = directory.Write("plain.csv", "duration_ns,name\n");
+  Convert(plain, directory / "to.stemtap", 1);
+  CHECK(ReadFile(directory / "to.stemtap").size() == 128);
+  Convert(directory / "to.stemtap", directory / "back.csv", 1);
+  CHECK(ReadFile(directory / "back.csv").ends_with(",graph_id,name\n"));
 }
 
 TEST_CASE("a truncated compressed profile is an error") {
-  TempDir folder;
+  TempDir directory;
   const auto csv = test::SourceDir() / "tests/data/tiny.csv";
   for (const char* name : {"a.csv.gz", "a.csv.zst", "a.stemtap.gz", "a.stemtap.zst"}) {
     CAPTURE(name);
-    Convert(csv, folder / name, 10);
-    const std::string whole = ReadFile(folder / name);
-    const auto cut = folder.Write("cut", std::string_view(whole).substr(0, whole.size() - 5));
+    Convert(csv, directory / name, 10);
+    const std::string whole = ReadFile(directory / name);
+    const auto cut = directory.Write("cut", std::string_view(whole).substr(0, whole.size() - 5));
     const Result<std::unique_ptr<model::ProfileReader>> reader = OpenProfile(cut.string());
     REQUIRE_FALSE(reader.ok());
     CHECK(reader.error().message.find("truncated") != std::string::npos);
@@ -169,18 +169,18 @@ TEST_CASE("a truncated compressed profile is an error") {
   }
 }
 
-TEST_CASE("files that are no profile are errors with the path") {
-  TempDir folder;
+TEST_CASE("files that are not profiles are errors with the path") {
+  TempDir directory;
   const auto check = [](const std::filesystem::path& path, const char* what) {
     const Result<std::unique_ptr<model::ProfileReader>> reader = OpenProfile(path.string());
     REQUIRE_FALSE(reader.ok());
     CHECK(reader.error().message.starts_with(path.string() + ": "));
     CHECK(reader.error().message.find(what) != std::string::npos);
   };
-  check(folder.Write("empty.csv", ""), "empty file");
-  check(folder / "missing.csv", "No such file");
-  check(folder.path(), "is a folder");
-  check(folder.Write("noise.csv", std::string("\0\1\2\3", 4)), "not a known profile format");
+  check(directory.Write("empty.csv", ""), "empty file");
+  check(directory / "missing.csv", "No such file");
+  check(directory.path(), "is a directory");
+  check(directory.Write("noise.csv", std::string("\0\1\2\3", 4)), "not a known profile format");
 }
 
 TEST_CASE("every format has its texts") {

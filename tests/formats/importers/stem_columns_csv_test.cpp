@@ -43,16 +43,16 @@ TEST_CASE("columns of durations: rows in turn, from left to right") {
     }
     REQUIRE(p.warnings.size() == 1);
     CHECK(p.warnings[0].starts_with(
-        "t.csv: taken as durations in ns, one column for each of 3 kernels."));
+        "t.csv: read as durations in ns, one column for each of 3 kernels; "));
   }
 }
 
-TEST_CASE("columns of durations: what is odd is counted") {
+TEST_CASE("columns of durations: oddities are counted") {
   const Result<model::Profile> p = Parse("ka,kb\n1,2\n,2.5\n3,4\n5,6\n");
   REQUIRE(p.ok());
   CHECK(p.value().records[2].duration_ns == 3);
   REQUIRE(p.value().warnings.size() == 3);
-  CHECK(p.value().warnings[1].starts_with("t.csv: 2 durations stand below an empty cell"));
+  CHECK(p.value().warnings[1].starts_with("t.csv: 2 durations are below an empty cell"));
   CHECK(p.value().warnings[2] == "t.csv: 1 durations rounded to whole ns");
 }
 
@@ -67,20 +67,20 @@ TEST_CASE("columns of durations: limits of a read are kept within a row") {
   CHECK(batch.records[1].duration_ns == 19423);
 }
 
-TEST_CASE("columns of durations: damage behind the beginning is an error with its line") {
+TEST_CASE("columns of durations: damage after the beginning is an error with its line") {
   std::string text = "ka,kb\n";
   for (int i = 0; i < 20000; ++i) text += "100,2000\n";
   CHECK(ErrorOf(text + "1,x\n") ==
-        "t.csv:20002: the duration of 'kb' is 'x', expected a number of ns from 0");
+        "t.csv:20002: the duration of 'kb' is 'x'; expected a number of ns from 0");
   CHECK(ErrorOf(text + "1,-5\n").starts_with("t.csv:20002: the duration of 'kb' is '-5'"));
   CHECK(ErrorOf(text + "1,99999999999999999999\n").starts_with("t.csv:20002: the duration"));
-  CHECK(ErrorOf(text + "1\n") == "t.csv:20002: 1 cells, expected 2");
-  CHECK(ErrorOf(text + "1,\"2\n") == "t.csv:20002: a quote is not closed, expected '\"'");
+  CHECK(ErrorOf(text + "1\n") == "t.csv:20002: 1 cells; expected 2");
+  CHECK(ErrorOf(text + "1,\"2\n") == "t.csv:20002: a quote is not closed; expected '\"'");
   CHECK(ErrorOf(text + "1,2") ==
-        "t.csv:20002: no line end behind the last row, expected a whole file");
+        "t.csv:20002: no line end after the last row; expected a complete file");
 }
 
-TEST_CASE("no other table is taken for columns of durations") {
+TEST_CASE("other tables are not recognized as columns of durations") {
   const std::string rows = "1,2\n3,4\n5,6\n7,8\n";
   CHECK(LooksLikeStemColumnsCsv("ka,kb\n" + rows));
   CHECK(LooksLikeStemColumnsCsv("Cluster 0 of PKA,Cluster1 of PKA\n" + rows));

@@ -54,7 +54,7 @@ const std::string kChakra =
     Sized(Bytes(1, "0.0.4") + Bytes(2, Bytes(1, "schema"))) +
     Sized(Number(1, 7) + Bytes(2, "aten::mm") + Number(3, 4) + Number(7, 12));
 
-TEST_CASE("a file of a format that is not read names its tool and the command that helps") {
+TEST_CASE("an error for an unread format names its tool and a command") {
   struct Case {
     std::string content;
     std::string_view tool;
@@ -96,7 +96,7 @@ TEST_CASE("a file of a format that is not read names its tool and the command th
   }
 }
 
-TEST_CASE("a profile that is read is not taken for a format that is not") {
+TEST_CASE("readable profiles are not recognized as unread formats") {
   const auto samples = test::SourceDir() / "tests/data/formats";
   std::size_t files = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(samples)) {

@@ -65,8 +65,8 @@ TEST_CASE("a value of a size that nothing counts is missing, and said to be") {
   CHECK(Value(csv, 2, "b") == -1e-30);
   REQUIRE(csv.warnings.size() == 1);
   CHECK(csv.warnings[0] ==
-        "log: a of log:2 is 1e+31, expected 0 or a size from 1e-30 to 1e+30 (3 such values), taken "
-        "as missing");
+        "log: a of log:2 is 1e+31; expected 0 or a size from 1e-30 to 1e+30 (3 such values); "
+        "treated as missing");
   // A unit can scale a number beyond the range of double.
   const KernelResults ncu =
       Good("\"ID\",\"Kernel Name\",\"dram\"\n\"\",\"\",\"Gbyte\"\n\"0\",\"a\",\"1e308\"\n");
@@ -105,7 +105,7 @@ TEST_CASE("Accel-Sim kernels that end out of order keep their ids") {
   CHECK(results.rows[1].id == 5);
 }
 
-TEST_CASE("an Accel-Sim run that met its limit loses its last kernel, and says so") {
+TEST_CASE("an Accel-Sim run that reached its limit loses its last kernel, with a warning") {
   const std::string broken =
       Kernel(7, 1, 100, 100, 10) + Kernel(8, 2, 50, 150, 20) +
       "GPGPU-Sim: ** break due to reaching the maximum cycles (or instructions) **\n";
@@ -118,7 +118,8 @@ TEST_CASE("an Accel-Sim run that met its limit loses its last kernel, and says s
   }
 }
 
-TEST_CASE("an Accel-Sim run that met its limit within a kernel leaves out what has no uid") {
+TEST_CASE(
+    "an Accel-Sim run that reached its limit within a kernel skips statistics without a uid") {
   const std::string unfinished =
       "Processing kernel t/kernel-8.traceg\nlaunching kernel name: b uid: 2 cuda_stream_id: 0\n"
       "kernel_name = \nkernel_launch_uid = \ngpu_sim_cycle = 50\ngpu_sim_insn = 9\n"
@@ -134,7 +135,7 @@ TEST_CASE("an Accel-Sim run that met its limit within a kernel leaves out what h
       CHECK(Value(results, 0, "gpu_sim_cycle") == 100.0);
       REQUIRE(results.warnings.size() == 2);
       CHECK(results.warnings[0] ==
-            "log:16: statistics without a kernel_launch_uid are left out: no kernel finished");
+            "log:16: statistics without a kernel_launch_uid are skipped: no kernel finished");
       CHECK(results.warnings[1] ==
             "log:22: the simulation stopped at its limit of cycles or instructions; 1 of the 2 "
             "kernels launched had finished");
@@ -142,7 +143,7 @@ TEST_CASE("an Accel-Sim run that met its limit within a kernel leaves out what h
   }
 }
 
-TEST_CASE("an Accel-Sim configuration without occupancy is no reason to warn") {
+TEST_CASE("an Accel-Sim configuration without occupancy causes no warning") {
   std::string log = Kernel(7, 1, 100, 100, 10) + Kernel(8, 2, 50, 150, 20) + kExit;
   for (std::size_t at = log.find("12.5000%"); at != std::string::npos; at = log.find("12.5000%")) {
     log.replace(at, 8, "-nan%");
@@ -209,7 +210,7 @@ TEST_CASE("an Accel-Sim run that was started again ends the one before") {
   CHECK(Good(first + limit + second).rows.size() == 3);
 }
 
-TEST_CASE("a kernel is left out of a cut Accel-Sim log only where its statistics had begun") {
+TEST_CASE("a kernel of a truncated Accel-Sim log is skipped only if its statistics had begun") {
   ResultsOptions cut;
   cut.allow_cut = true;
   const std::string one = Kernel(7, 1, 100, 100, 10);
@@ -297,7 +298,7 @@ TEST_CASE("MacSim instructions are the sum over the warps of a kernel") {
 TEST_CASE("a MacSim log is whole or an error") {
   const std::size_t second = kMacsim.rfind("src/");
   Refused(kMacsim.substr(0, second), "1 of 2 kernels");
-  Refused(kMacsim.substr(0, kMacsim.rfind("**Core")), "2 of 2 kernels, the last not whole");
+  Refused(kMacsim.substr(0, kMacsim.rfind("**Core")), "2 of 2 kernels, and the last is incomplete");
   ResultsOptions cut;
   cut.allow_cut = true;
   CHECK(Good(kMacsim.substr(0, kMacsim.rfind("**Core")), cut).rows.size() == 1);
@@ -339,7 +340,7 @@ TEST_CASE("the details page of ncu has a row per metric, whose prefix may change
   CHECK(Value(results, 0, "Duration") == 2500.0);
   CHECK(Value(results, 1, "Duration") == 1.5e6);
   Refused(header + "\"0\",\"1\",\"f\",\"S\",\"Dur", "not closed");
-  Refused(header + "\"0\",\"1\",\"f\"\n", "log:2: 3 cells, expected 7");
+  Refused(header + "\"0\",\"1\",\"f\"\n", "log:2: 3 cells; expected 7");
   Refused(header + "\"0\",\"1\",\"f\",\"S\",\"Duration\",\"us\",12", "no line end");
   // The first line of the row ends in a newline.
   Refused(header + "\"0\",\"1\",\"f\",\"S\n\",\"Duration\",\"us\",12", "log:2: no line end");
@@ -358,7 +359,8 @@ TEST_CASE("the details page of ncu has a row per metric, whose prefix may change
 
 TEST_CASE("numbers of ncu that may be thousands or decimals are refused") {
   const std::string header = "\"ID\",\"Kernel Name\",\"m\"\n\"\",\"\",\"\"\n";
-  Refused(header + "\"0\",\"f\",\"1,234\"\n", "'1,234' has a decimal mark or one of thousands");
+  Refused(header + "\"0\",\"f\",\"1,234\"\n",
+          "'1,234' has a separator of decimals or of thousands");
   const KernelResults results = Good(header + "\"0\",\"f\",\"1,234\"\n\"1\",\"f\",\"0.5\"\n");
   CHECK(Value(results, 0, "m") == 1234.0);
   const KernelResults comma = Good(header + "\"0\",\"f\",\"1.234\"\n\"1\",\"f\",\"0,5\"\n");
@@ -374,7 +376,7 @@ TEST_CASE("the details page of ncu has shorter rows than its header") {
   REQUIRE(results.rows.size() == 1);
   CHECK(Value(results, 0, "Duration") == 2500.0);
   CHECK(results.warnings ==
-        std::vector<std::string>{"log: 1 rows without a metric (advice) left out"});
+        std::vector<std::string>{"log: 1 rows without a metric (advice) are skipped"});
 }
 
 TEST_CASE("any CSV with an id column is a table of results") {
@@ -393,12 +395,11 @@ TEST_CASE("any CSV with an id column is a table of results") {
   CHECK(Good("id,v\n1,2\n").warnings.empty());
   const KernelResults cut = Good("id,v\n1,2\n2,20");
   REQUIRE(cut.warnings.size() == 1);
-  CHECK(cut.warnings[0] ==
-        "log:3: the last row has no line end: if the file was cut, it is not whole");
+  CHECK(cut.warnings[0] == "log:3: the last row has no line end; it may be incomplete");
   Refused("id,v\n1,2,3\n", "log:2: 3 cells");
   Refused("id,v\n-1,2\n", "log:2: id is '-1'");
   Refused("id,v\n99999999999999999999,2\n", "expected a whole number");
-  Refused("id,v,v\n1,2,3\n", "stands twice");
+  Refused("id,v,v\n1,2,3\n", "occurs twice");
 }
 
 TEST_CASE("what a name says of its kind, it says in whole words") {
@@ -437,10 +438,10 @@ TEST_CASE("what a name says of its kind, it says in whole words") {
   CHECK(GuessKind("x", "byte/second") == MetricKind::kMean);
 }
 
-TEST_CASE("what is no text in UTF-8, or nothing known, is refused") {
+TEST_CASE("text that is not UTF-8, or of an unknown kind, is rejected") {
   Refused("", "empty");
   Refused(std::string("i\0d\0,\0v\0", 8), "NUL");
-  Refused("hello\nworld\n", "not recognised");
+  Refused("hello\nworld\n", "not recognized");
   Refused(std::string("NVR\0\1\0\0\0", 8), "ncu --import FILE --page raw --csv");
   ResultsOptions csv;
   csv.source = ResultsSource::kCsv;

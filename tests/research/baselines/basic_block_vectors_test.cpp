@@ -57,33 +57,33 @@ TEST_CASE("a header without rows describes nothing") {
   CHECK(read.value().invocations.empty());
 }
 
-TEST_CASE("errors say where, what, and what was expected") {
+TEST_CASE("errors contain position, problem and expectation") {
   const std::string header = "index,warps,instructions,blocks\n";
   CHECK(MessageOf("") ==
-        "bbv.csv:1: '', expected the header 'index,warps,instructions,blocks' or Photon's, "
+        "bbv.csv:1: ''; expected the header 'index,warps,instructions,blocks' or Photon's, "
         "'Warp ID,Basic Block Counts'");
   CHECK(
       MessageOf("index,name\n") ==
-      "bbv.csv:1: 'index,name', expected the header 'index,warps,instructions,blocks' or Photon's, "
+      "bbv.csv:1: 'index,name'; expected the header 'index,warps,instructions,blocks' or Photon's, "
       "'Warp ID,Basic Block Counts'");
   CHECK(MessageOf(header + "0,1\n") ==
-        "bbv.csv:2: '0,1', expected index,warps,instructions,blocks");
-  CHECK(MessageOf(header + "x,1,,0:1\n") == "bbv.csv:2: index 'x', expected a number from 0");
+        "bbv.csv:2: '0,1'; expected index,warps,instructions,blocks");
+  CHECK(MessageOf(header + "x,1,,0:1\n") == "bbv.csv:2: index 'x'; expected a number from 0");
   for (const std::string warps : {"0", "-1", "1099511627777", "99999999999999999999"}) {
     CHECK(MessageOf(header + "0," + warps + ",,0:1\n") ==
-          "bbv.csv:2: warps '" + warps + "', expected a number from 1 to 2^40");
+          "bbv.csv:2: warps '" + warps + "'; expected a number from 1 to 2^40");
   }
   CHECK(MessageOf(header + "0,1,1.5,0:1\n") ==
-        "bbv.csv:2: instructions '1.5', expected a number from 0, or nothing");
-  CHECK(MessageOf(header + "0,1,,\n") == "bbv.csv:2: no blocks, expected at least one block:count");
+        "bbv.csv:2: instructions '1.5'; expected a number from 0, or nothing");
+  CHECK(MessageOf(header + "0,1,,\n") == "bbv.csv:2: no blocks; expected at least one block:count");
   CHECK(MessageOf(header + "0,1,,0:1 1\n") ==
-        "bbv.csv:2: '1', expected block:count with a count from 1");
+        "bbv.csv:2: '1'; expected block:count with a count from 1");
   CHECK(MessageOf(header + "0,1,,0:0\n") ==
-        "bbv.csv:2: '0:0', expected block:count with a count from 1");
+        "bbv.csv:2: '0:0'; expected block:count with a count from 1");
   CHECK(MessageOf(header + "0,1,,5:1 5:2\n") ==
-        "bbv.csv:2: block 5 after 5, expected ascending numbers");
+        "bbv.csv:2: block 5 after 5; expected ascending numbers");
   CHECK(MessageOf(header + "3,1,,0:1\n1,1,,0:1\n") ==
-        "bbv.csv:3: index 1 after 3, expected rows in launch order");
+        "bbv.csv:3: index 1 after 3; expected rows in launch order");
   CHECK(!ReadBasicBlockVectors(std::string("no/such/file")).ok());
 }
 
@@ -117,12 +117,12 @@ TEST_CASE("a file that is cut within a row is refused, wherever") {
     }
   }
   CHECK(MessageOf("index,warps,instructions,blocks\n0,8,,3:3") ==
-        "bbv.csv:2: no line end behind the last row, expected a whole file");
+        "bbv.csv:2: no line end after the last row; expected a complete file");
   CHECK(MessageOf("Warp ID,Basic Block Counts\nKernel0,2,4,a\n11,22,") ==
-        "bbv.csv:3: no line end behind the last row, expected a whole file");
+        "bbv.csv:3: no line end after the last row; expected a complete file");
 }
 
-TEST_CASE("whatever bytes come, there is a result or one line that says where") {
+TEST_CASE("any input gives a result or a one-line error with its position") {
   const std::string good =
       "index,warps,instructions,blocks\n0,512,151552,0:1 3:36 4:1\n0,8,,0:1 7:2\n1,1,5,3:4\n";
   const std::string bytes = "0123456789,:- \n\r\"x\xff";
@@ -151,7 +151,7 @@ TEST_CASE("whatever bytes come, there is a result or one line that says where") 
   CHECK(refused < 20'000);
 }
 
-TEST_CASE("rows longer than what is read at a time are whole") {
+TEST_CASE("rows longer than one read are complete") {
   std::string row = "0,1,,";
   for (int b = 0; b < 100'000; ++b) row += std::to_string(b) + ":7 ";
   REQUIRE(row.size() > 2 * kReadBytes);
@@ -161,7 +161,7 @@ TEST_CASE("rows longer than what is read at a time are whole") {
   CHECK(read.value().vector(1).size() == 1);
 }
 
-TEST_CASE("the file of Photon's tool: one kind for each launch, blocks apart by kernel") {
+TEST_CASE("the file of Photon's tool: one kind for each launch, separate blocks for each kernel") {
   const auto read = Read(
       "Warp ID,Basic Block Counts\n"
       "Kernel0,3,520,_Z1aPf\n520,0,1040,\n"
@@ -187,7 +187,7 @@ TEST_CASE("the file of Photon's tool: one kind for each launch, blocks apart by 
   CHECK(v.vector(2)[2].count == 18446744073709551615U);
 }
 
-TEST_CASE("kernels with equal counts stay apart in the file of Photon's tool") {
+TEST_CASE("kernels with equal counts stay separate in the file of Photon's tool") {
   const auto read = Read("Warp ID,Basic Block Counts\nKernel0,1,1,a\n5,\nKernel1,1,1,b\n5,\n");
   REQUIRE(read.ok());
   CHECK(read.value().kinds[0].vector != read.value().kinds[1].vector);
@@ -198,31 +198,31 @@ TEST_CASE("damage in the file of Photon's tool") {
   const std::string first = "Kernel0,2,4,a\n1,2,\n";
   CHECK(Read(header).ok());
   CHECK(MessageOf(header + "Kernel0,2,4,a\n") ==
-        "bbv.csv:2: the end, expected the counts of 2 blocks");
-  CHECK(MessageOf(header + "Kernel0,2,4,a\n1,2") == "bbv.csv:3: '2', expected a count and a comma");
+        "bbv.csv:2: the end; expected the counts of 2 blocks");
+  CHECK(MessageOf(header + "Kernel0,2,4,a\n1,2") == "bbv.csv:3: '2'; expected a count and a comma");
   CHECK(MessageOf(header + "Kernel0,2,4,a\n1,\n") ==
-        "bbv.csv:3: 1 counts, expected 2, one for each block");
+        "bbv.csv:3: 1 counts; expected 2, one for each block");
   CHECK(MessageOf(header + "Kernel0,2,4,a\n1,2,3,\n") ==
-        "bbv.csv:3: more than 2 counts, expected one for each block");
+        "bbv.csv:3: more than 2 counts; expected one for each block");
   CHECK(MessageOf(header + "Kernel0,2,4,a\n1,-2,\n") ==
-        "bbv.csv:3: '-2', expected a count and a comma");
+        "bbv.csv:3: '-2'; expected a count and a comma");
   CHECK(MessageOf(header + "Kernel0,2,4,a\n0,0,\n") ==
-        "bbv.csv:3: no block was counted, expected a launch that was instrumented");
+        "bbv.csv:3: no block was counted; expected a launch that was instrumented");
   CHECK(MessageOf(header + "Kernel0,2,0,a\n1,2,\n") ==
-        "bbv.csv:2: warps '0', expected a number from 1 to 2^40");
+        "bbv.csv:2: warps '0'; expected a number from 1 to 2^40");
   for (const char* bad : {"Kernel0,2,4", "Kernel,2,4,a", "Kernelx,2,4,a", "Kernel0,,4,a", "1,2,"}) {
     CAPTURE(bad);
     CHECK(MessageOf(header + bad + "\n1,2,\n") ==
-          std::string("bbv.csv:2: '") + bad + "', expected Kernel<index>,<blocks>,<warps>,<name>");
+          std::string("bbv.csv:2: '") + bad + "'; expected Kernel<index>,<blocks>,<warps>,<name>");
   }
   CHECK(MessageOf(header + first + first) ==
-        "bbv.csv:4: index 0 after 0, expected launches in order, once each");
+        "bbv.csv:4: index 0 after 0; expected launches in order, once each");
   CHECK(MessageOf(header + first + "Kernel1,3,4,a\n1,2,3,\n") ==
-        "bbv.csv:4: 3 blocks, expected 2 as in the kernel's first launch");
+        "bbv.csv:4: 3 blocks; expected 2 as in the kernel's first launch");
   CHECK(MessageOf(header + first + "Kernel1,4294967295,4,b\n1,\n")
-            .starts_with("bbv.csv:4: 4294967295 blocks, expected at most"));
+            .starts_with("bbv.csv:4: 4294967295 blocks; expected at most"));
   CHECK(MessageOf(header + first + header) ==
-        "bbv.csv:4: a second header, expected the launches of one run");
+        "bbv.csv:4: a second header; expected the launches of one run");
   CHECK(MessageOf(header + "Kernel3,2,4,a\n1,2,\n" + first)
             .starts_with("bbv.csv:4: index 0 after 3"));
 }

@@ -73,7 +73,7 @@ TEST_CASE("three modes are divided in their valleys") {
   CHECK(std::abs(v.values[starts[2]] - 5'000) < 101);
 }
 
-TEST_CASE("two values, far apart and equally or unequally frequent, are two parts") {
+TEST_CASE("two distant values, equally or unequally frequent, are two parts") {
   std::vector<double> values(1000, 10.0);
   values.push_back(1e9);
   CHECK(DensityCuts(Counted(values), 0.4) == std::vector<std::size_t>{0, 1});
@@ -94,7 +94,7 @@ TEST_CASE("without valleys, over many magnitudes, parts still end below the thre
   CHECK(starts.size() < 100);
 }
 
-TEST_CASE("random values: the promise holds") {
+TEST_CASE("random values: the guarantee is met") {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     Rng rng(seed);
     std::vector<double> values;

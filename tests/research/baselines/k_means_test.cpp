@@ -38,7 +38,7 @@ double LeastInertia(const std::vector<double>& points, const std::vector<std::ui
   }
 }
 
-TEST_CASE("few points: no division is better than the one that k-means finds") {
+TEST_CASE("few points: k-means finds the best division") {
   Rng random(2);
   for (int round = 0; round < 20; ++round) {
     std::vector<double> values;
@@ -60,7 +60,7 @@ TEST_CASE("few points: no division is better than the one that k-means finds") {
   }
 }
 
-TEST_CASE("groups that lie far apart are found, whatever the seed") {
+TEST_CASE("distant groups are found, whatever the seed") {
   std::vector<double> values;
   Rng random(9);
   const double centres[5][2] = {{0, 0}, {100, 0}, {0, 100}, {100, 100}, {50, 300}};

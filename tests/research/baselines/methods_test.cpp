@@ -21,7 +21,7 @@ TEST_CASE("every method has its name, once, stemtap's own first") {
                                           "photon", "tbpoint", "random"});
 }
 
-TEST_CASE("a profile of durations alone: the methods that need more say so and name themselves") {
+TEST_CASE("a profile with only durations: methods that need more report it with their name") {
   test::MadeProfile made;
   for (int i = 0; i < 20; ++i) made.Add("kernel", 1'000);
   const std::set<std::string> need_more = {"pka", "sieve", "photon", "tbpoint"};

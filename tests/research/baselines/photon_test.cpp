@@ -65,7 +65,7 @@ TEST_CASE("the threshold is a distance of 0.05 between vectors of length 1") {
   CHECK(ClustersOf(*made.Prepared()) == std::vector<std::uint32_t>{0, 0, 1});
 }
 
-TEST_CASE("kinds of warps count by their share, in whatever order they are listed") {
+TEST_CASE("kinds of warps count by their share, in any order") {
   // The shares are 0.75 and 0.25; the same in reverse order; 0.70 and 0.30, at distance sqrt(0.05^2
   // + 0.05^2) = 0.0707; 0.74 and 0.26, at distance 0.014; only one kind, at distance 0.354; and the
   // first shares again, with one kind in two rows.
@@ -129,19 +129,19 @@ TEST_CASE("without instruction counts every launch counts once") {
   CHECK(WeightsOf(none.Prepared()->Draw(1)) == std::vector<double>{2});
 }
 
-TEST_CASE("missing: the vectors, that of one invocation; vectors of launches that are not there") {
+TEST_CASE("missing vectors, a missing vector of one invocation, and vectors of unknown launches") {
   MadeProfile made;
   made.Add("kernel", 100);
   auto method = PreparePhoton(made.input());
   REQUIRE(!method.ok());
   CHECK(method.error().message ==
-        "photon needs basic-block vectors, expected a file of them beside the profile");
+        "photon needs basic-block vectors; expected --bbv with a file of them");
 
   MadeLaunches gap(3, "0,1,,0:1\n2,1,,0:1\n");
   method = PreparePhoton(gap.input());
   REQUIRE(!method.ok());
   CHECK(method.error().message ==
-        "photon needs a basic-block vector of every invocation, invocation 1 has none");
+        "photon needs a basic-block vector of every invocation; invocation 1 has none");
   gap.groups[1] = model::kExcludedKernel;
   CHECK(ClustersOf(*gap.Prepared()) == std::vector<std::uint32_t>{0, model::kExcludedKernel, 0});
 
@@ -150,7 +150,7 @@ TEST_CASE("missing: the vectors, that of one invocation; vectors of launches tha
   REQUIRE(!method.ok());
   CHECK(
       method.error().message ==
-      "photon: the basic-block vectors describe invocation 1, expected at most 0, the last of the "
+      "photon: the basic-block vectors describe invocation 1; expected at most 0, the last of the "
       "profile");
   CHECK(MadeLaunches(0, "").Prepared()->cluster_count() == 0);
 }

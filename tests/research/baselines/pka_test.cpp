@@ -139,7 +139,7 @@ TEST_CASE("a column is found by any of its names, and by no other metric's") {
   }
 }
 
-TEST_CASE("the other names of a column serve too, and the grid stands in for its column") {
+TEST_CASE("alternative column names are accepted, and the grid replaces its column") {
   MadeProfile made;
   made.Add("kernel", 100, 128, 1);
   made.Add("kernel", 900, 128, 64);
@@ -167,8 +167,8 @@ TEST_CASE(
     REQUIRE(!method.ok());
     CHECK(
         method.error().message ==
-        std::string("pka needs smsp__inst_executed_op_global_st.sum of every invocation, expected "
-                    "a number from 0 and below 2^63, invocation 1 has ") +
+        std::string("pka needs smsp__inst_executed_op_global_st.sum of every invocation; expected "
+                    "a number from 0 and below 2^63; invocation 1 has ") +
             shown);
     made.Exclude("other");
     const auto without = PreparePka(made.input());

@@ -22,7 +22,8 @@ DistinctRows Rows(std::size_t columns, std::vector<double> values,
   return rows;
 }
 
-TEST_CASE("rows that differ are told apart, equal ones are counted, in order of first occurrence") {
+TEST_CASE(
+    "different rows are distinguished, equal rows are counted, in order of first occurrence") {
   const std::vector<double> a = {1, 2, 1, 9, 2, 1};
   const std::vector<double> b = {0, 5, -0.0, 9, 5, 7};
   const std::vector<std::span<const double>> columns = {a, b};
@@ -35,7 +36,7 @@ TEST_CASE("rows that differ are told apart, equal ones are counted, in order of 
   CHECK(FindDistinctRows({}, columns).size() == 0);
 }
 
-TEST_CASE("two columns that move together are one component, a constant one is none") {
+TEST_CASE("two correlated columns are one component, a constant column is no component") {
   // Three times (1, 2, 5) and once (3, 6, 5): the first column has mean 1.5 and sd sqrt(0.75), so
   // the standardized values are -1/sqrt(3) and sqrt(3), and the component is sqrt(2) times as long.
   const Scores scores = PrincipalComponents(Rows(3, {1, 2, 5, 3, 6, 5}, {3, 1}), 0.9995);
@@ -66,7 +67,7 @@ TEST_CASE("golden: five weighted rows of three columns") {
   }
 }
 
-TEST_CASE("a repeated row weighs as much as its copies") {
+TEST_CASE("a repeated row has the weight of its copies") {
   Rng rng(3);
   std::vector<double> once;
   std::vector<double> apart;

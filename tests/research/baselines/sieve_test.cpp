@@ -94,23 +94,22 @@ TEST_CASE("missing: the instruction column, a cell of it, a CTA size") {
   method = PrepareSieve(made.input());
   REQUIRE(!method.ok());
   CHECK(method.error().message ==
-        "sieve needs smsp__inst_executed.sum of every invocation, expected a number from 0 and "
-        "below 2^63, "
-        "invocation 1 has none");
+        "sieve needs smsp__inst_executed.sum of every invocation; expected a number from 0 and "
+        "below 2^63; invocation 1 has none");
 
   made.profile.metrics[0][1] = 1.0;
   made.profile.records[1].block[0] = 0;  // unknown
   method = PrepareSieve(made.input());
   REQUIRE(!method.ok());
   CHECK(method.error().message ==
-        "sieve needs launch__block_size of every invocation, expected a number from 0 and below "
-        "2^63, "
+        "sieve needs launch__block_size of every invocation; expected a number from 0 and below "
+        "2^63; "
         "invocation 1 has none");
   made.AddMetric("launch__block_size", {128, 128});
   CHECK(PrepareSieve(made.input()).ok());
 }
 
-TEST_CASE("excluded kernels are left out, and nothing at all is fine") {
+TEST_CASE("excluded kernels are skipped, and an empty run is valid") {
   MadeProfile made;
   CHECK(PrepareSieve(made.input()).value()->cluster_count() == 0);
   made.Add("wait", 100);

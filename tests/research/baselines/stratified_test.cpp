@@ -174,7 +174,7 @@ TEST_CASE("a method draws what the two-pass plan selects, seed by seed") {
   }
 }
 
-TEST_CASE("first takes the first launches of each cluster, whatever the seed") {
+TEST_CASE("first selects the first launches of each cluster, whatever the seed") {
   MadeProfile made;
   made.options.selection = sampling::Selection::kFirst;
   // Durations decrease: the last launch is the shortest, so duration order is not launch order.
@@ -212,7 +212,7 @@ TEST_CASE("balanced draws spread over a cluster's durations") {
   CHECK(balanced_square < 0.1 * random_square);
 }
 
-TEST_CASE("allegro tells kernels apart by grid and block") {
+TEST_CASE("allegro distinguishes kernels by grid and block") {
   MadeProfile made;
   for (int i = 0; i < 100; ++i) {
     made.Add("gemm", 5'000, 128, 1);

@@ -73,14 +73,14 @@ TEST_CASE("the threshold is a tenth of the average over launches, not over diffe
   }
 }
 
-TEST_CASE("of launches equally near to the centre the first is taken") {
+TEST_CASE("of launches equally near to the center, the first is selected") {
   MadeProfile made;
   for (int i = 0; i < 2; ++i) made.Add("kernel", 50);
   AddFeatures(made, {1, 1}, {1, 1}, {104, 96});
   CHECK(Indices(PrepareTbpoint(made.input()).value()->Draw(1)) == std::vector<std::uint64_t>{0});
 }
 
-TEST_CASE("each feature can tell launches apart, block variation where its column is there") {
+TEST_CASE("each feature can distinguish launches, block variation if its column is present") {
   const std::vector<double> same = {100, 100, 100};
   const std::vector<double> differs = {100, 100, 200};
   const std::vector<std::uint32_t> apart = {0, 0, 1};
@@ -108,7 +108,7 @@ TEST_CASE("the threads' instructions follow from the warps' and their divergence
   CHECK(ClustersOf(*method.value()) == std::vector<std::uint32_t>{0, 0, 1});
 }
 
-TEST_CASE("what is missing is named") {
+TEST_CASE("missing inputs are named") {
   MadeProfile made;
   made.Add("kernel", 50);
   auto method = PrepareTbpoint(made.input());
@@ -122,9 +122,8 @@ TEST_CASE("what is missing is named") {
   method = PrepareTbpoint(made.input());
   REQUIRE(!method.ok());
   CHECK(method.error().message ==
-        "tbpoint needs smsp__inst_executed.sum of every invocation, expected a number from 0 and "
-        "below 2^63, "
-        "invocation 0 has none");
+        "tbpoint needs smsp__inst_executed.sum of every invocation; expected a number from 0 and "
+        "below 2^63; invocation 0 has none");
 }
 
 TEST_CASE(
@@ -144,8 +143,8 @@ TEST_CASE(
     REQUIRE(method.ok() == !noisy);
     if (noisy) {
       CHECK(method.error().message ==
-            "tbpoint: more than 8192 different launches of 'kernel' lie close together, expected "
-            "fewer: their distances are kept all at once");
+            "tbpoint: more than 8192 different launches of 'kernel' are close together; expected "
+            "fewer, because all their distances are in memory");
     } else {
       CHECK(WeightsOf(method.value()->Draw(1)) == std::vector<double>{100'000});
     }

@@ -43,7 +43,7 @@ TEST_CASE("a bound that is both dearer and worse than another counts for nothing
   CHECK(SpeedupAt(points, 0.04, end) == 400.0);
 }
 
-TEST_CASE("no error at all is met by the cheapest that has none") {
+TEST_CASE("an error of 0 is met by the cheapest sample without an error") {
   TuningEnd end{};
   const std::vector<TunedPoint> points = {Point(0.0, 2.0), Point(0.0, 5.0), Point(0.1, 50.0)};
   CHECK(SpeedupAt(points, 0.0, end) == 5.0);
@@ -143,7 +143,7 @@ TEST_CASE("where everything is equal both are exact with one sample") {
   CHECK(compared.value().ratio == doctest::Approx(1.0));
 }
 
-TEST_CASE("a missing input is told") {
+TEST_CASE("a missing input is reported") {
   const EvaluatedRun w = ManyDurations();
   WorkerPool pool(1);
   const auto compared = CompareAtEqualError(w, kFrugal, test::kLacking, {}, nullptr, 10, pool);

@@ -61,7 +61,7 @@ TEST_CASE("two-point stratum: errors and coverage are those counted out") {
   CHECK(Evaluated(w, Take(2, 0.5), kRuns).statistics.coverage == 1.0);
 }
 
-TEST_CASE("taking everything is exact, and its bound of 0 holds") {
+TEST_CASE("sampling everything is exact, with a bound of 0") {
   const EvaluatedRun w = OneKernel({100, 300, 7, 1'000'000'007});
   const MethodEvaluation all = Evaluated(w, Take(4, 0.0), 3);
   CHECK(all.statistics.coverage == 1.0);
@@ -101,7 +101,7 @@ TEST_CASE("a deterministic method is drawn once") {
 }
 
 TEST_CASE(
-    "another run: plain weights carry over, calibrated ones take their error from the first") {
+    "another run: plain weights transfer, calibrated weights keep the error of the first run") {
   // On the other run, kernel k is twice as slow and kernel s is unchanged.
   EvaluatedRun w = MakeTestWorkload({{"k", 100}, {"s", 50}, {"k", 300}, {"s", 50}});
   REQUIRE(HoldAgainst(w, "slow", MakeProfile({{"k", 200}, {"s", 50}, {"k", 600}, {"s", 50}})).ok());
@@ -116,7 +116,7 @@ TEST_CASE(
   CHECK(run.against_calibrated == doctest::Approx(0.0));
 }
 
-TEST_CASE("the same run: calibrated weights reproduce the total, whatever was drawn") {
+TEST_CASE("the same run: calibrated weights reproduce the total for any draw") {
   const MethodEvaluation e = Evaluated(OneKernel({100, 300, 700, 50}), Take(1, 0.1), 50);
   for (const RunOutcome& run : e.runs) CHECK(std::fabs(run.against_calibrated) < 1e-12);
 }
@@ -129,7 +129,7 @@ TEST_CASE("sampled durations of 0 keep the plain weight") {
   CHECK(run.sampled_ns == 0.0);
 }
 
-TEST_CASE("a method whose input is missing is left out, once, with its reason") {
+TEST_CASE("a method without its input is skipped once, with its reason") {
   const EvaluatedRun w = OneKernel({100, 300});
   EvaluationRequest request;
   request.methods = {&kSome, &kLacking};
@@ -146,7 +146,7 @@ TEST_CASE("a method whose input is missing is left out, once, with its reason") 
   CHECK(evaluation.rows[1].error_bound == 0.05);
 }
 
-TEST_CASE("online: a kernel that always takes the same time is captured a few times, and exact") {
+TEST_CASE("online: a kernel of constant duration is captured a few times and is exact") {
   std::vector<test::MadeLaunch> launches(5000, {"steady", 1000});
   const EvaluatedRun w = MakeTestWorkload(launches);
   EvaluationRequest request;

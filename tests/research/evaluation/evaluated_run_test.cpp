@@ -17,7 +17,7 @@ bool Contains(const std::string& text, const std::string& word) {
   return text.find(word) != std::string::npos;
 }
 
-TEST_CASE("workload: what is excluded counts neither as launch nor as time") {
+TEST_CASE("workload: excluded kernels count neither as launches nor as time") {
   sampling::SamplingOptions options;
   options.exclude = "^nccl";
   const EvaluatedRun w = MakeTestWorkload({{"a", 10}, {"ncclAllReduce", 500}, {"b", 30}}, options);
@@ -75,20 +75,20 @@ TEST_CASE("another run: the first launch that differs is named, and what differs
     return held.error().message;
   };
   const std::string name = refused(MakeProfile({{"a", 10}, {"c", 20}, {"a", 30, 4}}));
-  CHECK(Contains(name, "launch 1 is 'b' in the one and 'c' in the other"));
-  CHECK(Contains(name, "2 kernels not launched equally often"));
+  CHECK(Contains(name, "launch 1 is 'b' in the first run and 'c' in the second"));
+  CHECK(Contains(name, "2 kernels with different launch counts"));
   const std::string grid = refused(MakeProfile({{"a", 10}, {"b", 20}, {"a", 30, 5}}));
-  CHECK(Contains(grid, "launch 2 ('a') has grid 4x1x1 in the one and 5x1x1 in the other"));
-  CHECK(Contains(grid, "0 kernels not launched equally often"));
+  CHECK(Contains(grid, "launch 2 ('a') has grid 4x1x1 in the first run and 5x1x1 in the second"));
+  CHECK(Contains(grid, "0 kernels with different launch counts"));
   const std::string count = refused(MakeProfile({{"a", 10}, {"b", 20}}));
-  CHECK(Contains(count, "launch 2 is in one of them alone"));
+  CHECK(Contains(count, "launch 2 is in only one of them"));
   CHECK(Contains(count, "3 against 2 launches, 1 kernels"));
   model::Profile block = MakeProfile({{"a", 10}, {"b", 20}, {"a", 30, 4}});
   block.records[0].block[0] = 64;
-  CHECK(Contains(refused(block), "launch 0 ('a') has block 128x1x1 in the one and 64x1x1"));
+  CHECK(Contains(refused(block), "launch 0 ('a') has block 128x1x1 in the first run and 64x1x1"));
 }
 
-TEST_CASE("another run: extents that one run does not know are no difference") {
+TEST_CASE("another run: extents that one run lacks are not compared") {
   EvaluatedRun w = MakeTestWorkload({{"a", 10, 4}, {"b", 20, 4}});
   model::Profile other = MakeProfile({{"a", 10}, {"b", 20}});
   for (shm::KernelRecord& r : other.records) r.grid[0] = shm::kUnknownExtent;

@@ -57,14 +57,14 @@ TEST_CASE("table: at most 120 columns, nothing that a terminal obeys") {
   }
 }
 
-TEST_CASE("what is left out is one line per method and reason") {
+TEST_CASE("skipped methods are reported in one line per method and reason") {
   CHECK(LeftOutLines(Everything()) ==
-        "stemtap: lacking left out on 2 of 2 workloads: lacking needs the metric column 'luck', "
+        "stemtap: lacking skipped on 2 of 2 workloads: lacking needs the metric column 'luck', "
         "missing: luck\n");
   CHECK(LeftOutLines({}).empty());
 }
 
-TEST_CASE("JSON: schema, options, and null where there is no number") {
+TEST_CASE("JSON: schema, options, and null for missing numbers") {
   const auto json = nlohmann::json::parse(EvaluationJson(Everything()));
   CHECK(json["schema"] == "stemtap.evaluation/1");
   CHECK(json["options"]["method"] == "some");
@@ -117,7 +117,7 @@ TEST_CASE("equal error: table, JSON and CSV") {
     report.results.push_back(e);
   }
   const std::string table = EqualErrorTable(report);
-  CHECK(table.find("median 1.500, least 0.900, below 0.98 on 1 of 3") != std::string::npos);
+  CHECK(table.find("median 1.500, minimum 0.900, below 0.98 on 1 of 3") != std::string::npos);
   CHECK(table.find("(1 beyond the noise; 1 could not be compared)") != std::string::npos);
   std::istringstream lines(table);
   for (std::string line; std::getline(lines, line);) CHECK(line.size() <= 120);

@@ -74,7 +74,7 @@ TEST_CASE("runs: without a bound there is no coverage, with a bound of 0 no rati
   CHECK(std::isnan(zero.p95_over_bound));
 }
 
-TEST_CASE("runs: samples that hold no time give an infinite speedup") {
+TEST_CASE("runs: samples without time give an infinite speedup") {
   CHECK(std::isinf(StatisticsOf(std::vector{Run(0.0, 0.0, 0.0)}, 100.0).speedup));
   CHECK(StatisticsOf(std::vector<RunOutcome>{}, 100.0).runs == 0);
 }

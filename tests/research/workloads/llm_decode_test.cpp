@@ -237,7 +237,7 @@ TEST_CASE("layers and heads shape the model") {
   CHECK(appends + 3 >= 3 * steps);  // the last step may be truncated
 }
 
-TEST_CASE("options out of range are refused, and a reader of them says so") {
+TEST_CASE("options out of range are rejected, and a reader reports it") {
   const auto refused = [](auto change) {
     LlmDecodeOptions options;
     change(options);
@@ -257,7 +257,7 @@ TEST_CASE("options out of range are refused, and a reader of them says so") {
   CHECK(refused([](LlmDecodeOptions& o) { o.outlier_one_in = 1'000'000'001; }));
   LlmDecodeOptions options;
   options.layers = 0;
-  CHECK(ValidateLlmDecode(options).error().message == "llm-decode: layers is 0, expected 1 to 256");
+  CHECK(ValidateLlmDecode(options).error().message == "llm-decode: layers is 0; expected 1 to 256");
 }
 
 }  // namespace

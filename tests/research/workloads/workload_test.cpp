@@ -296,7 +296,7 @@ TEST_CASE("Pareto factors have the tail they promise") {
   CHECK(Pareto(0) == Pareto(1));
 }
 
-TEST_CASE("what is asked for wrongly is refused in one line") {
+TEST_CASE("invalid requests are rejected in one line") {
   const auto message = [](std::string_view name, const WorkloadOptions& options) {
     const MadeWorkload made = MakeWorkload(name, options);
     REQUIRE_FALSE(made.ok());
@@ -304,12 +304,12 @@ TEST_CASE("what is asked for wrongly is refused in one line") {
     return made.error().message;
   };
   CHECK(message("phase", {}) == "unknown workload 'phase', did you mean phases?");
-  CHECK(message("phases", Launches(0)) == "phases: launches is 0, expected 1 to 1000000000000");
+  CHECK(message("phases", Launches(0)) == "phases: launches is 0; expected 1 to 1000000000000");
   WorkloadOptions options;
   options.layers = 3;
-  CHECK(message("phases", options) == "phases: no model, expected no layers");
+  CHECK(message("phases", options) == "phases: no model; expected no layers");
   options.layers = 257;
-  CHECK(message("llm-decode", options) == "llm-decode: layers is 257, expected 1 to 256");
+  CHECK(message("llm-decode", options) == "llm-decode: layers is 257; expected 1 to 256");
 }
 
 TEST_CASE("every workload has the fingerprint it has on every machine") {

@@ -157,16 +157,16 @@ TEST_CASE("what a rank's own tool cannot know of a merged plan is asked for") {
   };
   CheckFailure(exported({}), 1, {"cannot be read", "--profile FILE"});
   CheckFailure(exported({"--plain-launches"}), 1,
-               {"the plan is of 3 sessions", "expected --device N"});
+               {"the plan covers 3 sessions", "expected --device N"});
   CheckFailure(exported({"--plain-launches", "--device", "3"}), 1,
-               {"--device 3: no session of the plan has it"});
+               {"--device 3: no session of the plan has this device"});
   CHECK(exported({"--plain-launches", "--device", "2"}).exit_code == 0);
   // A session with two devices does not record which process used which device.
   auto plan = ReadJson(scratch / "m/plan.json");
   plan["sessions"][2]["devices"] = {0, 1};
   scratch.Write("m/plan.json", plan.dump());
   CheckFailure(exported({"--plain-launches", "--device", "2"}), 1,
-               {"device 2 is of the session 's2', which has 2 devices"});
+               {"device 2 belongs to session 's2', which has 2 devices"});
 }
 
 TEST_CASE("results on all ranks give the job's total, and the user hears what intervals assume") {

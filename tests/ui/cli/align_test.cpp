@@ -5,20 +5,14 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "support/paths.h"
-#include "support/process.h"
-#include "support/temp_dir.h"
+#include "support/stemtap.h"
 
 namespace stemtap::analysis {
 namespace {
 
 using nlohmann::json;
-using test::RunProcess;
+using test::RunStemtap;
 using test::TempDir;
-
-std::string Stemtap() {
-  return test::StemtapProgram().string();
-}
 
 // Returns a profile of 200 launches of two kernels, preceded by `head`.
 std::string ProfileText(const std::string& head, int slower) {
@@ -32,27 +26,27 @@ std::string ProfileText(const std::string& head, int slower) {
   return text;
 }
 
-TEST_CASE("two runs, and the plan of the one for the other") {
-  TempDir folder;
-  const std::string a = folder.Write("a.csv", ProfileText("", 1)).string();
+TEST_CASE("two runs, and the transfer of a plan") {
+  TempDir directory;
+  const std::string a = directory.Write("a.csv", ProfileText("", 1)).string();
   const std::string b =
-      folder.Write("b.csv", ProfileText("5,0,7,1,1,1,64,1,1,0,warm_up\n", 2)).string();
-  const std::string plan = (folder / "plan.json").string();
-  const std::string plan_b = (folder / "plan-b.json").string();
-  REQUIRE(RunProcess({Stemtap(), "plan", a, "-o", plan}).exit_code == 0);
+      directory.Write("b.csv", ProfileText("5,0,7,1,1,1,64,1,1,0,warm_up\n", 2)).string();
+  const std::string plan = (directory / "plan.json").string();
+  const std::string plan_b = (directory / "plan-b.json").string();
+  REQUIRE(RunStemtap({"plan", a, "-o", plan}).exit_code == 0);
 
-  const auto same = RunProcess({Stemtap(), "align", a, a, "--exit-code"});
+  const auto same = RunStemtap({"align", a, a, "--exit-code"});
   CHECK(same.exit_code == 0);
   CHECK(same.out.find("aligned: the same launches in the same order\n") != std::string::npos);
 
-  const auto text = RunProcess({Stemtap(), "align", a, b});
+  const auto text = RunStemtap({"align", a, b});
   CHECK(text.exit_code == 0);
   CHECK(text.out.find("not aligned: 0 launches only in A, 1 only in B, 1 kernels with unequal") !=
         std::string::npos);
   CHECK(text.out.find("warm_up") != std::string::npos);
-  CHECK(RunProcess({Stemtap(), "align", a, b, "--exit-code"}).exit_code == 1);
+  CHECK(RunStemtap({"align", a, b, "--exit-code"}).exit_code == 1);
 
-  const auto made = RunProcess({Stemtap(), "align", a, b, "--plan", plan, "-o", plan_b, "--json"});
+  const auto made = RunStemtap({"align", a, b, "--plan", plan, "-o", plan_b, "--json"});
   REQUIRE(made.exit_code == 0);
   const json result = json::parse(made.out);
   CHECK(result.at("order") == "different");
@@ -63,7 +57,7 @@ TEST_CASE("two runs, and the plan of the one for the other") {
   CHECK(result.at("devices").at(0).at("first_divergence").at("b").at(0).at("paired") == false);
   CHECK(result.at("plan").at("dropped").empty());
   const auto samples = [](const std::string& path) {
-    const json document = json::parse(RunProcess({"cat", path}).out);
+    const json document = json::parse(test::ReadFile(path));
     json all = json::array();
     for (const json& kernel : document.at("kernels")) {
       for (const json& cluster : kernel.at("clusters")) {
@@ -84,20 +78,20 @@ TEST_CASE("two runs, and the plan of the one for the other") {
   }
 }
 
-TEST_CASE("a plan that cannot be carried over writes nothing") {
-  TempDir folder;
-  const std::string a = folder.Write("a.csv", ProfileText("", 1)).string();
+TEST_CASE("a plan that cannot be transferred writes nothing") {
+  TempDir directory;
+  const std::string a = directory.Write("a.csv", ProfileText("", 1)).string();
   const std::string b =
-      folder.Write("b.csv", ProfileText("5,0,7,1,1,1,64,1,1,0,norm\n", 1)).string();
-  const std::string plan = (folder / "plan.json").string();
-  const std::string plan_b = (folder / "plan-b.json").string();
-  REQUIRE(RunProcess({Stemtap(), "plan", a, "-o", plan}).exit_code == 0);
-  const auto refused = RunProcess({Stemtap(), "align", a, b, "--plan", plan, "-o", plan_b});
+      directory.Write("b.csv", ProfileText("5,0,7,1,1,1,64,1,1,0,norm\n", 1)).string();
+  const std::string plan = (directory / "plan.json").string();
+  const std::string plan_b = (directory / "plan-b.json").string();
+  REQUIRE(RunStemtap({"plan", a, "-o", plan}).exit_code == 0);
+  const auto refused = RunStemtap({"align", a, b, "--plan", plan, "-o", plan_b});
   CHECK(refused.exit_code == 1);
-  CHECK(refused.err.find("cannot be carried over") != std::string::npos);
+  CHECK(refused.err.find("cannot be transferred") != std::string::npos);
   CHECK_FALSE(std::filesystem::exists(plan_b));
   const auto dropped =
-      RunProcess({Stemtap(), "align", a, b, "--plan", plan, "-o", plan_b, "--drop-unmatched"});
+      RunStemtap({"align", a, b, "--plan", plan, "-o", plan_b, "--drop-unmatched"});
   CHECK(dropped.exit_code == 0);
   CHECK(dropped.out.find("dropped: launch ") != std::string::npos);
   CHECK(dropped.out.find("% of B's time uncovered") != std::string::npos);
@@ -105,11 +99,11 @@ TEST_CASE("a plan that cannot be carried over writes nothing") {
 }
 
 TEST_CASE("launches that changed streams are named as such") {
-  TempDir folder;
+  TempDir directory;
   const std::string head = "duration_ns,stream,name\n";
-  const std::string a = folder.Write("a.csv", head + "1,1,k\n1,2,k\n1,1,k\n1,2,k\n").string();
-  const std::string b = folder.Write("b.csv", head + "1,1,k\n1,1,k\n1,1,k\n1,2,k\n").string();
-  const auto moved = RunProcess({Stemtap(), "align", a, b});
+  const std::string a = directory.Write("a.csv", head + "1,1,k\n1,2,k\n1,1,k\n1,2,k\n").string();
+  const std::string b = directory.Write("b.csv", head + "1,1,k\n1,1,k\n1,1,k\n1,2,k\n").string();
+  const auto moved = RunStemtap({"align", a, b});
   CHECK(moved.out.find("on streams that do not correspond") != std::string::npos);
   // The runs diverge at launch 1, so the listing begins with launch 0.
   CHECK(moved.out.find("  B          0  stream 1  ") != std::string::npos);
@@ -120,17 +114,17 @@ TEST_CASE("launches that changed streams are named as such") {
 }
 
 TEST_CASE("wrong use and bad input") {
-  TempDir folder;
-  const std::string a = folder.Write("a.csv", ProfileText("", 1)).string();
-  CHECK(RunProcess({Stemtap(), "align", a}).exit_code == 2);
-  CHECK(RunProcess({Stemtap(), "align", "-", "-"}).exit_code == 2);
-  CHECK(RunProcess({Stemtap(), "align", a, a, "--plan", "p.json"}).exit_code == 2);
-  CHECK(RunProcess({Stemtap(), "align", a, a, "--drop-unmatched"}).exit_code == 2);
-  const auto missing = RunProcess({Stemtap(), "align", a, (folder / "none.csv").string()});
+  TempDir directory;
+  const std::string a = directory.Write("a.csv", ProfileText("", 1)).string();
+  CHECK(RunStemtap({"align", a}).exit_code == 2);
+  CHECK(RunStemtap({"align", "-", "-"}).exit_code == 2);
+  CHECK(RunStemtap({"align", a, a, "--plan", "p.json"}).exit_code == 2);
+  CHECK(RunStemtap({"align", a, a, "--drop-unmatched"}).exit_code == 2);
+  const auto missing = RunStemtap({"align", a, (directory / "none.csv").string()});
   CHECK(missing.exit_code == 1);
   CHECK(missing.err.find("none.csv") != std::string::npos);
-  const std::string cut = folder.Write("cut.csv", "duration_ns,name\n1,a\n2").string();
-  CHECK(RunProcess({Stemtap(), "align", a, cut}).exit_code == 1);
+  const std::string cut = directory.Write("cut.csv", "duration_ns,name\n1,a\n2").string();
+  CHECK(RunStemtap({"align", a, cut}).exit_code == 1);
 }
 
 }  // namespace

@@ -54,14 +54,14 @@ class FileSizeLimit {
 
 // Writes a file of `head` followed by repeated `unit`: 2 GiB, or `pieces` of 128 MiB. Concatenated
 // compressed files are one compressed file, so each 128 MiB piece is compressed once.
-std::string MakeBomb(const TempDir& folder, const std::string& name, std::string_view head,
+std::string MakeBomb(const TempDir& directory, const std::string& name, std::string_view head,
                      std::string_view unit, int pieces = 16) {
   const auto write = [&](const std::string& file, auto content) {
-    auto sink = CreateByteSink((folder / file).string());
+    auto sink = CreateByteSink((directory / file).string());
     REQUIRE(sink.ok());
     content(*sink.value());
     REQUIRE(sink.value()->Finish().ok());
-    return ReadFile(folder / file);
+    return ReadFile(directory / file);
   };
   std::string block;
   while (block.size() < kMiB) block += unit;
@@ -73,7 +73,7 @@ std::string MakeBomb(const TempDir& folder, const std::string& name, std::string
   std::string all = first;
   for (int i = 0; i < pieces; ++i) all += piece;
   CHECK(all.size() < 8 * kMiB);
-  return folder.Write(name, all).string();
+  return directory.Write(name, all).string();
 }
 
 std::uint64_t PeakOfChildren() {
@@ -100,8 +100,8 @@ void Refused(const std::vector<std::string>& arguments, const std::string& word,
 }
 
 // Returns a database of one table whose header claims `pages` pages and marks that count as valid.
-std::string DatabaseHead(const TempDir& folder, std::uint32_t pages) {
-  const std::string path = (folder / "made.sqlite").string();
+std::string DatabaseHead(const TempDir& directory, std::uint32_t pages) {
+  const std::string path = (directory / "made.sqlite").string();
   sqlite3* database = nullptr;
   REQUIRE(sqlite3_open(path.c_str(), &database) == SQLITE_OK);
   REQUIRE(sqlite3_exec(database, "PRAGMA page_size = 4096; CREATE TABLE StringIds (id INTEGER)",
@@ -139,17 +139,17 @@ TEST_CASE("text that unpacks to gigabytes ends at its limits") {
       {"preamble.gz", "==1== NVPROF is profiling process 1, command: a\n", "a line\n", "expected",
        1},
   };
-  const TempDir folder;
+  const TempDir directory;
   for (const Bomb& bomb : bombs) {
-    const std::string path = MakeBomb(folder, bomb.name, bomb.head, bomb.unit, bomb.pieces);
-    Refused({"convert", "-o", (folder / "out.csv").string(), path}, bomb.word);
-    CHECK_FALSE(std::filesystem::exists(folder / "out.csv"));
+    const std::string path = MakeBomb(directory, bomb.name, bomb.head, bomb.unit, bomb.pieces);
+    Refused({"convert", "-o", (directory / "out.csv").string(), path}, bomb.word);
+    CHECK_FALSE(std::filesystem::exists(directory / "out.csv"));
   }
   CHECK(PeakOfChildren() < kMaxStreamed);
 }
 
 TEST_CASE("a database that unpacks to gigabytes is refused before it is on the disk") {
-  const TempDir folder;
+  const TempDir directory;
   const TempDir scratch;
   const std::string zeros(4096, '\0');
   const ProcessOptions options{.env = {{"TMPDIR", scratch.path().string()}}};
@@ -161,16 +161,16 @@ TEST_CASE("a database that unpacks to gigabytes is refused before it is on the d
   const Bomb bombs[] = {
       {"magic.zst", std::string("SQLite format 3\0", 16), "damaged in the header"},
       // Claims an end beyond the file, an end within it, and a size larger than any disk.
-      {"short.zst", DatabaseHead(folder, 2), "goes on behind the 8192 bytes"},
-      {"honest.zst", DatabaseHead(folder, 524'290), "unpack to more than"},
-      {"honest.gz", DatabaseHead(folder, 524'290), "unpack to more than"},
-      {"unknown.zst", DatabaseHead(folder, 0), "unpack to more than"},
-      {"endless.zst", DatabaseHead(folder, 0xFFFFFFFF), "a database of 17592186040320 bytes"},
+      {"short.zst", DatabaseHead(directory, 2), "is longer than the 8192 bytes"},
+      {"honest.zst", DatabaseHead(directory, 524'290), "unpack to more than"},
+      {"honest.gz", DatabaseHead(directory, 524'290), "unpack to more than"},
+      {"unknown.zst", DatabaseHead(directory, 0), "unpack to more than"},
+      {"endless.zst", DatabaseHead(directory, 0xFFFFFFFF), "a database of 17592186040320 bytes"},
   };
   for (const Bomb& bomb : bombs) {
-    const std::string path = MakeBomb(folder, bomb.name, bomb.head, zeros);
+    const std::string path = MakeBomb(directory, bomb.name, bomb.head, zeros);
     const FileSizeLimit at_most(5 * kMiB);  // any input may unpack to 4 MiB
-    Refused({"convert", "-o", (folder / "out.csv").string(), path}, bomb.word, options);
+    Refused({"convert", "-o", (directory / "out.csv").string(), path}, bomb.word, options);
     CHECK(std::filesystem::is_empty(scratch.path()));
   }
   CHECK(PeakOfChildren() < kMaxStreamed);
@@ -178,7 +178,8 @@ TEST_CASE("a database that unpacks to gigabytes is refused before it is on the d
 
 // Data held in memory costs at least 64 bytes per launch, so endless tiny rows would fill the
 // memory.
-TEST_CASE("profiles that are held, and what stands beside them, end where they unpack too far") {
+TEST_CASE(
+    "profiles held in memory, and their companion files, are rejected if they unpack too far") {
   struct Bomb {
     const char* name;
     std::string head;
@@ -203,31 +204,32 @@ TEST_CASE("profiles that are held, and what stands beside them, end where they u
       {"kineto.json.zst", "{\"traceEvents\": [{\"ph\":\"M\"}\n",
        ",{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"ts\":1,\"dur\":2,\"args\":{}}\n"},
   };
-  const TempDir folder;
-  const std::string out = (folder / "out.csv").string();
+  const TempDir directory;
+  const std::string out = (directory / "out.csv").string();
   for (const Bomb& bomb : held) {
     // A short file is read successfully, so the failure is due to the unpacked size.
     const std::string end = bomb.row[0] == ',' ? "]}" : "";
-    const std::string good = folder.Write("good", bomb.head + bomb.row + bomb.row + end).string();
+    const std::string good =
+        directory.Write("good", bomb.head + bomb.row + bomb.row + end).string();
     const ProcessResult read = RunStemtap({"convert", "-o", out, good});
     CAPTURE(read.err);
     CHECK(read.exit_code == 0);
     std::filesystem::remove(out);
-    Refused({"convert", "-o", out, MakeBomb(folder, bomb.name, bomb.head, bomb.row)},
+    Refused({"convert", "-o", out, MakeBomb(directory, bomb.name, bomb.head, bomb.row)},
             "unpack to more than");
     CHECK_FALSE(std::filesystem::exists(out));
   }
 
-  const std::string profile = folder.Write("p.csv", "duration_ns,name\n1,k\n2,k\n").string();
-  const std::string plan = (folder / "plan.json").string();
+  const std::string profile = directory.Write("p.csv", "duration_ns,name\n1,k\n2,k\n").string();
+  const std::string plan = (directory / "plan.json").string();
   REQUIRE(RunStemtap({"plan", profile, "-o", plan}).exit_code == 0);
-  const std::string metrics = MakeBomb(folder, "metrics.zst", "duration_ns,name,m\n", "1,k,3\n");
+  const std::string metrics = MakeBomb(directory, "metrics.zst", "duration_ns,name,m\n", "1,k,3\n");
   Refused({"convert", profile, "--metrics", metrics, "-o", out}, "unpack to more than");
   const std::string vectors =
-      MakeBomb(folder, "bbv.zst", "index,warps,instructions,blocks\n", "0,1,,0:1\n");
+      MakeBomb(directory, "bbv.zst", "index,warps,instructions,blocks\n", "0,1,,0:1\n");
   Refused({"plan", profile, "--method", "photon", "--bbv", vectors, "-o", out},
           "unpack to more than");
-  const std::string list = MakeBomb(folder, "list.zst", "", "kernel-1.traceg\n");
+  const std::string list = MakeBomb(directory, "list.zst", "", "kernel-1.traceg\n");
   Refused({"export", "--to", "accelsim-kernelslist", "--plan", plan, "--list", list, "-o", out},
           "unpack to more than");
   MESSAGE("peak resident: " << static_cast<double>(PeakOfChildren()) / 1e6 << " MB");
@@ -235,10 +237,10 @@ TEST_CASE("profiles that are held, and what stands beside them, end where they u
 }
 
 TEST_CASE("files of a session that are a gigabyte of nothing are refused before they are read") {
-  const TempDir folder;
+  const TempDir directory;
   const auto stemtap = [&](std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), StemtapProgram().string());
-    REQUIRE(RunProcess(arguments, {.cwd = folder.path()}).exit_code == 0);
+    REQUIRE(RunProcess(arguments, {.cwd = directory.path()}).exit_code == 0);
   };
   stemtap({"generate", "llm-decode", "--launches", "2000", "-o", "p.csv"});
   stemtap({"replay", "-q", "p.csv", "-o", "a"});
@@ -247,24 +249,24 @@ TEST_CASE("files of a session that are a gigabyte of nothing are refused before 
     CAPTURE(name);
     // Only zeros, zeros after valid content, and a file above the size limit.
     for (const bool emptied : {true, false}) {
-      std::filesystem::remove_all(folder / "b");
-      std::filesystem::copy(folder / "a", folder / "b");
-      const std::filesystem::path file = folder / "b" / name;
+      std::filesystem::remove_all(directory / "b");
+      std::filesystem::copy(directory / "a", directory / "b");
+      const std::filesystem::path file = directory / "b" / name;
       if (emptied) std::filesystem::resize_file(file, 0);
       std::filesystem::resize_file(file, 1000 * kMiB);
-      Refused(merge, std::string("b/") + name + ": ", {.cwd = folder.path()});
+      Refused(merge, std::string("b/") + name + ": ", {.cwd = directory.path()});
       std::filesystem::resize_file(file, 3000 * kMiB);
-      Refused(merge, std::string("b/") + name + ": is longer than", {.cwd = folder.path()});
+      Refused(merge, std::string("b/") + name + ": is longer than", {.cwd = directory.path()});
     }
   }
-  CHECK_FALSE(std::filesystem::exists(folder / "m"));
+  CHECK_FALSE(std::filesystem::exists(directory / "m"));
   CHECK(PeakOfChildren() < kMaxHeld);
 }
 
 TEST_CASE("plans and results that unpack to gigabytes are refused") {
-  const TempDir folder;
-  const std::string plan = (folder / "plan.json").string();
-  const std::string profile = (folder / "p.csv").string();
+  const TempDir directory;
+  const std::string plan = (directory / "plan.json").string();
+  const std::string profile = (directory / "p.csv").string();
   REQUIRE(RunStemtap({"generate", "llm-decode", "--launches", "20000", "-o", profile}).exit_code ==
           0);
   REQUIRE(RunStemtap({"plan", profile, "-o", plan}).exit_code == 0);
@@ -273,12 +275,12 @@ TEST_CASE("plans and results that unpack to gigabytes are refused") {
   int number = 0;
   for (const auto& [head, unit] : plans) {
     const std::string bomb =
-        MakeBomb(folder, "plan" + std::to_string(number++) + ".json.zst", head, unit);
+        MakeBomb(directory, "plan" + std::to_string(number++) + ".json.zst", head, unit);
     Refused({"export", "--to", "csv", "--plan", bomb}, "unpack to more than");
   }
   // The uncompressed file is short enough but nested too deeply.
   Refused({"export", "--to", "csv", "--plan",
-           folder.Write("deep.json", "{\"a\": " + std::string(kMiB, '[')).string()},
+           directory.Write("deep.json", "{\"a\": " + std::string(kMiB, '[')).string()},
           "nests deeper than 64");
   const std::pair<const char*, const char*> results[] = {
       {"id,cycles\n", "1,2\n"},
@@ -290,11 +292,11 @@ TEST_CASE("plans and results that unpack to gigabytes are refused") {
       {"", "==PROF== 1%\n"}};
   for (const auto& [head, unit] : results) {
     const std::string bomb =
-        MakeBomb(folder, "results" + std::to_string(number++) + ".zst", head, unit);
+        MakeBomb(directory, "results" + std::to_string(number++) + ".zst", head, unit);
     Refused({"extrapolate", "--plan", plan, "--results", bomb}, "expected");
   }
-  const std::string ids = MakeBomb(folder, "ids.zst", "id,index\n", "1,2\n");
-  const std::string whole = folder.Write("r.csv", "id,cycles\n1,2\n").string();
+  const std::string ids = MakeBomb(directory, "ids.zst", "id,index\n", "1,2\n");
+  const std::string whole = directory.Write("r.csv", "id,cycles\n1,2\n").string();
   Refused({"extrapolate", "--plan", plan, "--results", whole, "--ids", ids}, "unpack to more than");
   MESSAGE("peak resident: " << PeakOfChildren() / 1e6 << " MB");
   CHECK(PeakOfChildren() < kMaxResident);

@@ -6,79 +6,75 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "support/paths.h"
-#include "support/process.h"
-#include "support/temp_dir.h"
+#include "support/stemtap.h"
 
 namespace stemtap::formats {
 namespace {
 
 using test::RunProcess;
+using test::RunStemtap;
 using test::TempDir;
 
-std::string Stemtap() {
-  return test::StemtapProgram().string();
-}
-
-TEST_CASE("a profile on standard output is nothing but the profile") {
-  TempDir folder;
-  const auto made = RunProcess({Stemtap(), "generate", "llm-decode", "--launches", "5", "-o", "-"});
+TEST_CASE("standard output contains only the profile") {
+  TempDir directory;
+  const auto made = RunStemtap({"generate", "llm-decode", "--launches", "5", "-o", "-"});
   REQUIRE(made.exit_code == 0);
   CHECK(made.err.find("5 launches") != std::string::npos);
-  const std::string generated = folder.Write("generated.csv", made.out).string();
-  const auto converted = RunProcess({Stemtap(), "convert", generated, "-o", "-"});
+  const std::string generated = directory.Write("generated.csv", made.out).string();
+  const auto converted = RunStemtap({"convert", generated, "-o", "-"});
   REQUIRE(converted.exit_code == 0);
   CHECK(converted.out == made.out);
   CHECK(converted.err.find("5 invocations") != std::string::npos);
 }
 
 TEST_CASE("counts are on stderr, and as JSON on stdout when asked for") {
-  TempDir folder;
-  const std::string csv = folder.Write("a.csv", "duration_ns,name\n0,a\n7,b\n0,b\n").string();
-  const std::string output = (folder / "b.stemtap").string();
-  const auto plain = RunProcess({Stemtap(), "convert", csv, "-o", output});
+  TempDir directory;
+  const std::string csv = directory.Write("a.csv", "duration_ns,name\n0,a\n7,b\n0,b\n").string();
+  const std::string output = (directory / "b.stemtap").string();
+  const auto plain = RunStemtap({"convert", csv, "-o", output});
   CHECK(plain.exit_code == 0);
   CHECK(plain.out.empty());
   CHECK(plain.err.find("3 invocations of 2 kernels, 2 of duration 0") != std::string::npos);
 
-  const auto converted = RunProcess({Stemtap(), "convert", csv, "-o", output, "--json"});
+  const auto converted = RunStemtap({"convert", csv, "-o", output, "--json"});
   REQUIRE(converted.exit_code == 0);
   const auto counts = nlohmann::json::parse(converted.out);
   CHECK(counts.at("invocations") == 3);
   CHECK(counts.at("kernels") == 2);
   CHECK(counts.at("zero_duration") == 2);
 
-  const auto made = RunProcess({Stemtap(), "generate", "llm-decode", "--launches", "5", "-o",
-                                (folder / "c.csv").string(), "--json"});
+  const auto made = RunStemtap({"generate", "llm-decode", "--launches", "5", "-o",
+                                (directory / "c.csv").string(), "--json"});
   REQUIRE(made.exit_code == 0);
   CHECK(nlohmann::json::parse(made.out).at("invocations") == 5);
 }
 
-TEST_CASE("standard input is one of several ranks, whatever file is called -") {
-  TempDir folder;
-  folder.Write("r0.csv", "duration_ns,device,name\n1,3,x\n2,3,x\n");
-  folder.Write("r1.csv", "duration_ns,device,name\n4,1,x\n");
+TEST_CASE("standard input can be one of several ranks, even if a file is named -") {
+  TempDir directory;
+  directory.Write("r0.csv", "duration_ns,device,name\n1,3,x\n2,3,x\n");
+  directory.Write("r1.csv", "duration_ns,device,name\n4,1,x\n");
   for (const bool namesake : {false, true}) {
     CAPTURE(namesake);
-    if (namesake) folder.Write("-", "duration_ns,device,name\n9,9,other\n");
-    const auto converted = RunProcess(
-        {"sh", "-c", "exec \"$0\" convert - r1.csv -o out.csv --json < r0.csv", Stemtap()},
-        {.cwd = folder.path()});
+    if (namesake) directory.Write("-", "duration_ns,device,name\n9,9,other\n");
+    const auto converted =
+        RunProcess({"sh", "-c", "exec \"$0\" convert - r1.csv -o out.csv --json < r0.csv",
+                    test::StemtapProgram().string()},
+                   {.cwd = directory.path()});
     CAPTURE(converted.err);
     REQUIRE(converted.exit_code == 0);
     CHECK(nlohmann::json::parse(converted.out).at("invocations") == 3);
     CHECK(nlohmann::json::parse(converted.out).at("kernels") == 1);
-    std::filesystem::remove(folder / "out.csv");
+    std::filesystem::remove(directory / "out.csv");
   }
 }
 
 TEST_CASE("JSON and the profile do not share standard output") {
-  TempDir folder;
-  const std::string csv = folder.Write("a.csv", "duration_ns,name\n5,a\n").string();
-  const auto converted = RunProcess({Stemtap(), "convert", csv, "-o", "-", "--json"});
+  TempDir directory;
+  const std::string csv = directory.Write("a.csv", "duration_ns,name\n5,a\n").string();
+  const auto converted = RunStemtap({"convert", csv, "-o", "-", "--json"});
   CHECK(converted.exit_code == 2);
   CHECK(converted.out.empty());
-  const auto made = RunProcess({Stemtap(), "generate", "llm-decode", "-o", "-", "--json"});
+  const auto made = RunStemtap({"generate", "llm-decode", "-o", "-", "--json"});
   CHECK(made.exit_code == 2);
   CHECK(made.out.empty());
 }
@@ -107,13 +103,13 @@ std::string CountersOfTwoKernels() {
   return page;
 }
 
-TEST_CASE("metrics of ncu stand beside the launches, and the methods that need them find them") {
-  TempDir folder;
+TEST_CASE("metrics of ncu are joined to launches and used by the methods that need them") {
+  TempDir directory;
   std::string run = "duration_ns,name,grid_x,grid_y,grid_z,block_x,block_y,block_z\n";
   for (int i = 0; i < 10; ++i) run += "100,axpy,64,1,1,256,1,1\n9000,\"gemm\",64,1,1,256,1,1\n";
-  const std::string csv = folder.Write("run.csv", run).string();
-  const std::string ncu = folder.Write("ncu.csv", CountersOfTwoKernels()).string();
-  const auto converted = RunProcess({Stemtap(), "convert", csv, "--metrics", ncu, "-o", "-"});
+  const std::string csv = directory.Write("run.csv", run).string();
+  const std::string ncu = directory.Write("ncu.csv", CountersOfTwoKernels()).string();
+  const auto converted = RunStemtap({"convert", csv, "--metrics", ncu, "-o", "-"});
   REQUIRE(converted.exit_code == 0);
   CHECK(converted.out.find(",smsp__inst_executed.sum,") != std::string::npos);
   CHECK(converted.out.find("gemm,31.5,31.5,") != std::string::npos);
@@ -121,60 +117,58 @@ TEST_CASE("metrics of ncu stand beside the launches, and the methods that need t
 
   for (const char* method : {"pka", "sieve"}) {
     CAPTURE(method);
-    CHECK(RunProcess({Stemtap(), "plan", csv, "--method", method}).exit_code == 1);
-    const auto plan =
-        RunProcess({Stemtap(), "plan", csv, "--method", method, "--metrics", ncu, "--json"});
+    CHECK(RunStemtap({"plan", csv, "--method", method}).exit_code == 1);
+    const auto plan = RunStemtap({"plan", csv, "--method", method, "--metrics", ncu, "--json"});
     REQUIRE(plan.exit_code == 0);
     CHECK(nlohmann::json::parse(plan.out).at("totals").at("clusters") == 2);
   }
-  CHECK(RunProcess({Stemtap(), "plan", csv, "--metrics", ncu}).exit_code == 0);
-  const auto evaluated = RunProcess(
-      {Stemtap(), "evaluate", csv, "--methods", "pka,sieve", "--runs", "2", "--metrics", ncu});
+  CHECK(RunStemtap({"plan", csv, "--metrics", ncu}).exit_code == 0);
+  const auto evaluated =
+      RunStemtap({"evaluate", csv, "--methods", "pka,sieve", "--runs", "2", "--metrics", ncu});
   CHECK(evaluated.exit_code == 0);
   CHECK(evaluated.out.find("sieve") != std::string::npos);
   CHECK(evaluated.out.find("pka") != std::string::npos);
 }
 
-TEST_CASE("metrics of a part of the launches are never taken for those of all") {
-  TempDir folder;
+TEST_CASE("metrics of some launches are never used as metrics of all launches") {
+  TempDir directory;
   std::string run = "duration_ns,name,grid_x,grid_y,grid_z,block_x,block_y,block_z\n";
   for (int i = 0; i < 12; ++i) run += "100,axpy,64,1,1,256,1,1\n9000,\"gemm\",64,1,1,256,1,1\n";
-  const std::string csv = folder.Write("run.csv", run).string();
-  const std::string ncu = folder.Write("ncu.csv", CountersOfTwoKernels()).string();
-  const std::string said =
-      ncu + ": 20 of the 24 launches of " + csv + " have its metrics; 4 have none";
-  const auto converted = RunProcess({Stemtap(), "convert", csv, "--metrics", ncu, "-o", "-"});
+  const std::string csv = directory.Write("run.csv", run).string();
+  const std::string ncu = directory.Write("ncu.csv", CountersOfTwoKernels()).string();
+  const std::string said = ncu + ": 20 of the 24 launches of " + csv + " have metrics; 4 have none";
+  const auto converted = RunStemtap({"convert", csv, "--metrics", ncu, "-o", "-"});
   CHECK(converted.exit_code == 0);
   CHECK(converted.err.find(said) != std::string::npos);
   // A method that needs counters reports the launch without them and writes no plan.
   for (const char* method : {"pka", "sieve"}) {
-    const auto plan = RunProcess({Stemtap(), "plan", csv, "--method", method, "--metrics", ncu,
-                                  "-o", (folder / "plan.json").string()});
+    const auto plan = RunStemtap({"plan", csv, "--method", method, "--metrics", ncu, "-o",
+                                  (directory / "plan.json").string()});
     CHECK(plan.exit_code == 1);
     CHECK(plan.err.find("of every invocation") != std::string::npos);
     CHECK(plan.err.find("invocation 20 has none") != std::string::npos);
-    CHECK_FALSE(std::filesystem::exists(folder / "plan.json"));
+    CHECK_FALSE(std::filesystem::exists(directory / "plan.json"));
   }
-  const auto evaluated = RunProcess(
-      {Stemtap(), "evaluate", csv, "--methods", "random,sieve", "--runs", "2", "--metrics", ncu});
+  const auto evaluated =
+      RunStemtap({"evaluate", csv, "--methods", "random,sieve", "--runs", "2", "--metrics", ncu});
   CHECK(evaluated.exit_code == 0);
   CHECK(evaluated.err.find(said) != std::string::npos);
   CHECK((evaluated.out + evaluated.err).find("invocation 20 has none") != std::string::npos);
 }
 
 TEST_CASE("metrics that do not belong to the profile are one clear line") {
-  TempDir folder;
-  const std::string csv = folder.Write("run.csv", "duration_ns,name\n5,other\n").string();
-  const std::string ncu = folder.Write("ncu.csv", CountersOfTwoKernels()).string();
-  const std::string output = (folder / "out.csv").string();
-  const auto none = RunProcess({Stemtap(), "convert", csv, "--metrics", ncu, "-o", output});
+  TempDir directory;
+  const std::string csv = directory.Write("run.csv", "duration_ns,name\n5,other\n").string();
+  const std::string ncu = directory.Write("ncu.csv", CountersOfTwoKernels()).string();
+  const std::string output = (directory / "out.csv").string();
+  const auto none = RunStemtap({"convert", csv, "--metrics", ncu, "-o", output});
   CHECK(none.exit_code == 1);
   CHECK(none.err.find("ncu.csv: no kernel of ") != std::string::npos);
   CHECK_FALSE(std::filesystem::exists(output));
-  CHECK(RunProcess({Stemtap(), "evaluate", csv, csv, "--metrics", ncu}).exit_code == 2);
-  CHECK(RunProcess({Stemtap(), "convert", "-", "--metrics", "-", "-o", output}).exit_code == 2);
+  CHECK(RunStemtap({"evaluate", csv, csv, "--metrics", ncu}).exit_code == 2);
+  CHECK(RunStemtap({"convert", "-", "--metrics", "-", "-o", output}).exit_code == 2);
   // As a standalone profile, the page has no durations.
-  const auto alone = RunProcess({Stemtap(), "convert", ncu, "-o", output});
+  const auto alone = RunStemtap({"convert", ncu, "-o", output});
   CHECK(alone.exit_code == 1);
   CHECK(alone.err.find("gpu__time_duration.sum") != std::string::npos);
 }

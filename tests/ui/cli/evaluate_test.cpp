@@ -7,17 +7,14 @@
 #include <string>
 #include <vector>
 
-#include "support/check_failure.h"
-#include "support/paths.h"
-#include "support/process.h"
-#include "support/temp_dir.h"
+#include "support/stemtap.h"
 
 namespace stemtap::test {
 namespace {
 
 ProcessResult Evaluate(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), {StemtapProgram().string(), "evaluate"});
-  return RunProcess(arguments);
+  arguments.insert(arguments.begin(), "evaluate");
+  return RunStemtap(arguments);
 }
 
 // A profile of two kernels, their durations times `factor`.
@@ -48,7 +45,7 @@ TEST_CASE("evaluate: wrong use is one line and exit code 2") {
   CheckFailure(Evaluate({profile, "--equal-error", "root,stem", "--online"}), 2, {"--online"});
 }
 
-TEST_CASE("evaluate: what cannot be read or compared is one line and exit code 1") {
+TEST_CASE("evaluate: unreadable or incomparable input is one line and exit code 1") {
   TempDir scratch;
   const std::string profile = scratch.Write("p.csv", SmallProfile(100, 1)).string();
   const std::string shorter = scratch.Write("shorter.csv", SmallProfile(99, 1)).string();
@@ -58,15 +55,15 @@ TEST_CASE("evaluate: what cannot be read or compared is one line and exit code 1
   CheckFailure(Evaluate({(scratch / "missing.csv").string()}), 1, {"missing.csv", "No such file"});
   CheckFailure(Evaluate({header}), 1, {"header.csv", "no kernel launch"});
   CheckFailure(Evaluate({profile, "--against", shorter}), 1,
-               {"launch 99 is in one of them alone", "100 against 99"});
+               {"launch 99 is in only one of them", "100 against 99"});
   CheckFailure(Evaluate({profile, "--against", renamed}), 1, {"launch 1 is 'b'", "'c'"});
   CHECK(Evaluate({profile, "--csv", (scratch / "no/such/folder.csv").string()}).exit_code == 1);
   const ProcessResult nothing = Evaluate({zeros});
   CHECK(nothing.exit_code == 1);
-  CHECK(nothing.err.find("zeros.csv: holds no kernel time") != std::string::npos);
+  CHECK(nothing.err.find("zeros.csv: contains no kernel time") != std::string::npos);
 }
 
-TEST_CASE("evaluate: an option's value does not swallow the profile behind it") {
+TEST_CASE("evaluate: an option's value does not consume the next profile") {
   TempDir scratch;
   const std::string profile = scratch.Write("p.csv", SmallProfile(100, 1)).string();
   const ProcessResult result =
@@ -77,7 +74,7 @@ TEST_CASE("evaluate: an option's value does not swallow the profile behind it") 
   CHECK(json["rows"].size() == 4);
 }
 
-TEST_CASE("evaluate: table, JSON and CSV tell the same, whatever the number of threads") {
+TEST_CASE("evaluate: table, JSON and CSV agree for any number of threads") {
   TempDir scratch;
   const std::string profile = scratch.Write("p.csv", SmallProfile(400, 1)).string();
   const std::string other = scratch.Write("q.csv", SmallProfile(400, 3)).string();
@@ -92,7 +89,7 @@ TEST_CASE("evaluate: table, JSON and CSV tell the same, whatever the number of t
     return result.out;
   };
   const std::string table = with({"--csv", csv});
-  CHECK(table.find("held against") != std::string::npos);
+  CHECK(table.find("compared with") != std::string::npos);
   CHECK(table.find("online") != std::string::npos);
   const std::string rows = ReadFile(csv);
   CHECK(std::count(rows.begin(), rows.end(), '\n') == 4);
@@ -112,13 +109,13 @@ TEST_CASE("evaluate: table, JSON and CSV tell the same, whatever the number of t
   CHECK(one["rows"][0]["against"]["calibrated"]["max"].get<double>() < 1e-9);
 }
 
-TEST_CASE("evaluate: a method is left out, in one line, until its input is given") {
+TEST_CASE("evaluate: a method without its input is skipped with one line") {
   TempDir scratch;
   const std::string profile = scratch.Write("p.csv", SmallProfile(4, 1)).string();
   const ProcessResult without = Evaluate({profile, "--methods", "root,photon", "--json"});
   REQUIRE(without.exit_code == 0);
   CHECK(std::count(without.err.begin(), without.err.end(), '\n') == 1);
-  CHECK(without.err.find("photon left out on 1 of 1 workloads") != std::string::npos);
+  CHECK(without.err.find("photon skipped on 1 of 1 workloads") != std::string::npos);
   CHECK(nlohmann::json::parse(without.out)["rows"].size() == 1);
 
   std::string csv = "index,warps,instructions,blocks\n";

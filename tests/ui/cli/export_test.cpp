@@ -7,10 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "support/check_failure.h"
-#include "support/paths.h"
-#include "support/process.h"
-#include "support/temp_dir.h"
+#include "support/stemtap.h"
 
 namespace stemtap::formats {
 namespace {
@@ -19,6 +16,7 @@ using test::CheckFailure;
 using test::ProcessResult;
 using test::ReadFile;
 using test::RunProcess;
+using test::RunStemtap;
 using test::TempDir;
 
 // Planned holds a profile of eight launches on one device and its plan. All four launches of `b`
@@ -31,28 +29,27 @@ class Planned {
       csv += std::to_string(1000 * i) + "," + std::to_string(i % 2 == 0 ? 10 : 4000 + 900 * i) +
              "," + device + "," + (i % 2 == 0 ? "7,a" : "7,b") + "\n";
     }
-    profile_ = folder_.Write("profile.csv", csv).string();
-    plan_ = (folder_ / "plan.json").string();
-    const auto made = RunProcess(
-        {Stemtap(), "plan", profile_, "--exclude", "a", "--min-samples", "4", "-o", plan_});
+    profile_ = directory_.Write("profile.csv", csv).string();
+    plan_ = (directory_ / "plan.json").string();
+    const auto made =
+        RunStemtap({"plan", profile_, "--exclude", "a", "--min-samples", "4", "-o", plan_});
     CAPTURE(made.err);
     REQUIRE(made.exit_code == 0);
   }
-  static std::string Stemtap() { return test::StemtapProgram().string(); }
 
   ProcessResult Export(std::vector<std::string> arguments) const {
-    arguments.insert(arguments.begin(), {Stemtap(), "export", "--plan", plan_});
-    return RunProcess(arguments);
+    arguments.insert(arguments.begin(), {"export", "--plan", plan_});
+    return RunStemtap(arguments);
   }
-  std::string At(const char* name) const { return (folder_ / name).string(); }
+  std::string At(const char* name) const { return (directory_ / name).string(); }
   void LoseProfile() const { std::filesystem::remove(profile_); }
 
-  TempDir folder_;
+  TempDir directory_;
   std::string profile_;
   std::string plan_;
 };
 
-TEST_CASE("the selection goes to standard output, the rest to stderr; excluded kernels count") {
+TEST_CASE("the selection is on standard output, notes on stderr; excluded kernels count") {
   const Planned planned;
   const auto sieve = planned.Export({"--to", "sieve"});
   CAPTURE(sieve.err);
@@ -75,13 +72,12 @@ TEST_CASE("several streams: launches have the numbers in which the program launc
       csv += std::to_string(1000 * i) + "," + std::to_string(10 + 900 * i) + "," + id +
              ",1,1,1,32,1,1,GPU (0)," + (is_b ? "9,b" : "7,a") + "\n";
     }
-    const TempDir folder;
-    const std::string profile = folder.Write("trace.csv", csv).string();
-    const std::string plan = (folder / "plan.json").string();
-    REQUIRE(RunProcess({Planned::Stemtap(), "plan", profile, "--exclude", "a", "--min-samples", "4",
-                        "-o", plan})
+    const TempDir directory;
+    const std::string profile = directory.Write("trace.csv", csv).string();
+    const std::string plan = (directory / "plan.json").string();
+    REQUIRE(RunStemtap({"plan", profile, "--exclude", "a", "--min-samples", "4", "-o", plan})
                 .exit_code == 0);
-    return RunProcess({Planned::Stemtap(), "export", "--plan", plan, "--to", "sieve"});
+    return RunStemtap({"export", "--plan", plan, "--to", "sieve"});
   };
   const auto launched = exported(true);
   CHECK(launched.out == "1\n3\n5\n7\n");
@@ -92,47 +88,43 @@ TEST_CASE("several streams: launches have the numbers in which the program launc
 }
 
 TEST_CASE("a plan of several ranks finds its files") {
-  const TempDir folder;
-  const std::string a = folder.Write("a.csv", "duration_ns,device,name\n9,0,k\n9,0,k\n").string();
+  const TempDir directory;
+  const std::string a =
+      directory.Write("a.csv", "duration_ns,device,name\n9,0,k\n9,0,k\n").string();
   const std::string b =
-      folder.Write("b, c.csv", "duration_ns,device,name\n7,0,k\n9,0,k\n").string();
-  const std::string plan = (folder / "plan.json").string();
-  REQUIRE(
-      RunProcess({Planned::Stemtap(), "plan", a, b, "--min-samples", "4", "-o", plan}).exit_code ==
-      0);
-  const auto exported = [&] {
-    return RunProcess({Planned::Stemtap(), "export", "--plan", plan, "--to", "accelsim"});
-  };
+      directory.Write("b, c.csv", "duration_ns,device,name\n7,0,k\n9,0,k\n").string();
+  const std::string plan = (directory / "plan.json").string();
+  REQUIRE(RunStemtap({"plan", a, b, "--min-samples", "4", "-o", plan}).exit_code == 0);
+  const auto exported = [&] { return RunStemtap({"export", "--plan", plan, "--to", "accelsim"}); };
   // A comma in a name is ambiguous in a list of names. The command reports it, and --profile
   // resolves it.
   CHECK(exported().exit_code == 1);
-  std::filesystem::rename(b, folder / "b.csv");
-  REQUIRE(RunProcess({Planned::Stemtap(), "plan", a, (folder / "b.csv").string(), "--min-samples",
-                      "4", "-o", plan})
+  std::filesystem::rename(b, directory / "b.csv");
+  REQUIRE(RunStemtap({"plan", a, (directory / "b.csv").string(), "--min-samples", "4", "-o", plan})
               .exit_code == 0);
   CHECK(exported().out.find("RANGE=\"1-2\"\n") != std::string::npos);
 }
 
 TEST_CASE("a plan of ranks that do not know their devices cannot be numbered") {
-  const TempDir folder;
-  const std::string a = folder.Write("a.csv", "duration_ns,device,name\n9,0,k\n9,0,k\n").string();
-  const std::string b = folder.Write("b.csv", "duration_ns,name\n7,k\n9,k\n").string();
-  const std::string plan = (folder / "plan.json").string();
+  const TempDir directory;
+  const std::string a =
+      directory.Write("a.csv", "duration_ns,device,name\n9,0,k\n9,0,k\n").string();
+  const std::string b = directory.Write("b.csv", "duration_ns,name\n7,k\n9,k\n").string();
+  const std::string plan = (directory / "plan.json").string();
   for (const std::string& first : {a, b}) {
-    REQUIRE(RunProcess({Planned::Stemtap(), "plan", first, b, "--min-samples", "4", "-o", plan})
-                .exit_code == 0);
+    REQUIRE(RunStemtap({"plan", first, b, "--min-samples", "4", "-o", plan}).exit_code == 0);
     for (const char* to : {"accelsim", "macsim", "nvbit"}) {
       CAPTURE(to);
-      const auto made = RunProcess(
-          {Planned::Stemtap(), "export", "--plan", plan, "--to", to, "--plain-launches"});
+      const auto made = RunStemtap({"export", "--plan", plan, "--to", to, "--plain-launches"});
       CHECK(made.exit_code == 1);
       CHECK(made.out.empty());
-      CHECK(made.err.find("on which devices the launches of 2 ranks ran") != std::string::npos);
+      CHECK(made.err.find("the devices of the launches of 2 ranks are unknown") !=
+            std::string::npos);
     }
   }
 }
 
-TEST_CASE("a file of a larger export is not left beside those of a smaller one") {
+TEST_CASE("files of a larger export are not left next to a smaller export") {
   const Planned planned;
   const std::string script = planned.At("sel");
   const auto exported = [&](const char* mode) {
@@ -152,13 +144,13 @@ TEST_CASE("a file of a larger export is not left beside those of a smaller one")
   std::filesystem::remove(script + ".2.rsp");
   std::filesystem::remove(script + ".3.rsp");
   std::filesystem::rename(script + ".4.rsp", script + ".four.rsp");
-  planned.folder_.Write("sel.7", "");
-  planned.folder_.Write("sel2.7.rsp", "");
+  planned.directory_.Write("sel.7", "");
+  planned.directory_.Write("sel2.7.rsp", "");
   CHECK(exported("kernels").exit_code == 0);
 
   // A single Accel-Sim setting next to an earlier export with several.
   const std::string setting = planned.At("range");
-  planned.folder_.Write("range.2", "# Launches to trace with Accel-Sim, 2 of 2, by stemtap.\n");
+  planned.directory_.Write("range.2", "# Launches to trace with Accel-Sim, 2 of 2, by stemtap.\n");
   const auto beside = planned.Export({"--to", "accelsim", "-o", setting});
   CHECK(beside.exit_code == 1);
   CHECK(beside.err.find("range.2: could be mistaken") != std::string::npos);
@@ -190,12 +182,12 @@ TEST_CASE("files, weights and totals") {
 TEST_CASE("every consumer writes something") {
   const Planned planned;
   const std::string kernels =
-      planned.folder_
+      planned.directory_
           .Write("kernelslist.g",
                  "kernel-2.traceg\nkernel-4.traceg\nkernel-6.traceg\nkernel-8.traceg\n")
           .string();
   const std::string config =
-      planned.folder_
+      planned.directory_
           .Write("kernel_config.txt",
                  "nvbit\n14\n-1\n./Kernel1/trace.txt\n./Kernel3/trace.txt\n./Kernel5/trace.txt\n"
                  "./Kernel7/trace.txt\n")
@@ -218,14 +210,14 @@ TEST_CASE("every consumer writes something") {
   }
 }
 
-TEST_CASE("a list that was cut in a line is noticed, whatever the line was") {
+TEST_CASE("a list that is truncated in a line is an error") {
   const Planned planned;
   const std::string whole =
       "MemcpyHtoD,0x7f0000000000,64\nkernel-2.traceg\nkernel-4.traceg\nkernel-6.traceg\n"
       "kernel-8.traceg\nMemcpyDtoH,0x7f0000000000,64\n";
   const auto taken = [&](const std::string& list) {
     return planned.Export({"--to", "accelsim-kernelslist", "--list",
-                           planned.folder_.Write("kernelslist.g", list).string()});
+                           planned.directory_.Write("kernelslist.g", list).string()});
   };
   CHECK(taken(whole).exit_code == 0);
   // Within the last two lines.
@@ -238,7 +230,7 @@ TEST_CASE("a list that was cut in a line is noticed, whatever the line was") {
       "nvbit\n14\n-1\n./Kernel1/trace.txt\n./Kernel3/trace.txt\n"
       "./Kernel5/trace.txt\n./Kernel7/trace.txt\n./Kernel9/tr";
   CheckFailure(planned.Export({"--to", "macsim-config", "--list",
-                               planned.folder_.Write("kernel_config.txt", config).string()}),
+                               planned.directory_.Write("kernel_config.txt", config).string()}),
                1, {"kernel_config.txt", "may be cut"});
 }
 
@@ -254,7 +246,7 @@ TEST_CASE("--weights-csv is not proposed to who gave it") {
   }
 }
 
-TEST_CASE("without the profile: what needs none is written, the rest asks") {
+TEST_CASE("without the profile, some formats are written and others ask for it") {
   const Planned planned;
   planned.LoseProfile();
   CHECK(planned.Export({"--to", "csv"}).exit_code == 0);
@@ -286,9 +278,8 @@ TEST_CASE("wrong use") {
   CheckFailure(planned.Export({"--to", "sieve", "--device", "1"}), 1, {"no sample"});
   CheckFailure(planned.Export({"--to", "sieve", "-o", "/nowhere/ids.txt"}), 1,
                {"/nowhere/ids.txt"});
-  CheckFailure(
-      RunProcess({Planned::Stemtap(), "export", "--plan", planned.profile_, "--to", "csv"}), 1,
-      {"expected a plan.json"});
+  CheckFailure(RunStemtap({"export", "--plan", planned.profile_, "--to", "csv"}), 1,
+               {"expected a plan.json"});
 }
 
 }  // namespace

@@ -5,32 +5,25 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "support/check_failure.h"
-#include "support/paths.h"
-#include "support/process.h"
-#include "support/temp_dir.h"
+#include "support/stemtap.h"
 
 namespace stemtap::analysis {
 namespace {
 
 using test::CheckFailure;
-using test::RunProcess;
+using test::RunStemtap;
 using test::TempDir;
 
-std::string Stemtap() {
-  return test::StemtapProgram().string();
-}
-
 struct Files {
-  TempDir folder;
-  std::string plan = (folder / "plan.json").string();
+  TempDir directory;
+  std::string plan = (directory / "plan.json").string();
   nlohmann::json json;
 
   Files() {
-    const std::string profile = (folder / "run.csv").string();
-    REQUIRE(RunProcess({Stemtap(), "generate", "llm-decode", "--launches", "5000", "-o", profile})
-                .exit_code == 0);
-    const auto planned = RunProcess({Stemtap(), "plan", profile, "-o", plan, "--json"});
+    const std::string profile = (directory / "run.csv").string();
+    REQUIRE(RunStemtap({"generate", "llm-decode", "--launches", "5000", "-o", profile}).exit_code ==
+            0);
+    const auto planned = RunStemtap({"plan", profile, "-o", plan, "--json"});
     REQUIRE(planned.exit_code == 0);
     json = nlohmann::json::parse(planned.out);
   }
@@ -50,14 +43,14 @@ struct Files {
         }
       }
     }
-    return folder.Write("results.csv", csv).string();
+    return directory.Write("results.csv", csv).string();
   }
 };
 
-TEST_CASE("extrapolate gives totals, ratios and what is missing") {
+TEST_CASE("extrapolate prints totals, ratios and missing results") {
   const Files files;
-  const auto got = RunProcess({Stemtap(), "extrapolate", "--plan", files.plan, "--results",
-                               files.Results(), "--ratio", "ipc=insts/cycles", "--json"});
+  const auto got = RunStemtap({"extrapolate", "--plan", files.plan, "--results", files.Results(),
+                               "--ratio", "ipc=insts/cycles", "--json"});
   CAPTURE(got.err);
   REQUIRE(got.exit_code == 0);
   const auto json = nlohmann::json::parse(got.out);
@@ -73,15 +66,15 @@ TEST_CASE("extrapolate gives totals, ratios and what is missing") {
   CHECK(json.at("metrics")[2].at("plain").at("value").get<double>() == doctest::Approx(3.0));
 
   const auto text =
-      RunProcess({Stemtap(), "extrapolate", "--plan", files.plan, "--results", files.Results(1)});
+      RunStemtap({"extrapolate", "--plan", files.plan, "--results", files.Results(1)});
   REQUIRE(text.exit_code == 0);
-  CHECK(text.out.find("1 samples without result: launch ") != std::string::npos);
+  CHECK(text.out.find("1 samples without a result: launch ") != std::string::npos);
   CHECK(text.out.find("uncovered: ") != std::string::npos);
   CHECK(text.out.find("intervals at 95 % confidence; they do not cover ") != std::string::npos);
   CHECK(text.out.find("next: run the 1 samples") != std::string::npos);
 }
 
-TEST_CASE("extrapolate says why there is no value, and gives no advice against it") {
+TEST_CASE("extrapolate reports why there is no value, without advice") {
   const Files files;
   std::string csv = "id,v,zero\n";
   for (const auto& kernel : files.json.at("kernels")) {
@@ -91,37 +84,37 @@ TEST_CASE("extrapolate says why there is no value, and gives no advice against i
       }
     }
   }
-  const std::string results = files.folder.Write("zero.csv", csv).string();
+  const std::string results = files.directory.Write("zero.csv", csv).string();
   const auto run = [&](const std::string& plan) {
-    const auto got = RunProcess({Stemtap(), "extrapolate", "--plan", plan, "--results", results,
-                                 "--ratio", "share=v/zero", "--json"});
+    const auto got = RunStemtap(
+        {"extrapolate", "--plan", plan, "--results", results, "--ratio", "share=v/zero", "--json"});
     CAPTURE(got.err);
     REQUIRE(got.exit_code == 0);
     return nlohmann::json::parse(got.out);
   };
   const auto zero = run(files.plan);
   CHECK(zero.at("metrics")[2].at("plain").at("value").is_null());
-  CHECK(zero.at("notes").dump().find("denominator is 0, so there is no value of: share") !=
+  CHECK(zero.at("notes").dump().find("no value, because the denominator is 0: share") !=
         std::string::npos);
   CHECK(zero.at("next").dump().find("for an interval") == std::string::npos);
 
   auto lossy = files.json;
   lossy.at("totals")["dropped"] = 3;
   lossy.at("totals")["gaps"] = 2;
-  CHECK(run(files.folder.Write("lossy.json", lossy.dump()).string())
+  CHECK(run(files.directory.Write("lossy.json", lossy.dump()).string())
             .at("notes")
             .dump()
-            .find("3 launches and 2 gaps") != std::string::npos);
-  CHECK(zero.at("notes").dump().find("longer than what was recorded") == std::string::npos);
+            .find("3 launches were dropped and 2 gaps") != std::string::npos);
+  CHECK(zero.at("notes").dump().find("were dropped") == std::string::npos);
 
   auto plan = files.json;
   plan.at("kernels")[0].at("clusters")[0].at("mean_ns") = nullptr;
-  const std::string lacking = files.folder.Write("null.json", plan.dump()).string();
-  CheckFailure(RunProcess({Stemtap(), "extrapolate", "--plan", lacking, "--results", results}), 1,
+  const std::string lacking = files.directory.Write("null.json", plan.dump()).string();
+  CheckFailure(RunStemtap({"extrapolate", "--plan", lacking, "--results", results}), 1,
                {"null.json: kernels[0].clusters[0].mean_ns: is null; expected a number"});
 }
 
-TEST_CASE("the table of --ids may be that of an export, with a launch drawn twice") {
+TEST_CASE("the table of --ids may be from an export with a launch drawn twice") {
   const Files files;
   const std::string results = files.Results();
   const auto write = [&](const std::string& last) {
@@ -136,35 +129,35 @@ TEST_CASE("the table of --ids may be that of an export, with a launch drawn twic
         }
       }
     }
-    return files.folder.Write("ids.csv", csv + (last.empty() ? row : last)).string();
+    return files.directory.Write("ids.csv", csv + (last.empty() ? row : last)).string();
   };
   const auto run = [&](const std::string& table) {
-    return RunProcess({Stemtap(), "extrapolate", "--plan", files.plan, "--results", results,
-                       "--ids", table, "--json"});
+    return RunStemtap(
+        {"extrapolate", "--plan", files.plan, "--results", results, "--ids", table, "--json"});
   };
   const auto got = run(write(""));
   CAPTURE(got.err);
   REQUIRE(got.exit_code == 0);
   CHECK(nlohmann::json::parse(got.out).at("missing") == 0);
-  CheckFailure(run(write("7,1,x\n7,2,x\n")), 1, {"id 7 is of the launches", "expected one"});
+  CheckFailure(run(write("7,1,x\n7,2,x\n")), 1, {"id 7 belongs to launches", "expected one"});
 }
 
 TEST_CASE("extrapolate fails with one line") {
   const Files files;
   const std::string results = files.Results();
   const auto run = [&](std::vector<std::string> more) {
-    std::vector<std::string> command = {Stemtap(), "extrapolate", "--plan", files.plan};
+    std::vector<std::string> command = {"extrapolate", "--plan", files.plan};
     command.insert(command.end(), more.begin(), more.end());
-    return RunProcess(command);
+    return RunStemtap(command);
   };
   CheckFailure(run({"--results", results, "--ratio", "x=y/z"}), 2, {"no metric 'y'"});
   CheckFailure(run({"--results", results, "--ratio", "xyz"}), 2, {"NAME=NUMERATOR/DENOMINATOR"});
   CheckFailure(run({"--results", results, "--metrics", "cycle"}), 2, {"did you mean 'cycles'"});
   CheckFailure(run({"--results", results, "--from", "accelsim"}), 1, {"Processing kernel"});
   CheckFailure(run({"--results", files.plan + ".none"}), 1, {"plan.json.none"});
-  CheckFailure(RunProcess({Stemtap(), "extrapolate", "--plan", results, "--results", results}), 1,
+  CheckFailure(RunStemtap({"extrapolate", "--plan", results, "--results", results}), 1,
                {"results.csv"});
-  CheckFailure(run({"--results", files.folder.Write("x.csv", "id,v\n1,2").string(), "--id-base",
+  CheckFailure(run({"--results", files.directory.Write("x.csv", "id,v\n1,2").string(), "--id-base",
                     "1", "--id-column", "nr"}),
                1, {"no column 'nr'"});
   CheckFailure(run({"--results", results, "--confidence", "1.5"}), 2,

@@ -21,7 +21,7 @@ TEST_CASE("an output that cannot be written is reported, and no partial file rem
                1, {"no/such/folder"});
   scratch.Write("full/x", "x");
   CheckFailure(RunStemtap({"replay", "-q", profile, "-o", (scratch / "full").string()}), 1,
-               {"not empty, expected a new or empty folder"});
+               {"not empty; expected a new or empty directory"});
   CheckFailure(RunStemtap({"plan", profile, "-o", (scratch / "no/plan.json").string()}), 1,
                {"no/plan.json"});
   if (::geteuid() != 0) {
@@ -129,7 +129,7 @@ TEST_CASE("an input is not overwritten under another name, and no output is writ
   CHECK(ReadFile(scratch / "s/cells.json") == cells);
 }
 
-TEST_CASE("an export of several files that cannot all be written leaves none") {
+TEST_CASE("an export of several files that cannot all be written leaves no file") {
   TempDir scratch;
   REQUIRE(RunStemtap(scratch, {"generate", "llm-decode", "--launches", "500", "-o", "p.csv"})
               .exit_code == 0);
@@ -146,7 +146,7 @@ TEST_CASE("an export of several files that cannot all be written leaves none") {
   // Put a directory in place of one of the other files.
   std::filesystem::remove_all(scratch / "out");
   std::filesystem::create_directories(*std::max_element(files.begin(), files.end()));
-  CheckFailure(RunStemtap(scratch, ncu), 1, {"is a folder, expected a file"});
+  CheckFailure(RunStemtap(scratch, ncu), 1, {"is a directory; expected a file"});
   CHECK_FALSE(std::filesystem::exists(scratch / "out/profile.sh"));
 }
 

@@ -35,7 +35,7 @@ TEST_CASE("mask, plan and overview are the same bytes with 1 and with 4 threads"
   if (!recorded.empty()) profiles.push_back(recorded);
   for (const auto& profile : profiles) {
     for (const std::string lag : {"20000", "100"}) {
-      const auto folder = [&](const std::string& threads) {
+      const auto directory = [&](const std::string& threads) {
         const auto path = scratch / (profile.filename().string() + lag + "-" + threads);
         const auto run = RunStemtap({"replay", "-q", "--threads", threads, "--lag", lag,
                                      profile.string(), "-o", path.string()});
@@ -43,8 +43,8 @@ TEST_CASE("mask, plan and overview are the same bytes with 1 and with 4 threads"
         CHECK(run.err.find("TBB") == std::string::npos);
         return path;
       };
-      const auto one = folder("1");
-      const auto four = folder("4");
+      const auto one = directory("1");
+      const auto four = directory("4");
       CHECK(ReadFile(one / "mask.ndjson").size() > 100);
       CHECK(ReadFile(one / "mask.ndjson") == ReadFile(four / "mask.ndjson"));
       CHECK(ReadFile(one / "plan.json") == ReadFile(four / "plan.json"));

@@ -30,14 +30,14 @@ test::ProcessResult RunReport(std::vector<std::string> arguments) {
 }
 
 struct Session {
-  TempDir folder;
-  std::string run = (folder / "run").string();
+  TempDir directory;
+  std::string run = (directory / "run").string();
 
   Session() {
-    folder.Write("run/plan.json", test::kPlanJson);
-    folder.Write("run/session.json", test::kSessionJson);
-    folder.Write("run/overview.json", test::kOverviewJson);
-    folder.Write("run/mask.ndjson", test::kMask);
+    directory.Write("run/plan.json", test::kPlanJson);
+    directory.Write("run/session.json", test::kSessionJson);
+    directory.Write("run/overview.json", test::kOverviewJson);
+    directory.Write("run/mask.ndjson", test::kMask);
   }
 };
 
@@ -49,12 +49,12 @@ struct Session {
     }                                                               \
   } while (false)
 
-TEST_CASE("without its page stemtap says what a report takes") {
+TEST_CASE("without its page, stemtap reports what a report needs") {
   if (!ReportPage().empty()) return;
   const Session session;
   CheckFailure(RunReport({session.run}), 1,
                {"without the page", "Node.js", "apt-get install nodejs npm"});
-  CHECK(!std::filesystem::exists(session.folder / "run/report.html"));
+  CHECK(!std::filesystem::exists(session.directory / "run/report.html"));
 }
 
 TEST_CASE("the page has one place for data, in an element that no browser runs") {
@@ -67,28 +67,27 @@ TEST_CASE("the page has one place for data, in an element that no browser runs")
   CHECK(page.find(kDataPlaceholder, first + 1) == std::string_view::npos);
 }
 
-TEST_CASE(
-    "without a session the report is of the newest that has ended, below the current directory") {
+TEST_CASE("without a session, the newest finished session below the current directory is used") {
   STEMTAP_SKIP_WITHOUT_PAGE();
   const Session session;
   test::ProcessOptions options;
-  options.cwd = session.folder.path();
+  options.cwd = session.directory.path();
   // Newer and still running: it has an overview but no plan yet.
-  session.folder.Write("running/overview.json", test::kOverviewJson);
+  session.directory.Write("running/overview.json", test::kOverviewJson);
   const auto result = RunStemtap({"report"}, options);
   CAPTURE(result.err);
   CHECK(result.exit_code == 0);
-  CHECK(std::filesystem::exists(session.folder / "run/report.html"));
+  CHECK(std::filesystem::exists(session.directory / "run/report.html"));
   // There are sessions above and next to this directory.
-  options.cwd = session.folder.Write("empty/a/x", "").parent_path();
+  options.cwd = session.directory.Write("empty/a/x", "").parent_path();
   CheckFailure(RunStemtap({"report"}, options), 1,
                {"no session below the current directory; name"});
-  options.cwd = session.folder / "running";
+  options.cwd = session.directory / "running";
   CheckFailure(RunStemtap({"report"}, options), 1,
                {"no session below the current directory has ended"});
 }
 
-TEST_CASE("a report stands in the session folder, or where it is wanted") {
+TEST_CASE("a report is written into the session directory, or to -o") {
   STEMTAP_SKIP_WITHOUT_PAGE();
   const Session session;
   auto result = RunReport({session.run});
@@ -96,17 +95,17 @@ TEST_CASE("a report stands in the session folder, or where it is wanted") {
   REQUIRE(result.exit_code == 0);
   CHECK(result.out.empty());
   CHECK(result.err.find("3 samples of 2 kernels") != std::string::npos);
-  const std::string first = ReadFile(session.folder / "run/report.html");
+  const std::string first = ReadFile(session.directory / "run/report.html");
   using std::filesystem::perms;
-  CHECK((std::filesystem::status(session.folder / "run/report.html").permissions() &
+  CHECK((std::filesystem::status(session.directory / "run/report.html").permissions() &
          (perms::group_all | perms::others_all)) == perms::none);
   CHECK(json::parse(test::DataOf(first))["folder"] == "run");
 
   // A second run replaces the report atomically; an evaluation can be added.
   const std::string evaluation =
-      session.folder.Write("evaluation.json", test::kEvaluationJson).string();
-  const std::string output = (session.folder / "other.html").string();
-  session.folder.Write("other.html", "something else");
+      session.directory.Write("evaluation.json", test::kEvaluationJson).string();
+  const std::string output = (session.directory / "other.html").string();
+  session.directory.Write("other.html", "something else");
   result = RunReport({session.run, "-o", output, "--evaluation", evaluation, "--json"});
   REQUIRE(result.exit_code == 0);
   const json told = json::parse(result.out);
@@ -116,18 +115,18 @@ TEST_CASE("a report stands in the session folder, or where it is wanted") {
   CHECK(told["decisions"] == 2);
   CHECK(told["decisions_left_out"] == 0);
   CHECK(json::parse(test::DataOf(ReadFile(output)))["evaluation"].is_object());
-  CHECK(ReadFile(session.folder / "run/report.html") == first);
+  CHECK(ReadFile(session.directory / "run/report.html") == first);
   CHECK(RunReport({session.run}).exit_code == 0);
 
   // A file of the session directory selects the session; a plan elsewhere selects itself.
   result = RunReport({session.run + "/plan.json", "-o", "-"});
   REQUIRE(result.exit_code == 0);
   CHECK(json::parse(test::DataOf(result.out))["session"].is_object());
-  std::filesystem::remove(session.folder / "run/report.html");
+  std::filesystem::remove(session.directory / "run/report.html");
   REQUIRE(RunReport({session.run + "/plan.json"}).exit_code == 0);
-  CHECK(std::filesystem::exists(session.folder / "run/report.html"));
+  CHECK(std::filesystem::exists(session.directory / "run/report.html"));
   result =
-      RunReport({session.folder.Write("alone/plan.json", test::kPlanJson).string(), "-o", "-"});
+      RunReport({session.directory.Write("alone/plan.json", test::kPlanJson).string(), "-o", "-"});
   REQUIRE(result.exit_code == 0);
   const json alone = json::parse(test::DataOf(result.out));
   CHECK(alone["session"].is_null());
@@ -141,13 +140,14 @@ TEST_CASE("what a report cannot be made of, or written to, gets its line") {
   CheckFailure(RunReport({session.run + "-gone"}), 1, {"run-gone: does not exist"});
   CheckFailure(RunReport({session.run + "\x1B\xE2\x80\xAE\n"}), 1,
                {"run\\x1B\\u{202E}\\x0A: does not exist"});
-  CheckFailure(RunReport({session.folder.path().string()}), 1, {"is not a session directory"});
+  CheckFailure(RunReport({session.directory.path().string()}), 1, {"is not a session directory"});
   CheckFailure(RunReport({session.run, "-o", session.run + "/no/report.html"}), 1,
                {"report.html", "cannot be written"});
-  CheckFailure(RunReport({session.run, "-o", session.folder.path().string()}), 1, {"is a folder"});
+  CheckFailure(RunReport({session.run, "-o", session.directory.path().string()}), 1,
+               {"is a directory"});
   CheckFailure(RunReport({session.run, "--evaluation", session.run + "/gone.json"}), 1,
                {"gone.json: cannot be opened"});
-  CheckFailure(RunReport({session.folder.Write("alone/plan.json", test::kPlanJson).string()}), 2,
+  CheckFailure(RunReport({session.directory.Write("alone/plan.json", test::kPlanJson).string()}), 2,
                {"expected -o FILE"});
   CheckFailure(RunReport({session.run, "-o", "-", "--json"}), 2, {"standard output"});
   for (const char* name : {"plan.json", "session.json", "overview.json", "mask.ndjson"}) {
@@ -156,37 +156,38 @@ TEST_CASE("what a report cannot be made of, or written to, gets its line") {
     CheckFailure(RunReport({plan, "-o", path}), 2, {path + ": is the input"});
   }
   // A report does not show cells.json, but it belongs to the session.
-  const std::string cells = session.folder.Write("run/cells.json", "{}").string();
+  const std::string cells = session.directory.Write("run/cells.json", "{}").string();
   CheckFailure(RunReport({session.run, "-o", cells}), 2, {cells + ": is the input"});
   CHECK(ReadFile(cells) == "{}");
   std::filesystem::remove(cells);
   CHECK(ReadFile(plan) == test::kPlanJson);
   CheckFailure(RunReport({session.run, "--evaluation", plan}), 1, {"schema"});
-  session.folder.Write("run/session.json", "{\"schema\":");
+  session.directory.Write("run/session.json", "{\"schema\":");
   CheckFailure(RunReport({session.run}), 1, {"run/session.json: ", "line 1"});
   std::filesystem::remove(plan);
   CheckFailure(RunReport({session.run}), 1, {"is still running", "stemtap top"});
   // The failed command leaves no files behind.
-  CHECK(!std::filesystem::exists(session.folder / "run/report.html"));
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(session.folder.path())) {
+  CHECK(!std::filesystem::exists(session.directory / "run/report.html"));
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(session.directory.path())) {
     CHECK(entry.path().string().find(".tmp.") == std::string::npos);
   }
 }
 
 TEST_CASE("a replay becomes a report with its own figures") {
   STEMTAP_SKIP_WITHOUT_PAGE();
-  const TempDir folder;
-  const std::string profile = (folder / "run.csv").string();
-  const std::string session = (folder / "session").string();
+  const TempDir directory;
+  const std::string profile = (directory / "run.csv").string();
+  const std::string session = (directory / "session").string();
   REQUIRE(RunStemtap({"generate", "llm-decode", "--launches", "20000", "-o", profile}).exit_code ==
           0);
   REQUIRE(RunStemtap({"replay", profile, "-q", "-o", session}).exit_code == 0);
   REQUIRE(RunReport({session}).exit_code == 0);
-  const json data = json::parse(test::DataOf(ReadFile(folder / "session/report.html")));
-  CHECK(data["plan"] == json::parse(ReadFile(folder / "session/plan.json")));
-  CHECK(data["session"] == json::parse(ReadFile(folder / "session/session.json")));
+  const json data = json::parse(test::DataOf(ReadFile(directory / "session/report.html")));
+  CHECK(data["plan"] == json::parse(ReadFile(directory / "session/plan.json")));
+  CHECK(data["session"] == json::parse(ReadFile(directory / "session/session.json")));
   const json& events = data["mask"]["events"];
-  const std::string mask = ReadFile(folder / "session/mask.ndjson");
+  const std::string mask = ReadFile(directory / "session/mask.ndjson");
   REQUIRE(events.size() == static_cast<std::size_t>(std::count(mask.begin(), mask.end(), '\n')));
   std::size_t at = 0;
   for (const json& event : events) {

@@ -41,15 +41,15 @@ void CheckSafe(std::string_view text) {
 }
 
 struct Scratch {
-  TempDir folder;
+  TempDir directory;
   std::string file{kHostile};  // name of a profile that contains a kernel of the same name
   ProcessOptions options;
 
   Scratch() {
-    options.cwd = folder.path();
+    options.cwd = directory.path();
     options.env = {{"LC_ALL", "C.UTF-8"}};
-    folder.Write(file, kProfileHeader + ("0,0,100,0,7,1,1,1,32,1,1,0,,\"" + file + "\"\n") +
-                           "1,200,150,0,7,1,1,1,32,1,1,0,,other\n");
+    directory.Write(file, kProfileHeader + ("0,0,100,0,7,1,1,1,32,1,1,0,,\"" + file + "\"\n") +
+                              "1,200,150,0,7,1,1,1,32,1,1,0,,other\n");
   }
   ProcessResult Run(const std::vector<std::string>& arguments) const {
     return RunStemtap(arguments, options);
@@ -73,7 +73,7 @@ TEST_CASE("summaries and tables escape kernel and file names") {
   const std::string& file = scratch.file;
   scratch.Shows({"plan", file, "-o", "plan.json"});
   scratch.Shows({"replay", file, "-q", "-o", "s"});
-  const std::string summary = ReadFile(scratch.folder / "s/summary.txt");
+  const std::string summary = ReadFile(scratch.directory / "s/summary.txt");
   CheckSafe(summary);
   CHECK(summary.find(kEscapedStart) != std::string::npos);
   const auto replayed = scratch.Run({"replay", file, "-o", file + "-s"});
@@ -81,12 +81,12 @@ TEST_CASE("summaries and tables escape kernel and file names") {
   CHECK(replayed.err.find(std::string(kEscaped) + "-s\n") != std::string::npos);
   scratch.Shows({"convert", file, "-o", file + ".stemtap"}, 0, kEscaped);
   scratch.Shows({"evaluate", file, "--methods", "stem", "--runs", "2"}, 0, "\\xFF\\x0D\\x0Aname: ");
-  scratch.folder.Write("fewer.csv", "index,start_ns,duration_ns,name\n0,0,100,other\n");
+  scratch.directory.Write("fewer.csv", "index,start_ns,duration_ns,name\n0,0,100,other\n");
   scratch.Shows({"align", file, "fewer.csv"}, 0, kEscaped);
   scratch.Shows({"export", "--plan", "plan.json", "--to", "nvbit", "--plain-launches", "--explain",
                  "-o", file + ".txt"});
   const std::string metric = "\"" + file + "\"";
-  scratch.folder.Write("results.csv", "id," + metric + "\n0,200\n1,300\n");
+  scratch.directory.Write("results.csv", "id," + metric + "\n0,200\n1,300\n");
   scratch.Shows({"extrapolate", "--plan", "plan.json", "--results", "results.csv"});
   scratch.Shows({"merge", "s", file + "-s", "-o", file + "-m"}, 0, kEscaped);
 }
@@ -119,8 +119,8 @@ TEST_CASE("error messages escape what they name, and stay one line") {
   fails({"top", none}, 1);
   // Command-line words and file content are cut.
   CheckFailure(scratch.Shows({"plan", "--method", none, "x"}, 2), 2, {"--method"});
-  scratch.folder.Write("cell.csv",
-                       "index,start_ns,duration_ns,name\n0,0,\"" + scratch.file + "\",k\n");
+  scratch.directory.Write("cell.csv",
+                          "index,start_ns,duration_ns,name\n0,0,\"" + scratch.file + "\",k\n");
   CheckFailure(scratch.Shows({"plan", "cell.csv"}, 1), 1, {"cell.csv:2", "duration_ns"});
 }
 

@@ -42,7 +42,7 @@ TEST_CASE("without a terminal a snapshot is printed") {
   }
 }
 
-TEST_CASE("the overview is printed as it is") {
+TEST_CASE("the overview is printed unchanged") {
   const TempDir dir;
   MadeOverview made;
   MakeSession(dir, "s", made);
@@ -51,7 +51,7 @@ TEST_CASE("the overview is printed as it is") {
   CHECK(both == "[" + JsonOf(made) + "," + JsonOf(made) + "]\n");
 }
 
-TEST_CASE("of several sessions a snapshot has those that there are, and says what is with each") {
+TEST_CASE("a snapshot of several sessions shows each with its state") {
   const TempDir dir;
   MakeSession(dir, "rank0", {});
   dir.Write("rank1/mask.ndjson", "");
@@ -73,7 +73,7 @@ TEST_CASE("of several sessions a snapshot has those that there are, and says wha
   CheckFailure(Top(dir, {"rank1", "rank1"}), 1, {"rank1/overview.json: No such file"});
 }
 
-TEST_CASE("what cannot be shown is one line") {
+TEST_CASE("a session that cannot be shown is a one-line error") {
   const TempDir dir;
   CheckFailure(Top(dir, {"none"}), 1,
                {"none: no such directory; expected a session directory or a pid"});

@@ -132,7 +132,7 @@ TEST_CASE("a mask without events is one") {
   CHECK(mask.value().events.empty());
 }
 
-TEST_CASE("a line that is no event is told with its number") {
+TEST_CASE("a line that is not an event is an error with its number") {
   const std::string good = Line("capture", 1);
   const struct {
     std::string text;
@@ -141,19 +141,19 @@ TEST_CASE("a line that is no event is told with its number") {
       {good.substr(0, good.size() / 2), "cut short"},
       {"\n", "is not JSON"},
       {"[]\n", "is not an object"},
-      {"{}\n", "event:"},
-      {Line("steal", 1), "event: is 'steal'"},
+      {"{}\n", "event is"},
+      {Line("steal", 1), "event is 'steal'"},
       {R"({"event":"capture","index":-1,"kernel":"a","occurrence":0,"cluster":0,"time_ns":1})",
-       "index:"},
+       "index is"},
       {R"({"event":"capture","index":1.5,"kernel":"a","occurrence":0,"cluster":0,"time_ns":1})",
-       "index:"},
+       "index is"},
       {R"({"event":"capture","index":1,"kernel":7,"occurrence":0,"cluster":0,"time_ns":1})",
-       "kernel:"},
-      {R"({"event":"capture","index":1,"kernel":"a","cluster":0,"time_ns":1})", "occurrence:"},
-      {R"({"event":"capture","index":1,"kernel":"a","occurrence":0,"time_ns":1})", "cluster:"},
-      {R"({"event":"capture","index":1,"kernel":"a","occurrence":0,"cluster":0})", "time_ns:"},
+       "kernel is"},
+      {R"({"event":"capture","index":1,"kernel":"a","cluster":0,"time_ns":1})", "occurrence is"},
+      {R"({"event":"capture","index":1,"kernel":"a","occurrence":0,"time_ns":1})", "cluster is"},
+      {R"({"event":"capture","index":1,"kernel":"a","occurrence":0,"cluster":0})", "time_ns is"},
       {R"({"event":"capture","index":1,"kernel":"a","occurrence":0,"cluster":0,"time_ns":"x"})",
-       "time_ns:"},
+       "time_ns is"},
       {std::string("a\0b\n", 4), "NUL"},
       {std::string(5 << 20, 'x'), "more than"},
       {"{\"event\":\"capture\",\"index\":1,\"kernel\":\"\xFF\",\"occurrence\":0}\n", "is not JSON"},

@@ -19,7 +19,7 @@ std::string Packed(std::string_view text, std::size_t piece) {
   return sink.text;
 }
 
-TEST_CASE("packed text comes back, whatever is left of its last group of three") {
+TEST_CASE("packed text is restored for every length modulo three") {
   std::string text;
   for (int size = 0; size < 60; ++size) {
     CAPTURE(size);
@@ -40,7 +40,7 @@ TEST_CASE("packed text of megabytes comes back, in pieces or as one") {
   CHECK(test::Unpacked(Packed(text, text.size())) == text);
 }
 
-TEST_CASE("a disk that is full is told of") {
+TEST_CASE("a full disk is reported") {
   test::MemorySink full(10);
   PackedText packed(full);
   const Status written = packed.Write("a text");

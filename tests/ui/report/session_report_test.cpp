@@ -23,18 +23,18 @@ constexpr std::string_view kPage =
 
 // Session is a directory with all session files; tests remove or corrupt some of them.
 struct Session {
-  TempDir folder;
+  TempDir directory;
 
   Session() {
-    folder.Write("run/plan.json", test::kPlanJson);
-    folder.Write("run/session.json", test::kSessionJson);
-    folder.Write("run/overview.json", test::kOverviewJson);
-    folder.Write("run/mask.ndjson", test::kMask);
-    folder.Write("evaluation.json", test::kEvaluationJson);
+    directory.Write("run/plan.json", test::kPlanJson);
+    directory.Write("run/session.json", test::kSessionJson);
+    directory.Write("run/overview.json", test::kOverviewJson);
+    directory.Write("run/mask.ndjson", test::kMask);
+    directory.Write("evaluation.json", test::kEvaluationJson);
   }
-  std::string run() const { return (folder / "run").string(); }
-  std::string evaluation() const { return (folder / "evaluation.json").string(); }
-  void Remove(const char* file) const { std::filesystem::remove(folder / file); }
+  std::string run() const { return (directory / "run").string(); }
+  std::string evaluation() const { return (directory / "evaluation.json").string(); }
+  void Remove(const char* file) const { std::filesystem::remove(directory / file); }
 };
 
 std::string Html(const Report& report) {
@@ -48,7 +48,7 @@ bool HasVerbatim(const std::string& text, const std::string& member, const std::
   return text.find("\"" + member + "\":" + value) != std::string::npos;
 }
 
-TEST_CASE("a report holds every file of its session, byte for byte") {
+TEST_CASE("a report contains every file of its session, byte for byte") {
   const Session session;
   const auto report = LoadReport(session.run(), session.evaluation());
   REQUIRE(report.ok());
@@ -87,21 +87,21 @@ TEST_CASE("mangled names come with what the page shows for them") {
        at += mangled.size()) {
     other.replace(at, written.size(), mangled);
   }
-  session.folder.Write("run/plan.json", other);
+  session.directory.Write("run/plan.json", other);
   report = LoadReport(session.run(), session.evaluation()).value();
   const json data = json::parse(test::DataOf(Html(report)));
   CHECK(data["brief_names"] == json{{mangled, "vectorized_elementwise_kernel<4 float>"}});
   CHECK(data["plan"]["kernels"][0]["name"] == mangled);
 }
 
-TEST_CASE("nothing of a session ends the element that it stands in") {
+TEST_CASE("no session content ends its script element") {
   const Session session;
-  const std::string folder = (session.folder / "<b>\xFF</script>").string();
-  std::filesystem::create_directories(std::filesystem::path(folder).parent_path());
-  std::filesystem::rename(session.run(), session.folder / "moved");
-  std::filesystem::create_directories(folder);
-  std::filesystem::copy(session.folder / "moved", folder);
-  const auto report = LoadReport(folder, "");
+  const std::string directory = (session.directory / "<b>\xFF</script>").string();
+  std::filesystem::create_directories(std::filesystem::path(directory).parent_path());
+  std::filesystem::rename(session.run(), session.directory / "moved");
+  std::filesystem::create_directories(directory);
+  std::filesystem::copy(session.directory / "moved", directory);
+  const auto report = LoadReport(directory, "");
   REQUIRE(report.ok());
   const std::string html = Html(report.value());
   std::size_t ends = 0;
@@ -114,11 +114,11 @@ TEST_CASE("nothing of a session ends the element that it stands in") {
   CHECK(json::parse(test::DataOf(html))["folder"] == "script>");
 }
 
-TEST_CASE("a folder's name that is no UTF-8 is shown as far as it is") {
+TEST_CASE("a directory name that is not UTF-8 is shown with replacements") {
   const Session session;
-  const std::string folder = (session.folder / "<b>\"\xFF").string();
-  std::filesystem::rename(session.run(), folder);
-  const auto report = LoadReport(folder + "/", "");
+  const std::string directory = (session.directory / "<b>\"\xFF").string();
+  std::filesystem::rename(session.run(), directory);
+  const auto report = LoadReport(directory + "/", "");
   REQUIRE(report.ok());
   CHECK(json::parse(test::DataOf(Html(report.value())))["folder"] == "<b>\"\xEF\xBF\xBD");
 }
@@ -140,7 +140,7 @@ TEST_CASE("what a session lacks is null, and said") {
   }
 }
 
-TEST_CASE("a plan alone makes a report") {
+TEST_CASE("a report can be made from a plan") {
   const Session session;
   const auto report = LoadReport(session.run() + "/plan.json", session.evaluation());
   REQUIRE(report.ok());
@@ -152,15 +152,15 @@ TEST_CASE("a plan alone makes a report") {
   CHECK(data["evaluation"].is_object());
 }
 
-TEST_CASE("a byte order mark is no part of a text") {
+TEST_CASE("a byte order mark is not part of a text") {
   const Session session;
-  session.folder.Write("run/plan.json", std::string("\xEF\xBB\xBF") + test::kPlanJson);
+  session.directory.Write("run/plan.json", std::string("\xEF\xBB\xBF") + test::kPlanJson);
   const auto report = LoadReport(session.run(), "");
   REQUIRE(report.ok());
   CHECK(HasVerbatim(test::DataOf(Html(report.value())), "plan", test::kPlanJson));
 }
 
-TEST_CASE("what is no finished session is told apart") {
+TEST_CASE("each kind of unfinished session has its own error") {
   const Session session;
   const auto message = [](const std::string& path) {
     const auto report = LoadReport(path, "");
@@ -168,10 +168,10 @@ TEST_CASE("what is no finished session is told apart") {
     CHECK(report.error().exit_code == 1);
     return report.error().message;
   };
-  CHECK(message((session.folder / "gone").string()).find("gone: does not exist") !=
+  CHECK(message((session.directory / "gone").string()).find("gone: does not exist") !=
         std::string::npos);
-  std::filesystem::create_directory(session.folder / "empty");
-  CHECK(message((session.folder / "empty").string()).find("is not a session directory") !=
+  std::filesystem::create_directory(session.directory / "empty");
+  CHECK(message((session.directory / "empty").string()).find("is not a session directory") !=
         std::string::npos);
   session.Remove("run/plan.json");
   for (const char* file : {"run/overview.json", "run/mask.ndjson", "run/session.json"}) {
@@ -187,10 +187,10 @@ std::string With(std::string text, const std::string& from, const std::string& t
   return text.replace(text.find(from), from.size(), to);
 }
 
-TEST_CASE("counters that are not the plan's are a warning: a damaged ring may hold anything") {
+TEST_CASE("counters that contradict the plan are a warning: a damaged ring may contain anything") {
   const Session session;
-  session.folder.Write("run/session.json",
-                       With(test::kSessionJson, "\"kept\": 30", "\"kept\": 31"));
+  session.directory.Write("run/session.json",
+                          With(test::kSessionJson, "\"kept\": 30", "\"kept\": 31"));
   const auto report = LoadReport(session.run(), session.evaluation());
   REQUIRE(report.ok());
   REQUIRE(report.value().warnings.size() == 1);
@@ -226,7 +226,7 @@ TEST_CASE("a damaged file of a session is named, with the place") {
   for (const auto& damage : cases) {
     CAPTURE(damage.file);
     const Session session;
-    session.folder.Write(damage.file, damage.content);
+    session.directory.Write(damage.file, damage.content);
     const auto report = LoadReport(session.run(), session.evaluation());
     REQUIRE(!report.ok());
     CAPTURE(report.error().message);
@@ -240,12 +240,12 @@ TEST_CASE("a plan cut anywhere is an error, never a part of a report") {
   const std::string whole = test::kPlanJson;
   for (std::size_t size = 0; size + 2 < whole.size(); size += 7) {
     CAPTURE(size);
-    session.folder.Write("run/plan.json", whole.substr(0, size));
+    session.directory.Write("run/plan.json", whole.substr(0, size));
     CHECK(!LoadReport(session.run(), "").ok());
   }
 }
 
-TEST_CASE("a disk that fills while a report is written is told of") {
+TEST_CASE("a disk that fills while a report is written is reported") {
   const Session session;
   const auto report = LoadReport(session.run(), "");
   REQUIRE(report.ok());

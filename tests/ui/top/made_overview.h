@@ -83,10 +83,10 @@ inline std::string JsonOf(const MadeOverview& made) {
 }
 
 // Replaces the file atomically, as the collector does.
-inline void WriteOverview(const std::filesystem::path& folder, const std::string& json) {
-  const std::filesystem::path beside = folder / "new.overview.json";
+inline void WriteOverview(const std::filesystem::path& directory, const std::string& json) {
+  const std::filesystem::path beside = directory / "new.overview.json";
   std::ofstream(beside, std::ios::binary) << json;
-  std::filesystem::rename(beside, folder / "overview.json");
+  std::filesystem::rename(beside, directory / "overview.json");
 }
 
 }  // namespace stemtap::test

@@ -85,7 +85,7 @@ using Names = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("kernels stand by time, and by what else is asked for") {
+TEST_CASE("kernels are sorted by time, or by another column") {
   Shown shown({MadeOverview()});
   CHECK(shown.Names() == Names{"gemm_alpha", "Softmax_beta", "relu"});
   shown.Type("l");
@@ -259,7 +259,7 @@ TEST_CASE("names are brief in the table, and in full above the clusters") {
   }
 }
 
-TEST_CASE("processes are shown with why they stood down") {
+TEST_CASE("processes are shown with the reason why they are disabled") {
   MadeOverview made;
   made.processes =
       R"([{"pid":77,"program":"a","state":"stood_down","reason":"no \u001b[5m CUPTI"},{"pid":78}])";
@@ -323,7 +323,7 @@ TEST_CASE("the only kernel has all of the time") {
   CHECK(Has(shown.Screen(), "\n99.90 % "));
 }
 
-TEST_CASE("clusters are open in the table as they are in the header") {
+TEST_CASE("the table and the header agree on open clusters") {
   std::string json = JsonOf({});
   const std::string from = R"("state":"open"})";
   json.replace(json.find(from), from.size(), R"("state":"unreachable"})");
@@ -336,7 +336,7 @@ TEST_CASE("clusters are open in the table as they are in the header") {
   CHECK(open == overview.value().clusters_open);
 }
 
-TEST_CASE("where only the longest kernels are listed, the header says so") {
+TEST_CASE("the header reports that only the longest kernels are listed") {
   Result<model::Overview> overview = model::ParseOverview(JsonOf({}), "made");
   REQUIRE(overview.ok());
   overview.value().kernels_known = 10000;
@@ -356,7 +356,7 @@ TEST_CASE("launches that are not worked off yet are seen to come") {
   CHECK(Has(Snapshot(model, false), "launches 4,500  "));
 }
 
-TEST_CASE("help and pause are told, and quitting ends") {
+TEST_CASE("help, pause and quit work") {
   Shown shown({MadeOverview()});
   shown.Type("h");
   CHECK(Has(shown.Screen(), "sort by time, launches, mean, captured, name"));
@@ -440,7 +440,7 @@ TEST_CASE("several sessions are summed, and gone through one by one") {
   CHECK(shown.model.view() == View::kKernels);
 }
 
-TEST_CASE("kernels of one name that are kept apart stay apart") {
+TEST_CASE("separate kernels with one name stay separate") {
   std::string json = JsonOf({});
   const std::string from = R"("process":null,"grid":null,"block":null)";
   json.replace(json.find(from), from.size(), R"("process":4242,"grid":[8,1,2],"block":[256,1,1])");
@@ -523,7 +523,7 @@ TEST_CASE("of a session that recorded nothing it is not said that there may be m
   CHECK(Has(shown.Screen(), "\nno process was traced\n"));
 }
 
-TEST_CASE("what has to be known of a session is below its title") {
+TEST_CASE("problems of a session are below its title") {
   const Result<model::Overview> overview = model::ParseOverview(JsonOf({}), "made");
   REQUIRE(overview.ok());
   Model model;

@@ -46,12 +46,12 @@ bool Has(const std::string& screen, const std::string& text) {
 // Writer rewrites the overview ten times a second.
 class Writer {
  public:
-  Writer(fs::path folder, MadeOverview made)
-      : thread_([this, folder = std::move(folder), made = std::move(made)]() mutable {
+  Writer(fs::path directory, MadeOverview made)
+      : thread_([this, directory = std::move(directory), made = std::move(made)]() mutable {
           while (!stop_) {
             made.elapsed_s += 1;
             for (MadeKernel& kernel : made.kernels) kernel.invocations += 1000;
-            WriteOverview(folder, JsonOf(made));
+            WriteOverview(directory, JsonOf(made));
             std::this_thread::sleep_for(std::chrono::milliseconds(100));
           }
         }) {}
@@ -160,7 +160,7 @@ TEST_CASE("keys sort, filter, open, help and quit") {
   CHECK(terminal.WaitUntilGone("this help"));
 }
 
-TEST_CASE("figures move while the session runs, stand while paused, and end with it") {
+TEST_CASE("figures change while the session runs, freeze while paused, and end with it") {
   const TempDir dir;
   MadeOverview made;
   const fs::path session = MakeSession(dir, "s", made);
@@ -214,7 +214,7 @@ TEST_CASE("a screen that somebody else wrote on is drawn again, and a pause ends
   CHECK(terminal.WaitFor("running 1:39"));
 }
 
-TEST_CASE("a session that was killed says so") {
+TEST_CASE("a killed session is reported") {
   const TempDir dir;
   MadeOverview made;
   const pid_t collector = ::fork();
@@ -242,7 +242,7 @@ TEST_CASE("the first overview is waited for") {
   CHECK(terminal.WaitFor("gemm_alpha"));
 }
 
-TEST_CASE("the terminal is left as it was, whatever the end") {
+TEST_CASE("the terminal is restored after every kind of end") {
   const TempDir dir;
   MakeSession(dir, "s", {});
   struct End {
@@ -282,7 +282,7 @@ TEST_CASE("the terminal is left as it was, whatever the end") {
   }
 }
 
-TEST_CASE("it ends with its terminal, even where nobody tells it") {
+TEST_CASE("it ends with its terminal, even without a signal") {
   const TempDir dir;
   MakeSession(dir, "s", {});
   {
@@ -331,7 +331,7 @@ TEST_CASE("it is stopped and continued as a shell expects") {
   CHECK(terminal.WaitUntilGone("q quit"));
 }
 
-TEST_CASE("names cannot take the terminal over, nor shift what stands beside them") {
+TEST_CASE("names cannot control the terminal or shift other columns") {
   const TempDir dir;
   MadeOverview made;
   made.kernels[0].name = "\\u001b[2J\\u001b]0;owned\\u0007\\u0000";
@@ -376,7 +376,7 @@ TEST_CASE("several ranks are one view, and one after the other") {
   CHECK(Has(terminal.Screen(), "another profiler"));
 }
 
-TEST_CASE("losses are in a colour, unless colours are not wanted; without UTF-8 it is ASCII") {
+TEST_CASE("losses are colored, unless colors are disabled; without UTF-8 the screen is ASCII") {
   const TempDir dir;
   MadeOverview made;
   made.dropped = 12;

@@ -40,19 +40,19 @@ void Age(const fs::path& file, int seconds) {
   fs::last_write_time(file, fs::file_time_type::clock::now() - std::chrono::seconds(seconds));
 }
 
-fs::path MakeSession(const fs::path& folder, const MadeOverview& made, int age) {
-  fs::create_directories(folder);
-  WriteOverview(folder, JsonOf(made));
-  Age(folder / "overview.json", age);
-  return folder;
+fs::path MakeSession(const fs::path& directory, const MadeOverview& made, int age) {
+  fs::create_directories(directory);
+  WriteOverview(directory, JsonOf(made));
+  Age(directory / "overview.json", age);
+  return directory;
 }
 
-fs::path EndedSession(const fs::path& folder, int age) {
+fs::path EndedSession(const fs::path& directory, int age) {
   MadeOverview made;
   made.state = "ended";
-  MakeSession(folder, made, age);
-  for (const char* name : {"plan.json", "session.json"}) std::ofstream(folder / name) << "{}";
-  return folder;
+  MakeSession(directory, made, age);
+  for (const char* name : {"plan.json", "session.json"}) std::ofstream(directory / name) << "{}";
+  return directory;
 }
 
 // Returns an unused process id.
@@ -92,7 +92,7 @@ TEST_CASE("the newest session is one below the current directory, or none") {
   CHECK(newest(Newest::kEnded).value() + "/" == (dir / "here/").string());
 }
 
-TEST_CASE("a report is never of a session that runs, and top prefers one that does") {
+TEST_CASE("report ignores running sessions, and top prefers them") {
   const TempDir dir;
   const FinderPlaces places = PlacesIn(dir);
   MakeSession(dir / "here/running", {}, 1);
@@ -118,7 +118,7 @@ TEST_CASE("a report is never of a session that runs, and top prefers one that do
   CHECK(NewestSession(Newest::kRunningFirst, places).value() == (dir / "here/began").string());
 }
 
-TEST_CASE("sessions that others own, or that a link leads to, are not taken for one's own") {
+TEST_CASE("sessions of other users, or behind links, are ignored") {
   const TempDir dir;
   FinderPlaces places = PlacesIn(dir);
   EndedSession(dir / "here/s", 0);
@@ -140,7 +140,7 @@ TEST_CASE("sessions that others own, or that a link leads to, are not taken for 
   CHECK(!NewestSession(Newest::kEnded, places).ok());
 }
 
-TEST_CASE("a folder that may not be read is not said to be none") {
+TEST_CASE("an unreadable directory is reported as unreadable") {
   const TempDir dir;
   const FinderPlaces places = PlacesIn(dir);
   const fs::path session = MakeSession(dir / "here/s", {}, 0);
@@ -151,19 +151,19 @@ TEST_CASE("a folder that may not be read is not said to be none") {
     fs::permissions(dir.path(), fs::perms::all);
     REQUIRE(::seteuid(65534) == 0);
   }
-  const Result<std::string> folder = FindSession(session.string(), places);
+  const Result<std::string> directory = FindSession(session.string(), places);
   const Result<std::string> file = FindSession(overview.string(), places);
   REQUIRE(::seteuid(before) == 0);
   fs::permissions(session, fs::perms::owner_all);
-  REQUIRE(!folder.ok());
-  CHECK(folder.error().message ==
+  REQUIRE(!directory.ok());
+  CHECK(directory.error().message ==
         session.string() + ": Permission denied; expected a session directory");
   REQUIRE(!file.ok());
   CHECK(file.error().message ==
         overview.string() + ": Permission denied; expected a session directory");
 }
 
-TEST_CASE("a session is found by its folder") {
+TEST_CASE("a session is found by its directory") {
   const TempDir dir;
   const FinderPlaces places = PlacesIn(dir);
   const fs::path session = MakeSession(dir / "here/s", {}, 0);
@@ -272,7 +272,7 @@ TEST_CASE("a session that is renewed no more was killed, if its collector is gon
   CHECK(watch.state() == SessionState::kEnded);
 }
 
-TEST_CASE("what was written long ago is not waited for") {
+TEST_CASE("old overviews are not waited for") {
   const TempDir dir;
   MadeOverview made;
   made.pid = DeadPid();
@@ -282,7 +282,7 @@ TEST_CASE("what was written long ago is not waited for") {
   CHECK(watch.state() == SessionState::kKilled);
 }
 
-TEST_CASE("figures that get old beside a collector that lives are told of") {
+TEST_CASE("stale figures of a running collector are reported") {
   const TempDir dir;
   MadeOverview made;
   WriteOverview(dir.path(), JsonOf(made));
@@ -327,7 +327,7 @@ TEST_CASE("a session has ended when its plan is there, or its collector gone") {
   CHECK(!without.plan());
 }
 
-TEST_CASE("the rate is that of the last seconds, however far apart the points of the timeline") {
+TEST_CASE("the rate covers the last seconds, whatever the resolution of the timeline") {
   const TempDir dir;
   SessionWatch watch(dir.path().string());
   CHECK(std::isnan(watch.launches_per_s()));

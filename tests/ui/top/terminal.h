@@ -24,13 +24,13 @@ namespace stemtap::test {
 class Terminal {
  public:
   // The shell runs in the given directory, with stemtap as $TOP.
-  Terminal(const TempDir& folder, int columns, int rows, const std::string& name = "")
-      : folder_(folder.path().string()) {
+  Terminal(const TempDir& directory, int columns, int rows, const std::string& name = "")
+      : directory_(directory.path().string()) {
     static int count = 0;
     server_ = fmt::format("stemtap-test-{}-{}", ::getpid(), ++count);
     const ProcessResult started = Tmux(
         {"-f", "/dev/null", "new-session", "-d", "-x", std::to_string(columns), "-y",
-         std::to_string(rows), "-c", folder_, "env", "LC_ALL=C.UTF-8", "PS1=ready> ",
+         std::to_string(rows), "-c", directory_, "env", "LC_ALL=C.UTF-8", "PS1=ready> ",
          "ENV=", "TOP=" + StemtapProgram().string() + " top", name.empty() ? "NONE=" : name, "sh"});
     REQUIRE_MESSAGE(started.exit_code == 0, started.err);
     REQUIRE(WaitFor("ready>"));
@@ -96,7 +96,7 @@ class Terminal {
     return RunProcess(arguments, options);
   }
 
-  std::string folder_;
+  std::string directory_;
   std::string server_;
 };
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ui/top/text_cells.h"
+
 #include <doctest/doctest.h>
 
 #include <clocale>
@@ -7,7 +9,6 @@
 #include <vector>
 
 #include "ui/top/figures.h"
-#include "ui/top/text_cells.h"
 
 using namespace stemtap;
 using namespace stemtap::ui;
@@ -35,7 +36,7 @@ TEST_CASE("text keeps nothing that a terminal would obey") {
   CHECK(ShownText(std::string("\0a", 2), true, 100) == "\\x00a");
 }
 
-TEST_CASE("of a long text no more is made than is seen") {
+TEST_CASE("only the visible part of a long text is processed") {
   CHECK(ShownText(std::string(1000000, 'x'), true, 10).size() <= 12);
 }
 
@@ -65,7 +66,7 @@ TEST_CASE("of a text its end can be had") {
   CHECK(LastColumns("\xE4\xB8\xAD\xE6\x96\x87", 3) == "\xE6\x96\x87");  // two columns each
 }
 
-TEST_CASE("text that is longer than a line goes on in the next") {
+TEST_CASE("text that is longer than a line continues in the next") {
   REQUIRE(HaveUnicode());
   using Lines = std::vector<std::string>;
   CHECK(Wrapped("abcdef", 4, 9, true) == Lines{"abcd", "ef"});
@@ -77,7 +78,7 @@ TEST_CASE("text that is longer than a line goes on in the next") {
   CHECK(Wrapped("", 4, 1, true).empty());
 }
 
-TEST_CASE("a character becomes UTF-8, and what is none becomes nothing") {
+TEST_CASE("a character becomes UTF-8, an invalid one becomes nothing") {
   CHECK(Utf8('a') == "a");
   CHECK(Utf8(0xE9) == "\xC3\xA9");
   CHECK(Utf8(0x4E2D) == "\xE4\xB8\xAD");
@@ -123,7 +124,7 @@ TEST_CASE("bars reach their full height at the greatest value and show every oth
   CHECK(Bars({}, true).empty());
 }
 
-TEST_CASE("durations stand on a log axis") {
+TEST_CASE("durations are on a log axis") {
   model::OverviewKernel kernel;
   kernel.histogram = {{1000, 2000, 10}, {8000, 16000, 30}};
   const model::OverviewKernel* const kernels[] = {&kernel};
@@ -137,7 +138,7 @@ TEST_CASE("durations stand on a log axis") {
   CHECK(axis.launches[3] == doctest::Approx(30));
 }
 
-TEST_CASE("one outlier does not take the axis, unless it takes the time") {
+TEST_CASE("an outlier does not stretch the axis, unless it has most of the time") {
   model::OverviewKernel kernel;
   kernel.histogram = {{1, 2, 1}, {1000, 2000, 5000}, {2000, 4000, 5000}, {64000, 128000, 1}};
   const model::OverviewKernel* const kernels[] = {&kernel};
@@ -153,7 +154,7 @@ TEST_CASE("one outlier does not take the axis, unless it takes the time") {
   CHECK(DurationsOf(kernels, 2, true).launches.size() == 2);
 }
 
-TEST_CASE("a narrow peak is narrow, and none is none") {
+TEST_CASE("a narrow peak is narrow, and an empty histogram is empty") {
   model::OverviewKernel kernel;
   const model::OverviewKernel* const kernels[] = {&kernel};
   CHECK(DurationsOf(kernels, 8, false).launches.empty());
@@ -169,7 +170,7 @@ TEST_CASE("a narrow peak is narrow, and none is none") {
   CHECK(sum == doctest::Approx(6));
 }
 
-TEST_CASE("the bound over time goes on where it did not change") {
+TEST_CASE("the bound over time continues while it does not change") {
   model::Overview o;
   o.elapsed_s = 10;
   o.error_bound = 0.05;

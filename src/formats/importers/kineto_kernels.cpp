@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/importers/kineto_kernels.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace stemtap::formats {
+namespace {
+
+namespace ondemand = simdjson::ondemand;
+
+// Starts may be negative because they are relative to a base that the file chooses. This offset
+// makes them positive; RecordedLaunches subtracts the first start. 2^62 ns are 146 years.
+constexpr std::uint64_t kZero = std::uint64_t{1} << 62;
+
+constexpr std::uint64_t kMaxDuration = std::numeric_limits<std::int64_t>::max();
+
+using Cell = KernelEvents::Cell;
+
+struct CellInfo {
+  std::string_view key;
+  std::uint64_t min;
+  std::uint64_t max;
+};
+
+// In the order of Cell. The maximum value of each type means "unknown".
+constexpr std::array kCells = {
+    CellInfo{"device", 0, shm::kUnknown16 - 1},
+    CellInfo{"stream", 0, shm::kUnknown32 - 1},
+    CellInfo{"correlation", 0, std::numeric_limits<std::uint64_t>::max()},
+    CellInfo{"shared memory", 0, shm::kUnknown32 - 1},
+    CellInfo{"graph id", 0, std::numeric_limits<std::uint32_t>::max()},
+    CellInfo{"graph node id", 0, std::numeric_limits<std::uint64_t>::max()},
+    CellInfo{"grid", 1, std::numeric_limits<std::uint32_t>::max()},
+    CellInfo{"block", 1, std::numeric_limits<std::uint16_t>::max()},
+};
+
+// Returns the text of a number, or of a string that contains a number; nullopt for anything else.
+std::optional<std::string_view> NumberText(ondemand::value value) {
+  ondemand::json_type type;
+  if (value.type().get(type) != simdjson::SUCCESS) return {};
+  std::string_view text;
+  if (type == ondemand::json_type::string) {
+    if (value.get_string().get(text) != simdjson::SUCCESS) return {};
+    return text;
+  }
+  if (type != ondemand::json_type::number) return {};
+  text = value.raw_json_token();
+  return text.substr(0, text.find_last_not_of(" \t\r\n") + 1);
+}
+
+std::optional<std::uint64_t> ReadInteger(ondemand::value value, const CellInfo& cell) {
+  const std::optional<std::string_view> text = NumberText(value);
+  if (!text) return {};
+  const std::optional<JsonDecimal> number = ParseDecimal(*text, 0);
+  if (!number || !number->exact || number->negative || number->magnitude < cell.min ||
+      number->magnitude > cell.max) {
+    return {};
+  }
+  return number->magnitude;
+}
+
+// Reads [x, y, z]; returns false for anything else.
+template <typename T>
+bool ReadExtent(ondemand::value value, const CellInfo& cell, T (&extent)[3]) {
+  ondemand::array array;
+  if (value.get_array().get(array) != simdjson::SUCCESS) return false;
+  T read[3] = {};
+  std::size_t count = 0;
+  for (auto item : array) {
+    ondemand::value element;
+    if (item.get(element) != simdjson::SUCCESS || count == 3) return false;
+    const std::optional<std::uint64_t> number = ReadInteger(element, cell);
+    if (!number) return false;
+    read[count++] = static_cast<T>(*number);
+  }
+  if (count != 3) return false;
+  std::copy(read, read + 3, extent);
+  return true;
+}
+
+// XLA's names for the same fields.
+struct Alias {
+  std::string_view key;
+  Cell cell;
+};
+constexpr std::array kXlaKeys = {Alias{"correlation_id", Cell::kCorrelation},
+                                 Alias{"cuda_graph_id", Cell::kGraph},
+                                 Alias{"cuda_graph_node_id", Cell::kGraphNode}};
+
+// Returns false if the field cannot contain the value; the field then stays unknown.
+bool ReadCell(Cell cell, ondemand::value value, shm::KernelRecord& record) {
+  ondemand::json_type type;
+  if (value.type().get(type) != simdjson::SUCCESS) return false;
+  if (type == ondemand::json_type::null) return true;
+  const CellInfo& info = kCells[static_cast<std::size_t>(cell)];
+  if (cell == Cell::kGrid) return ReadExtent(value, info, record.grid);
+  if (cell == Cell::kBlock) return ReadExtent(value, info, record.block);
+  const std::optional<std::uint64_t> number = ReadInteger(value, info);
+  if (!number) return false;
+  switch (cell) {
+    case Cell::kDevice:
+      record.device = static_cast<std::uint16_t>(*number);
+      break;
+    case Cell::kStream:
+      record.stream = static_cast<std::uint32_t>(*number);
+      break;
+    case Cell::kCorrelation:
+      record.correlation_id = static_cast<std::uint32_t>(*number);
+      break;
+    case Cell::kShared:
+      record.shared_bytes = static_cast<std::uint32_t>(*number);
+      break;
+    case Cell::kGraph:
+      record.graph_id = static_cast<std::uint32_t>(*number);
+      break;
+    case Cell::kGraphNode:
+      record.graph_node = static_cast<std::uint32_t>(*number);
+      break;
+    case Cell::kGrid:
+    case Cell::kBlock:
+      break;
+  }
+  return true;
+}
+
+}  // namespace
+
+void EventTally::Warn(const std::string& source, const std::string& message,
+                      RecordedLaunches& launches) const {
+  if (count > 0) launches.Warn(fmt::format("{}: byte {}: {}", source, first, message));
+}
+
+void KernelEvents::Read(std::string_view text, std::uint64_t offset, const GpuTrack* track,
+                        RecordedLaunches& launches) {
+  Event event;
+  event.record = RecordedLaunches::Unknown();
+  if (track != nullptr) {
+    event.record.device = track->device;
+    event.record.stream = track->stream;
+  }
+  std::string_view problem = Parse(text, offset, event);
+  if (problem.empty() && track != nullptr) {
+    const bool graph = event.name.starts_with("CudaGraphExec");
+    graphs_ += graph ? 1 : 0;
+    if (graph || event.details == Details::kOfOther) return;
+    if (event.details == Details::kNone && NamesNoKernel(event.name)) return;
+  }
+  if (problem.empty()) problem = SetTimes(offset, event);
+  if (!problem.empty()) return rejected_.Add(offset, problem);
+  launches.Add(event.record, event.name);
+}
+
+// The text is parsed again because only the text of a number is exact.
+std::string_view KernelEvents::Parse(std::string_view text, std::uint64_t offset, Event& event) {
+  ondemand::document document;
+  ondemand::object object;
+  if (parser_.iterate(text.data(), text.size(), text.size() + simdjson::SIMDJSON_PADDING)
+              .get(document) != simdjson::SUCCESS ||
+      document.get_object().get(object) != simdjson::SUCCESS) {
+    return "is not an object";
+  }
+  for (auto field : object) {
+    std::string_view key;
+    ondemand::value value;
+    if (field.unescaped_key().get(key) != simdjson::SUCCESS ||
+        field.value().get(value) != simdjson::SUCCESS) {
+      return "cannot be parsed";
+    }
+    if (key == "ph") {
+      if (value.get_string().get(event.phase) != simdjson::SUCCESS) event.phase = {};
+    } else if (key == "name") {
+      if (value.get_string().get(event.name) != simdjson::SUCCESS) event.name = {};
+    } else if (key == "ts") {
+      event.start = NumberText(value);
+    } else if (key == "dur") {
+      event.duration = NumberText(value);
+    } else if (key == "args") {
+      ReadArgs(value, offset, event);
+    }
+  }
+  return {};
+}
+
+// Checks the event and sets the times of its record. Returns what is wrong, or "".
+std::string_view KernelEvents::SetTimes(std::uint64_t offset, Event& event) {
+  if (event.phase != "X") return "has a 'ph' other than 'X'";
+  if (event.name.empty()) return "has no name";
+  if (!event.start) return "has no number as 'ts'";
+  if (!event.duration) return "has no number as 'dur'";
+  const std::optional<JsonDecimal> start = ReadTime(*event.start, offset);
+  if (!start || start->magnitude >= kZero) return "has a 'ts' that is not a time";
+  const std::optional<JsonDecimal> duration = ReadTime(*event.duration, offset);
+  if (!duration || (duration->negative && duration->magnitude > 0) ||
+      duration->magnitude > kMaxDuration) {
+    return "has a 'dur' that is not a duration";
+  }
+  event.record.start_ns = start->negative ? kZero - start->magnitude : kZero + start->magnitude;
+  event.record.duration_ns = duration->magnitude;
+  return {};
+}
+
+void KernelEvents::ReadArgs(ondemand::value value, std::uint64_t offset, Event& event) {
+  ondemand::object args;
+  if (value.get_object().get(args) != simdjson::SUCCESS) return;
+  for (auto field : args) {
+    std::string_view key;
+    ondemand::value cell;
+    if (field.unescaped_key().get(key) != simdjson::SUCCESS ||
+        field.value().get(cell) != simdjson::SUCCESS) {
+      return;  // unreachable: the text is valid
+    }
+    if (key.ends_with("_details")) {
+      std::string_view details;
+      event.details = key == "kernel_details" ? Details::kOfKernel : Details::kOfOther;
+      if (event.details == Details::kOfKernel &&
+          (cell.get_string().get(details) != simdjson::SUCCESS ||
+           !ReadKernelDetails(details, event.record))) {
+        bad_details_.Add(offset);
+      }
+      continue;
+    }
+    std::size_t i = 0;
+    while (i < kCells.size() && key != kCells[i].key) ++i;
+    for (const Alias& alias : kXlaKeys) {
+      if (key == alias.key) i = static_cast<std::size_t>(alias.cell);
+    }
+    if (i == kCells.size()) continue;
+    if (!ReadCell(static_cast<Cell>(i), cell, event.record)) bad_cells_[i].Add(offset);
+  }
+}
+
+// Converts microseconds to nanoseconds.
+std::optional<JsonDecimal> KernelEvents::ReadTime(std::string_view text, std::uint64_t offset) {
+  const std::optional<JsonDecimal> time = ParseDecimal(text, 3);
+  if (time && !time->exact) rounded_.Add(offset);
+  return time;
+}
+
+void KernelEvents::WarnOfFields(const std::string& source, RecordedLaunches& launches) const {
+  rounded_.Warn(source,
+                fmt::format("a time is finer than 1 ns ({} such times; rounded)", rounded_.count),
+                launches);
+  for (std::size_t i = 0; i < kCells.size(); ++i) {
+    bad_cells_[i].Warn(
+        source,
+        fmt::format("'{}' of a kernel is not from {} to {} ({} such values; treated as unknown)",
+                    kCells[i].key, kCells[i].min, kCells[i].max, bad_cells_[i].count),
+        launches);
+  }
+  bad_details_.Warn(source,
+                    fmt::format("'kernel_details' of a kernel have no grid and block ({} such "
+                                "values; treated as unknown)",
+                                bad_details_.count),
+                    launches);
+}
+
+}  // namespace stemtap::formats

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// KernelEvents reads the events of a Chrome trace that are kernels. See docs/formats/kineto.md.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/decimal.h"
+#include "formats/importers/gpu_tracks.h"
+#include "formats/importers/json_stream.h"
+#include "formats/importers/recorded_launches.h"
+
+namespace stemtap::formats {
+
+// Count and first position of a problem that is reported once.
+struct EventTally {
+  std::uint64_t count = 0;
+  std::uint64_t first = 0;  // byte
+  std::string what;
+
+  void Add(std::uint64_t offset, std::string_view why = {}) {
+    if (count++ != 0) return;
+    first = offset;
+    what = why;
+  }
+  // Adds a warning to `launches` if the count is not 0.
+  void Warn(const std::string& source, const std::string& message,
+            RecordedLaunches& launches) const;
+};
+
+class KernelEvents {
+ public:
+  // Fields other than name and times.
+  enum class Cell : std::uint8_t {
+    kDevice,
+    kStream,
+    kCorrelation,
+    kShared,
+    kGraph,
+    kGraphNode,
+    kGrid,
+    kBlock
+  };
+  static constexpr std::size_t kCellCount = 8;
+
+  // Adds the kernel in `text`, a valid JSON object at byte `offset`, to `launches`, or counts why
+  // it is rejected. `track` is the track of an event whose category does not identify it as a
+  // kernel, or null.
+  void Read(std::string_view text, std::uint64_t offset, const GpuTrack* track,
+            RecordedLaunches& launches);
+
+  const EventTally& rejected() const { return rejected_; }
+  std::uint64_t graphs() const { return graphs_; }  // graphs recorded as a whole
+
+  // Adds warnings about the fields of accepted events.
+  void WarnOfFields(const std::string& source, RecordedLaunches& launches) const;
+
+ private:
+  // What the details of an event describe: a kernel, or a copy, an allocation, ...
+  enum class Details : std::uint8_t { kNone, kOfKernel, kOfOther };
+
+  struct Event {
+    std::string_view phase;
+    std::string_view name;
+    std::optional<std::string_view> start;
+    std::optional<std::string_view> duration;
+    Details details = Details::kNone;
+    shm::KernelRecord record;
+  };
+
+  // Returns why the event is malformed, or "".
+  std::string_view Parse(std::string_view text, std::uint64_t offset, Event& event);
+  std::string_view SetTimes(std::uint64_t offset, Event& event);
+  void ReadArgs(simdjson::ondemand::value value, std::uint64_t offset, Event& event);
+  std::optional<JsonDecimal> ReadTime(std::string_view text, std::uint64_t offset);
+
+  simdjson::ondemand::parser parser_;
+  EventTally rejected_;
+  std::uint64_t graphs_ = 0;
+  EventTally rounded_;
+  EventTally bad_details_;
+  std::array<EventTally, kCellCount> bad_cells_;
+};
+
+}  // namespace stemtap::formats
