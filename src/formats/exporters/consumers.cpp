@@ -16,7 +16,7 @@ constexpr std::uint64_t kInt32 = std::numeric_limits<std::int32_t>::max();
 
 constexpr CountingModel kFromNothing = {CountScope::kNone, 0, true, 0};
 
-constexpr std::array<Consumer, 11> kConsumers = {{
+constexpr std::array<Consumer, 10> kConsumers = {{
     {"accelsim",
      "the Accel-Sim tracer",
      "DYNAMIC_KERNEL_RANGE, for a tracer of 2025-05 or later",

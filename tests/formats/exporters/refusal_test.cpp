@@ -98,6 +98,7 @@ TEST_CASE("a plan with separate processes is never treated as one process") {
 TEST_CASE("an empty plan, which some tools would treat as everything") {
   const model::Profile profile = Four();
   for (const formats::Consumer& consumer : formats::Consumers()) {
+    CHECK_FALSE(consumer.name.empty());
     CHECK(Says(RefusalOf(std::string(consumer.name), profile, PlanOf(profile, {})), "no sample"));
   }
 }
