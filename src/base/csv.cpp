@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/csv.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -55,6 +57,15 @@ CsvReader::Ending CsvReader::Split(std::size_t from, bool in_quotes) {
 bool CsvReader::SplitLine(std::size_t from) {
   cells_.clear();
   return Split(from, false) == Ending::kRow;
+}
+
+Status CsvReader::SplitCells(std::size_t width) {
+  if (!SplitLine()) return At("a quote is not closed; expected '\"'");
+  if (cells_.size() != width) {
+    return At(fmt::format("{} cells; expected {}", cells_.size(), width));
+  }
+  if (MayBeCut()) return At("no line end after the last row; expected a complete file");
+  return Success{};
 }
 
 // Converts cells_ to places_, which stay valid if the line moves in memory.

@@ -36,6 +36,8 @@ class CsvReader {
   // Splits the line, starting at byte `from`, into cells(). Returns false if a quote is not closed
   // or is followed by text. Unescapes doubled quotes in place, so call it once per line.
   bool SplitLine(std::size_t from = 0);
+  // Splits the line into cells() and checks that there are `width` and that the line is complete.
+  Status SplitCells(std::size_t width);
   // Splits the row that begins with the line into cells(). Call it once per line.
   Status SplitRow();
 

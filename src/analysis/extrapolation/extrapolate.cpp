@@ -48,16 +48,16 @@ std::uint64_t CountSeen(std::span<const ObservedCluster> clusters) {
 double Uncovered(const model::Plan& plan, std::span<const ObservedCluster> clusters) {
   const auto total = static_cast<double>(plan.totals.duration_ns);
   if (!(total > 0.0)) return 0.0;
-  double lost = 0.0;
-  double held = 0.0;
+  double uncovered = 0.0;
+  double in_clusters = 0.0;
   for (const ObservedCluster& cluster : clusters) {
-    held += cluster.count * cluster.mean_ns;
-    if (cluster.seen.empty()) lost += cluster.count * cluster.mean_ns;
+    in_clusters += cluster.count * cluster.mean_ns;
+    if (cluster.seen.empty()) uncovered += cluster.count * cluster.mean_ns;
   }
   // Time outside all clusters, except for rounding.
-  const double outside = total - held;
-  if (outside > 1e-9 * total) lost += outside;
-  return std::min(1.0, lost / total);
+  const double outside = total - in_clusters;
+  if (outside > 1e-9 * total) uncovered += outside;
+  return std::min(1.0, uncovered / total);
 }
 
 // Returns the share of native time in joined launches of clusters that have a value.
@@ -127,6 +127,9 @@ class Extrapolator {
   MetricEstimate Sum(std::size_t column) const;
   MetricEstimate Mean(std::size_t column) const;
   MetricEstimate Ratio(const formats::ResultRatio& ratio) const;
+  // Estimates the quotient of two totals.
+  MetricEstimate Quotient(std::span<const ObservedCluster> numerator,
+                          std::span<const ObservedCluster> denominator) const;
 
   const model::Plan& plan_;
   const formats::KernelResults& results_;
@@ -166,6 +169,21 @@ MetricEstimate Extrapolator::Sum(std::size_t column) const {
   return estimate;
 }
 
+MetricEstimate Extrapolator::Quotient(std::span<const ObservedCluster> numerator,
+                                      std::span<const ObservedCluster> denominator) const {
+  MetricEstimate estimate;
+  estimate.additive = false;
+  estimate.plain =
+      EstimateRatio(numerator, denominator, sampling::Weights::kPlain, options_.confidence);
+  estimate.calibrated =
+      EstimateRatio(numerator, denominator, sampling::Weights::kCalibrated, options_.confidence);
+  estimate.planned = kNaN;
+  estimate.samples = CountSeen(numerator);
+  estimate.uncovered_fraction = Uncovered(plan_, numerator);
+  estimate.joined_fraction = Joined(plan_, numerator);
+  return estimate;
+}
+
 MetricEstimate Extrapolator::Ratio(const formats::ResultRatio& ratio) const {
   const std::size_t top = ColumnOf(ratio.numerator);
   const std::size_t bottom = ColumnOf(ratio.denominator);
@@ -176,18 +194,9 @@ MetricEstimate Extrapolator::Ratio(const formats::ResultRatio& ratio) const {
   const auto denominator = Observe(plan_, match_, [&](std::size_t row, const model::PlanSample&) {
     return Value(row, bottom) + 0.0 * Value(row, top);
   });
-  MetricEstimate estimate;
+  MetricEstimate estimate = Quotient(numerator, denominator);
   estimate.name = ratio.name;
   estimate.how = ratio.numerator + " / " + ratio.denominator;
-  estimate.additive = false;
-  estimate.plain =
-      EstimateRatio(numerator, denominator, sampling::Weights::kPlain, options_.confidence);
-  estimate.calibrated =
-      EstimateRatio(numerator, denominator, sampling::Weights::kCalibrated, options_.confidence);
-  estimate.planned = kNaN;
-  estimate.samples = CountSeen(numerator);
-  estimate.uncovered_fraction = Uncovered(plan_, numerator);
-  estimate.joined_fraction = Joined(plan_, numerator);
   return estimate;
 }
 
@@ -201,17 +210,8 @@ MetricEstimate Extrapolator::Mean(std::size_t column) const {
   const auto denominator = Observe(plan_, match_, [&](std::size_t row, const model::PlanSample& s) {
     return std::isfinite(Value(row, column)) ? duration(s) : kNaN;
   });
-  MetricEstimate estimate;
+  MetricEstimate estimate = Quotient(numerator, denominator);
   estimate.how = "mean over native time";
-  estimate.additive = false;
-  estimate.plain =
-      EstimateRatio(numerator, denominator, sampling::Weights::kPlain, options_.confidence);
-  estimate.calibrated =
-      EstimateRatio(numerator, denominator, sampling::Weights::kCalibrated, options_.confidence);
-  estimate.planned = kNaN;
-  estimate.samples = CountSeen(numerator);
-  estimate.uncovered_fraction = Uncovered(plan_, numerator);
-  estimate.joined_fraction = Joined(plan_, numerator);
   return estimate;
 }
 

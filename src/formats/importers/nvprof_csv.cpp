@@ -168,12 +168,7 @@ Status NvprofTable::ReadLine() {
     NoteOther();
     return Success{};
   }
-  if (!lines_.SplitLine()) return lines_.At("a quote is not closed; expected '\"'");
-  if (lines_.cells().size() != width_) {
-    return lines_.At(fmt::format("{} cells; expected {}", lines_.cells().size(), width_));
-  }
-  if (lines_.MayBeCut())
-    return lines_.At("no line end after the last row; expected a complete file");
+  STEMTAP_TRY(lines_.SplitCells(width_));
   const std::string_view name = Cell(kName);
   if (name.empty()) return Bad(kName, "the name of a kernel");
   if (name.starts_with('[')) {

@@ -238,12 +238,7 @@ RocprofTrace::Name& RocprofTrace::NameOf(std::string_view name) {
 }
 
 Status RocprofTrace::ReadRow() {
-  if (!lines_.SplitLine()) return lines_.At("a quote is not closed; expected '\"'");
-  if (lines_.cells().size() != header_.size()) {
-    return lines_.At(fmt::format("{} cells; expected {}", lines_.cells().size(), header_.size()));
-  }
-  if (lines_.MayBeCut())
-    return lines_.At("no line end after the last row; expected a complete file");
+  STEMTAP_TRY(lines_.SplitCells(header_.size()));
   if (columns_[kKind] && Cell(kKind) != "KERNEL_DISPATCH") {
     ++other_kinds_;
     return Success{};

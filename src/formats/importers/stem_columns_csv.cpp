@@ -118,12 +118,7 @@ Result<bool> StemColumns::NextRow() {
     if (!more) return false;
     if (!lines_.text().empty()) break;
   }
-  if (!lines_.SplitLine()) return lines_.At("a quote is not closed; expected '\"'");
-  if (lines_.cells().size() != columns_) {
-    return lines_.At(fmt::format("{} cells; expected {}", lines_.cells().size(), columns_));
-  }
-  if (lines_.MayBeCut())
-    return lines_.At("no line end after the last row; expected a complete file");
+  STEMTAP_TRY(lines_.SplitCells(columns_));
   next_ = 0;
   return true;
 }
