@@ -6,15 +6,15 @@
 #include "research/baselines/sieve.h"
 #include "research/baselines/stratified.h"
 #include "research/baselines/tbpoint.h"
+#include "sampling/stratify.h"
 
 namespace stemtap::research {
 namespace {
 
 constexpr MethodEntry kEntries[] = {
-    {"optimal", "minimum sampling time: cuts and sizes of all kernels are chosen together",
-     PrepareOptimal},
-    {"root", "STEM+ROOT: split while sampling the parts is cheaper than the whole", PrepareRoot},
-    {"stem", "STEM-only: split while a cluster needs more than 50 samples; 30 each", PrepareStem},
+    {sampling::kMethods[0].name, sampling::kMethods[0].help, PrepareOptimal},
+    {sampling::kMethods[1].name, sampling::kMethods[1].help, PrepareRoot},
+    {sampling::kMethods[2].name, sampling::kMethods[2].help, PrepareStem},
     {"allegro", "STEM-only, with kernels distinguished by name, grid and block", PrepareAllegro},
     {"pka", "Principal Kernel Selection: k-means on the principal components of 12 counters",
      PreparePka},

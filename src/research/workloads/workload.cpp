@@ -31,11 +31,13 @@ constexpr std::array kWorkloads = {
     Workload{"llm-decode", "a language model answers prompts, token by token", true, LlmDecode},
     Workload{"llm-serve", "a language model answers many requests at once, in bursts", true,
              MakeLlmServe},
-    Workload{"training", "training steps with NCCL all-reduces that wait", true, MakeTraining},
-    Workload{"phases", "kernels change their durations from phase to phase", false, MakePhases},
-    Workload{"outliers", "Pareto outliers and one giant among a million", false, MakeOutliers},
+    Workload{"training", "training steps with NCCL all-reduces", true, MakeTraining},
+    Workload{"phases", "kernel durations change from phase to phase", false, MakePhases},
+    Workload{"outliers", "Pareto-distributed outliers and one huge launch in a million", false,
+             MakeOutliers},
     Workload{"warmup", "a slow start that decays, and clocks that step", false, MakeWarmup},
-    Workload{"rare-kernels", "thousands of names seen once or a few times", false, MakeRareKernels},
+    Workload{"rare-kernels", "thousands of kernels that are launched once or a few times", false,
+             MakeRareKernels},
 };
 
 }  // namespace

@@ -183,7 +183,8 @@ CommandSpec DemoCommand() {
       .Directory();
   command
       .Add("--speed", &arguments->speed,
-           "real: kernels and captures take their time; full: as fast as the CPU allows (default: "
+           "real: kernels and captures take their real time; full: as fast as the CPU allows "
+           "(default: "
            "real for the generated loop, full for a profile)")
       .OneOf({"real", "full"});
   command.Add("-q,--quiet", &arguments->quiet, "no progress line");

@@ -396,12 +396,12 @@ CommandSpec ExportCommand() {
   command
       .Add("--mode", &arguments->mode,
            "runs of ncu: one per kernel, one per window of consecutive launches, or (auto) per "
-           "kernel if all versions of ncu count alike")
+           "kernel if all versions of ncu agree")
       .OneOf(NamesOf(kModes))
       .Advanced();
   command
       .Add("--kernel-name-base", &arguments->name_base,
-           "ncu's kind of kernel names in the profile (default: guessed)")
+           "kind of ncu kernel names in the profile (default: guessed)")
       .OneOf(NamesOf(kNameBases))
       .Advanced();
   command

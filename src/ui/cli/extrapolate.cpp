@@ -142,7 +142,7 @@ CommandSpec ExtrapolateCommand() {
            "simulator log, ncu CSV or CSV table; several files are read as one")
       .File()
       .Required();
-  command.Add("--from", &arguments->from, "tool that wrote the results; auto: found by content")
+  command.Add("--from", &arguments->from, "tool that wrote the results; auto: detected by content")
       .OneOf({"auto", "accelsim", "macsim", "ncu", "csv"});
   command.Add("--confidence", &arguments->confidence, "confidence of the intervals")
       .In(0.01, 0.999999);

@@ -39,21 +39,21 @@ void LiveFlags::AddTo(session::CommandSpec& command) {
       .Directory();
   command
       .Add("--level", &level_,
-           "what is timed:\ngraph: every kernel, but a graph launch as one\n"
+           "what is timed:\ngraph: every kernel; a graph launch counts as one\n"
            "kernels: every kernel; what to capture is decided afterwards\n"
            "gate: every kernel; what to capture is decided at each launch")
       .OneOf({"graph", "kernels", "gate"});
   command
       .Add("--actuator", &actuator_,
-           "what a capture does:\nlog: nothing, the launch is listed in mask.ndjson\n"
+           "what a capture does:\nlog: nothing; the launch is listed in mask.ndjson\n"
            "profiler: cuProfilerStart/Stop around the launch\n"
            "library:PATH: call your own library (stemtap/actuator.h)")
       .OneOf({"log", "profiler", "library:PATH"})
       .check = IsActuator;
   command
       .Add("--max-overhead", &max_overhead_,
-           "maximum cost in percent of the program's time, above which recording stops; by default "
-           "there is no limit")
+           "maximum cost in percent of the program's time; above it, recording stops; unlimited by "
+           "default")
       .In(0.001, 100.0)
       .Env(shm::kEnvMaxOverhead.name);
   command.Add("-q,--quiet", &quiet_, "no progress line and no summary");
@@ -74,9 +74,9 @@ void LiveFlags::AddTo(session::CommandSpec& command) {
   command
       .Add("--captured-times", &captured_times_,
            "durations recorded at --level gate with an actuator other than log:\n"
-           "slowed: captures slow their launches and concurrent ones, which count with the mean "
-           "duration of similar launches\n"
-           "native: captures slow nothing, all launches count as recorded")
+           "slowed: captures slow their launches and concurrent ones, which are imputed with the "
+           "mean duration of similar launches\n"
+           "native: captures slow nothing; all launches count as recorded")
       .OneOf({"slowed", "native"})
       .Advanced();
   command

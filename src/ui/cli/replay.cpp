@@ -78,7 +78,7 @@ CommandSpec ReplayCommand() {
       .Directory();
   command.Add("--json", &arguments->json, "print the plan's totals as JSON");
   command.Add("-q,--quiet", &arguments->quiet,
-              "no progress line, and do not print the location of the session");
+              "print neither a progress line nor the location of the session");
   command.Add("--lag", &arguments->lag, "number of launches before the sampler knows a duration")
       .In(0, 100'000'000)
       .Advanced();

@@ -77,7 +77,8 @@ TEST_CASE("--min-samples and --captured-times do what their help says") {
   for (const char* sentence :
        {"minimum samples per cluster; a cluster with fewer launches is sampled whole.",
         "exploratory captures do not count toward the minimum",
-        "slowed: captures slow their launches and concurrent ones, which count with the mean"}) {
+        "slowed: captures slow their launches and concurrent ones, which are imputed with the "
+        "mean"}) {
     CAPTURE(sentence);
     CHECK(help.find(sentence) != std::string::npos);
   }
