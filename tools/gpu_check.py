@@ -25,7 +25,7 @@ RUN_TIMEOUT_S = 300  # a run takes seconds; one that hangs must not use up the m
 # --- names ---------------------------------------------------------------------------------------
 
 def make_demangler():
-    """CUPTI names kernels as the linker does, torch.profiler as the programmer did."""
+    """Returns a name in a common form: CUPTI reports mangled names, torch.profiler demangled names."""
     try:
         demangle = ctypes.CDLL("libstdc++.so.6").__cxa_demangle
         free = ctypes.CDLL(None).free
@@ -58,7 +58,7 @@ class Check:
             self.example.append("--tiny")
 
     def run(self, command, environment=None):
-        """Runs to the end; returns what decode.py printed, and the wall time."""
+        """Runs decode.py to its end; returns its output and the wall time."""
         begin = time.perf_counter()
         done = subprocess.run(command, env=environment, capture_output=True, text=True,
                               timeout=RUN_TIMEOUT_S)
@@ -74,7 +74,7 @@ class Check:
         return self.run(self.example + MODES[mode])
 
     def sampled(self, mode, level, folder):
-        """Under stemtap. The libraries carried for stemtap are for it alone, not for Python."""
+        """Runs it under stemtap. Python does not use the libraries that were packed for stemtap."""
         environment = dict(os.environ)
         program = self.example + MODES[mode]
         if self.options.library_path:
@@ -87,7 +87,7 @@ class Check:
                          "--quiet", "--", *program], environment)
 
     def other(self, mode, tool, scratch):
-        """Under another tool, for the price of it; what it records is thrown away."""
+        """Runs it under another tool to measure the overhead; the recording is discarded."""
         if tool == "torch.profiler":
             return self.reference(mode, scratch / "other.json.gz")
         result = self.run(["nsys", "profile", "--trace=cuda", "--cuda-graph-trace=node",
@@ -98,13 +98,13 @@ class Check:
         return result
 
     def reference(self, mode, trace):
-        """Under torch.profiler; `trace` receives the kernels, as a profile that stemtap can read."""
+        """Runs it under torch.profiler; `trace` receives the kernels as a profile that stemtap can read."""
         return self.run([self.options.python, __file__, "--reference", str(trace), "--",
                          *self.example[1:], *MODES[mode]])
 
 
 def record_reference(trace, script, arguments):
-    """Runs in a process of its own: there is one CUPTI subscriber per process."""
+    """Runs in a separate process: there is one CUPTI subscriber per process."""
     import torch
     from torch.profiler import ProfilerActivity, profile
 
@@ -119,7 +119,7 @@ def record_reference(trace, script, arguments):
         recorded.export_chrome_trace(whole)
         with open(whole, encoding="utf-8") as file:
             content = json.load(file)
-    # The kernels alone: the other events are large and not needed.
+    # Only the kernels: the other events are large and not needed.
     content["traceEvents"] = [e for e in content["traceEvents"] if e.get("cat") == "kernel"]
     with gzip.open(trace, "wt", encoding="utf-8") as file:
         json.dump(content, file)
@@ -176,7 +176,7 @@ def check_mode(check, mode, sessions, output):
     sampled = {level: [] for level in options.levels}
     others = {tool: [] for tool in options.others}
     for pair in range(options.pairs):
-        # Every other round backwards, so that a drift of the clocks favours nobody.
+        # Every second round is reversed, so that drift of the clocks affects all modes equally.
         order = ["bare", *options.levels, *options.others]
         for what in order if pair % 2 == 0 else reversed(order):
             if what == "bare":
@@ -250,7 +250,7 @@ def shown(values, form="{:.3f}"):
 
 
 def percent(value):
-    # A plan whose captures were made for real does not know its error.
+    # A plan with real captures has no observed error.
     return "not known" if value is None else f"{100 * value:.2f} %"
 
 
@@ -342,7 +342,7 @@ def parse_arguments():
 
 
 def ask_probe(options):
-    """The answers of gpu_probe; where it fails, what it said."""
+    """Returns the results of gpu_probe, or its output if it fails."""
     environment = dict(os.environ)
     if options.library_path:
         environment["LD_LIBRARY_PATH"] = ":".join(
@@ -376,7 +376,7 @@ def main():
         sessions.mkdir()
         for mode in options.modes:
             results["modes"][mode] = check_mode(check, mode, sessions, options.output)
-            # After every mode, so that a check cut short leaves what it has.
+            # Written after every mode, so that an interrupted check keeps its results.
             (options.output / "results.json").write_text(json.dumps(results, indent=1) + "\n")
             (options.output / "results.md").write_text(to_markdown(results))
         with tarfile.open(options.output / "sessions.tar.gz", "w:gz") as archive:

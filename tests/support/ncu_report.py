@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports of several launches, made of the reports of one launch that come with real ncu.
+"""Makes reports of several launches from the one-launch reports that are part of real ncu.
 
 A report is a file header and blocks of results. The blocks of several reports behind one header are
 a report; ncu keeps their order if all are of one process.
@@ -10,7 +10,7 @@ import subprocess
 
 
 def run(*command):
-    """The standard output of a command; ends the test if it fails."""
+    """Returns the standard output of a command; ends the test if it fails."""
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
     if done.returncode != 0:
         raise SystemExit(f"{' '.join(map(str, command))}: exit code {done.returncode}\n"
@@ -19,7 +19,7 @@ def run(*command):
 
 
 def rows(ncu, report, *options):
-    """The raw page of a report, as rows of cells: header, units, launches."""
+    """Returns the raw page of a report as rows of cells: header, units, launches."""
     return list(csv.reader(run(ncu, "--import", report, "--csv", "--page", "raw", "--metrics",
                                "gpu__time_duration.sum", *options).splitlines()))
 
@@ -33,8 +33,8 @@ def _varint(number):
 
 
 def merge(ncu, reports, path, rename=()):
-    """Writes the launches of `reports`, in this order, as one process's. `rename`: pairs of byte
-    strings of one length."""
+    """Writes the launches of `reports`, in this order, as launches of one process. `rename`: pairs of
+    byte strings of equal length."""
     merged, process = b"", b""
     for report in reports:
         with open(report, "rb") as file:
