@@ -8,7 +8,7 @@
 
 #include "analysis/alignment/alignment.h"
 #include "formats/importers/registry.h"
-#include "fuzz/promises.h"
+#include "fuzz/expect.h"
 #include "fuzz/two_files.h"
 
 namespace {

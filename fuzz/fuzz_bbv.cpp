@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/memory_source.h"
-#include "fuzz/promises.h"
+#include "fuzz/expect.h"
 #include "research/baselines/basic_block_vectors.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

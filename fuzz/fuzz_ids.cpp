@@ -8,7 +8,7 @@
 
 #include "analysis/extrapolation/match.h"
 #include "base/memory_source.h"
-#include "fuzz/promises.h"
+#include "fuzz/expect.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace stemtap;

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "formats/exporters/consumers.h"
-#include "fuzz/promises.h"
+#include "fuzz/expect.h"
 
 namespace {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/memory_source.h"
-#include "fuzz/promises.h"
+#include "fuzz/expect.h"
 #include "model/plan.h"
 #include "ui/report/mask_events.h"
 

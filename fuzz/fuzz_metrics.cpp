@@ -9,7 +9,7 @@
 
 #include "formats/importers/metric_join.h"
 #include "formats/importers/registry.h"
-#include "fuzz/promises.h"
+#include "fuzz/expect.h"
 #include "fuzz/two_files.h"
 #include "model/profile.h"
 

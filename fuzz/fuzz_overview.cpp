@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "fuzz/promises.h"
+#include "fuzz/expect.h"
 #include "model/overview_reader.h"
 #include "ui/top/draw.h"
 #include "ui/top/text_cells.h"

@@ -11,7 +11,7 @@
 #include "base/memory_source.h"
 #include "formats/importers/registry.h"
 #include "formats/importers/unread_formats.h"
-#include "fuzz/promises.h"
+#include "fuzz/expect.h"
 
 namespace {
 

@@ -16,7 +16,7 @@
 #include "analysis/extrapolation/report.h"
 #include "base/memory_source.h"
 #include "formats/results/results_reader.h"
-#include "fuzz/promises.h"
+#include "fuzz/expect.h"
 
 namespace {
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "fuzz/json_edits.h"
-#include "fuzz/session_promises.h"
+#include "fuzz/session_readers.h"
 
 namespace {
 

@@ -128,7 +128,7 @@ Status SameLaunches(const EvaluatedRun& one, const std::string& other_name,
       other_count, KernelsWithOtherCounts(one.profile, other))};
 }
 
-Status HoldAgainst(EvaluatedRun& workload, const std::string& other_name,
+Status CompareWith(EvaluatedRun& workload, const std::string& other_name,
                    const model::Profile& other) {
   STEMTAP_TRY(SameLaunches(workload, other_name, other));
   std::vector<std::uint64_t> durations;

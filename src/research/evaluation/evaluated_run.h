@@ -48,7 +48,7 @@ Status SameLaunches(const EvaluatedRun& one, const std::string& other_name,
 
 // Makes `other` the run that the estimates of `workload` are compared with. Returns the error of
 // SameLaunches if the launches differ.
-Status HoldAgainst(EvaluatedRun& workload, const std::string& other_name,
+Status CompareWith(EvaluatedRun& workload, const std::string& other_name,
                    const model::Profile& other);
 
 }  // namespace stemtap::research

@@ -21,7 +21,7 @@ std::string EvaluationCsv(const Evaluation& evaluation);
 
 // Returns one line per skipped method and reason, with the number of workloads; "" if no method
 // was skipped.
-std::string LeftOutLines(const Evaluation& evaluation);
+std::string SkippedLines(const Evaluation& evaluation);
 
 // The results of one comparison over several workloads.
 struct EqualErrorReport {

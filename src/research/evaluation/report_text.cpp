@@ -164,7 +164,7 @@ std::string EvaluationTable(const Evaluation& evaluation) {
   return text + "errors, bounds and shares in %\n";
 }
 
-std::string LeftOutLines(const Evaluation& evaluation) {
+std::string SkippedLines(const Evaluation& evaluation) {
   // By method and reason; the reasons start with the same words for every workload.
   std::map<std::pair<std::string, std::string>, std::size_t> counts;
   for (const LeftOut& l : evaluation.left_out) ++counts[{l.method, l.reason}];

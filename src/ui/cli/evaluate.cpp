@@ -59,15 +59,12 @@ Result<model::Profile> Load(const std::string& path, const std::string& metrics)
 
 Result<research::EvaluatedRun> LoadWorkload(const std::string& path,
                                             const EvaluateArguments& arguments) {
-  Result<model::Profile> profile = Load(path, arguments.metrics);
-  if (!profile.ok()) return profile.error();
-  Result<research::EvaluatedRun> workload =
-      research::MakeEvaluatedRun(path, std::move(profile).value(), arguments.sampling.Options());
-  if (!workload.ok() || arguments.against.empty()) return workload;
-  const Result<model::Profile> other = Load(arguments.against, "");
-  if (!other.ok()) return other.error();
-  const Status held = research::HoldAgainst(workload.value(), arguments.against, other.value());
-  if (!held.ok()) return held.error();
+  model::Profile profile = STEMTAP_TRY(Load(path, arguments.metrics));
+  research::EvaluatedRun workload = STEMTAP_TRY(
+      research::MakeEvaluatedRun(path, std::move(profile), arguments.sampling.Options()));
+  if (arguments.against.empty()) return workload;
+  const model::Profile other = STEMTAP_TRY(Load(arguments.against, ""));
+  STEMTAP_TRY(research::CompareWith(workload, arguments.against, other));
   return workload;
 }
 
@@ -248,7 +245,7 @@ int Evaluate(const EvaluateArguments& arguments) {
     research::AddWorkload(workload.value(), request, pool, evaluation);
   }
   progress.End();
-  PrintMessage(research::LeftOutLines(evaluation));
+  PrintMessage(research::SkippedLines(evaluation));
   if (evaluation.rows.empty()) {
     return Fail({"no method could be evaluated; expected the inputs of at least one"});
   }

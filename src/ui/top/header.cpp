@@ -124,16 +124,16 @@ Line StatesLine(const std::vector<Session>& sessions, const Canvas& canvas) {
   return line.Take();
 }
 
-void AddStoodDown(const std::vector<ProcessRow>& processes, const Canvas& canvas,
-                  std::vector<Line>& lines) {
-  const auto stood_down = [](const ProcessRow& row) { return row.process->state == "stood_down"; };
-  const auto first = std::find_if(processes.begin(), processes.end(), stood_down);
+void AddDisabled(const std::vector<ProcessRow>& processes, const Canvas& canvas,
+                 std::vector<Line>& lines) {
+  const auto disabled = [](const ProcessRow& row) { return row.process->state == "stood_down"; };
+  const auto first = std::find_if(processes.begin(), processes.end(), disabled);
   if (first == processes.end()) return;
   // Disabled processes record nothing, so the reason must be visible.
   lines.push_back(
       canvas.NewLine()
           .Add(fmt::format("{} of {} processes are not recorded: ",
-                           std::count_if(first, processes.end(), stood_down), processes.size()),
+                           std::count_if(first, processes.end(), disabled), processes.size()),
                Style::kBad)
           .AddData(first->process->reason, Style::kBad)
           .Take());
@@ -151,7 +151,7 @@ std::vector<Line> MessageLines(const Model& model, const Canvas& canvas) {
       for (const Session& session : sessions) AddMessages(session, canvas, lines);
     }
   }
-  AddStoodDown(model.run().processes, canvas, lines);
+  AddDisabled(model.run().processes, canvas, lines);
   return lines;
 }
 

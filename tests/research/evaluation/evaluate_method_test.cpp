@@ -104,7 +104,7 @@ TEST_CASE(
     "another run: plain weights transfer, calibrated weights keep the error of the first run") {
   // On the other run, kernel k is twice as slow and kernel s is unchanged.
   EvaluatedRun w = MakeTestWorkload({{"k", 100}, {"s", 50}, {"k", 300}, {"s", 50}});
-  REQUIRE(HoldAgainst(w, "slow", MakeProfile({{"k", 200}, {"s", 50}, {"k", 600}, {"s", 50}})).ok());
+  REQUIRE(CompareWith(w, "slow", MakeProfile({{"k", 200}, {"s", 50}, {"k", 600}, {"s", 50}})).ok());
   sampling::SamplingOptions options = Take(1, 0.1);
   options.selection = sampling::Selection::kFirst;
   const RunOutcome run = Evaluated(w, options, 1).runs[0];

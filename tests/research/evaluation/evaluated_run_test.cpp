@@ -59,7 +59,7 @@ TEST_CASE("another run: other durations are the same launches") {
     r.duration_ns = static_cast<std::uint64_t>(ns);
     other.records.push_back(r);
   }
-  REQUIRE(HoldAgainst(w, "second", other).ok());
+  REQUIRE(CompareWith(w, "second", other).ok());
   CHECK(w.against_total_ns == 66);
   CHECK(w.against_ns == std::vector<std::uint64_t>{11, 22, 33});
 }
@@ -67,7 +67,7 @@ TEST_CASE("another run: other durations are the same launches") {
 TEST_CASE("another run: the first launch that differs is named, and what differs") {
   EvaluatedRun w = MakeTestWorkload({{"a", 10}, {"b", 20}, {"a", 30, 4}});
   const auto refused = [&w](const model::Profile& other) {
-    const Status held = HoldAgainst(w, "second.csv", other);
+    const Status held = CompareWith(w, "second.csv", other);
     REQUIRE(!held.ok());
     CHECK(held.error().exit_code == 1);
     CHECK(w.against_ns.empty());
@@ -92,13 +92,13 @@ TEST_CASE("another run: extents that one run lacks are not compared") {
   EvaluatedRun w = MakeTestWorkload({{"a", 10, 4}, {"b", 20, 4}});
   model::Profile other = MakeProfile({{"a", 10}, {"b", 20}});
   for (shm::KernelRecord& r : other.records) r.grid[0] = shm::kUnknownExtent;
-  CHECK(HoldAgainst(w, "second", other).ok());
+  CHECK(CompareWith(w, "second", other).ok());
 }
 
 TEST_CASE("another run: names are shown escaped and cut") {
   const std::string wild = "\x1b[2J" + std::string(500, 'x');
   EvaluatedRun w = MakeTestWorkload({{wild, 10}});
-  const Status held = HoldAgainst(w, "second", MakeProfile({{"b", 10}}));
+  const Status held = CompareWith(w, "second", MakeProfile({{"b", 10}}));
   REQUIRE(!held.ok());
   CHECK(held.error().message.find('\x1b') == std::string::npos);
   CHECK(held.error().message.size() < 500);

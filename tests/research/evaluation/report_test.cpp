@@ -20,7 +20,7 @@ Evaluation Everything() {
   EvaluatedRun w = test::MakeTestWorkload({{"k", 100}, {"k", 300}, {"k", 200}});
   w.name = "dir/with,comma \"quoted\" \x1b[31m" + std::string(100, 'n') + ".csv";
   REQUIRE(
-      HoldAgainst(w, "other.csv", test::MakeProfile({{"k", 110}, {"k", 290}, {"k", 200}})).ok());
+      CompareWith(w, "other.csv", test::MakeProfile({{"k", 110}, {"k", 290}, {"k", 200}})).ok());
   EvaluationRequest request;
   request.methods = {&test::kSome, &test::kLacking};
   request.error_bounds = {0.05};
@@ -58,10 +58,10 @@ TEST_CASE("table: at most 120 columns, nothing that a terminal obeys") {
 }
 
 TEST_CASE("skipped methods are reported in one line per method and reason") {
-  CHECK(LeftOutLines(Everything()) ==
+  CHECK(SkippedLines(Everything()) ==
         "stemtap: lacking skipped on 2 of 2 workloads: lacking needs the metric column 'luck', "
         "missing: luck\n");
-  CHECK(LeftOutLines({}).empty());
+  CHECK(SkippedLines({}).empty());
 }
 
 TEST_CASE("JSON: schema, options, and null for missing numbers") {

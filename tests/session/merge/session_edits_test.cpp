@@ -9,7 +9,7 @@
 
 #include "base/rng.h"
 #include "fuzz/json_edits.h"
-#include "fuzz/session_promises.h"
+#include "fuzz/session_readers.h"
 #include "support/temp_dir.h"
 
 namespace stemtap::session {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fuzz/session_promises.h"
+#include "fuzz/session_readers.h"
 
 #include <fmt/format.h>
 
@@ -33,13 +33,13 @@ namespace {
 namespace fs = std::filesystem;
 
 // Throws the first violated condition; Read catches it.
-void Hold(bool holds, const std::string& promise) {
-  if (!holds) throw std::logic_error(promise);
+void Expect(bool holds, const std::string& condition) {
+  if (!holds) throw std::logic_error(condition);
 }
 
-void HoldOneLine(const Error& error, const std::string& reader) {
-  Hold(!error.message.empty() && error.message.find('\n') == std::string::npos,
-       reader + ": an error of one line: " + error.message);
+void ExpectOneLine(const Error& error, const std::string& reader) {
+  Expect(!error.message.empty() && error.message.find('\n') == std::string::npos,
+         reader + ": an error of one line: " + error.message);
 }
 
 bool Near(double a, double b) {
@@ -73,7 +73,7 @@ void Replay(const model::Profile& profile, const std::string& directory) {
   options.source = "run.csv";
   options.listed = {{"error_bound", 0.05}, {"confidence", 0.95}, {"weights", "calibrated"}};
   const auto replayed = session::RunReplay(*model::ReadProfile(profile), options);
-  Hold(replayed.ok(), "a profile is replayed");
+  Expect(replayed.ok(), "a profile is replayed");
 }
 
 std::string TextOf(const fs::path& path) {
@@ -110,31 +110,31 @@ PlanSums SumsOf(const model::Plan& plan, const std::string& reader) {
         sums.covered_ns += cluster.mean_ns * static_cast<double>(cluster.count);
       }
       for (const model::PlanSample& sample : cluster.samples) {
-        Hold(std::isfinite(sample.weight) && sample.weight >= 0.0, reader + ": a weight");
-        Hold(indices.insert(sample.index).second, reader + ": each sample once");
+        Expect(std::isfinite(sample.weight) && sample.weight >= 0.0, reader + ": a weight");
+        Expect(indices.insert(sample.index).second, reader + ": each sample once");
         const auto duration = static_cast<double>(sample.record.duration_ns);
         sums.weighted_ns += sample.weight * duration;
         sums.sampled_ns += sample.record.duration_ns;
         ++sums.samples;
       }
     }
-    Hold(count == kernel.invocations, reader + ": counts that add up");
+    Expect(count == kernel.invocations, reader + ": counts that add up");
     sums.invocations += count;
     sums.duration_ns += kernel.duration_ns;
   }
   const model::PlanTotals& t = plan.totals;
-  Hold(sums.invocations == t.invocations && sums.duration_ns == t.duration_ns &&
-           sums.sampled_ns == t.sampled_duration_ns && sums.samples == t.samples &&
-           plan.kernels.size() == t.kernels,
-       reader + ": totals that are the kernels'");
-  Hold(std::isnan(t.bound) || (std::isfinite(t.bound) && t.bound >= 0.0), reader + ": a bound");
-  Hold(Near(sums.weighted_ns, t.plain_estimate_ns) ||
-           Near(sums.weighted_ns, t.calibrated_estimate_ns),
-       reader + ": an estimate that the weights give");
+  Expect(sums.invocations == t.invocations && sums.duration_ns == t.duration_ns &&
+             sums.sampled_ns == t.sampled_duration_ns && sums.samples == t.samples &&
+             plan.kernels.size() == t.kernels,
+         reader + ": totals that are the kernels'");
+  Expect(std::isnan(t.bound) || (std::isfinite(t.bound) && t.bound >= 0.0), reader + ": a bound");
+  Expect(Near(sums.weighted_ns, t.plain_estimate_ns) ||
+             Near(sums.weighted_ns, t.calibrated_estimate_ns),
+         reader + ": an estimate that the weights give");
   return sums;
 }
 
-void HoldExports(const model::Plan& plan, const PlanSums& sums) {
+void ExpectExports(const model::Plan& plan, const PlanSums& sums) {
   for (const char* name : {"csv", "accelsim", "macsim", "sieve"}) {
     const formats::Consumer* consumer = formats::FindConsumer(name);
     if (consumer == nullptr || consumer->needs_timeline) continue;
@@ -143,24 +143,24 @@ void HoldExports(const model::Plan& plan, const PlanSums& sums) {
     const Result<formats::CountedPlan> counted =
         formats::CountLaunches(plan, nullptr, "plan", consumer->model, name, options.counting);
     if (!counted.ok()) {
-      HoldOneLine(counted.error(), name);
+      ExpectOneLine(counted.error(), name);
       continue;
     }
-    Hold(counted.value().samples.size() == sums.samples, "export: each sample");
-    Hold(formats::Ids(counted.value()).size() == sums.samples, "export: each sample once");
+    Expect(counted.value().samples.size() == sums.samples, "export: each sample");
+    Expect(formats::Ids(counted.value()).size() == sums.samples, "export: each sample once");
     const std::string weights = formats::WeightsCsv(counted.value());
-    Hold(static_cast<std::uint64_t>(std::count(weights.begin(), weights.end(), '\n')) ==
-             sums.samples + 1,
-         "export: a weight for each sample");
+    Expect(static_cast<std::uint64_t>(std::count(weights.begin(), weights.end(), '\n')) ==
+               sums.samples + 1,
+           "export: a weight for each sample");
     const Result<formats::Exported> written =
         consumer->write({counted.value(), options, nullptr, "plan"});
-    if (!written.ok()) HoldOneLine(written.error(), name);
-    if (written.ok()) Hold(written.value().ids == sums.samples, "export: as many ids as samples");
+    if (!written.ok()) ExpectOneLine(written.error(), name);
+    if (written.ok()) Expect(written.value().ids == sums.samples, "export: as many ids as samples");
   }
 }
 
 // Results that equal the durations must extrapolate to the time of the clusters with samples.
-void HoldExtrapolation(const model::Plan& plan, const PlanSums& sums) {
+void ExpectExtrapolation(const model::Plan& plan, const PlanSums& sums) {
   formats::KernelResults results;
   results.metrics = {{"time", "ns", formats::MetricKind::kSum}};
   for (const model::PlanKernel& kernel : plan.kernels) {
@@ -173,61 +173,61 @@ void HoldExtrapolation(const model::Plan& plan, const PlanSums& sums) {
     }
   }
   const Result<analysis::Match> match = analysis::MatchResults(plan, results, {});
-  if (!match.ok()) return HoldOneLine(match.error(), "extrapolate");
-  Hold(match.value().matched == sums.samples, "extrapolate: a result for each sample");
+  if (!match.ok()) return ExpectOneLine(match.error(), "extrapolate");
+  Expect(match.value().matched == sums.samples, "extrapolate: a result for each sample");
   const Result<analysis::Extrapolation> made =
       analysis::Extrapolate(plan, results, match.value(), {});
-  if (!made.ok()) return HoldOneLine(made.error(), "extrapolate");
+  if (!made.ok()) return ExpectOneLine(made.error(), "extrapolate");
   for (const analysis::MetricEstimate& metric : made.value().metrics) {
-    Hold(std::isfinite(metric.plain.value) && std::isfinite(metric.calibrated.value),
-         "extrapolate: finite totals");
-    Hold(Near(metric.planned, sums.weighted_ns), "extrapolate: what the plan's weights give");
+    Expect(std::isfinite(metric.plain.value) && std::isfinite(metric.calibrated.value),
+           "extrapolate: finite totals");
+    Expect(Near(metric.planned, sums.weighted_ns), "extrapolate: what the plan's weights give");
     const double time = metric.calibrated.value +
                         metric.uncovered_fraction * static_cast<double>(plan.totals.duration_ns);
     if (std::isnan(plan.totals.bound) || sums.sampled_ns == 0) continue;
-    Hold(Near(time, static_cast<double>(plan.totals.duration_ns)),
-         fmt::format("extrapolate: the time of the run, {} and not {}", plan.totals.duration_ns,
-                     time));
+    Expect(Near(time, static_cast<double>(plan.totals.duration_ns)),
+           fmt::format("extrapolate: the time of the run, {} and not {}", plan.totals.duration_ns,
+                       time));
   }
 }
 
-void HoldTransfer(const model::Plan& plan, const analysis::Run& run) {
+void ExpectTransfer(const model::Plan& plan, const analysis::Run& run) {
   const Result<analysis::PlanTransfer> transfer = analysis::TransferPlan(
       plan, run, run, analysis::AlignRuns(run, run), {true, "plan", "run.csv"});
-  if (!transfer.ok()) return HoldOneLine(transfer.error(), "align");
+  if (!transfer.ok()) return ExpectOneLine(transfer.error(), "align");
   SumsOf(transfer.value().plan, "align");
   const Result<model::Plan> again =
       model::ParsePlan(model::PlanToJson(transfer.value().plan), "again");
-  Hold(again.ok(), "align: a plan that is read: " + (again.ok() ? "" : again.error().message));
+  Expect(again.ok(), "align: a plan that is read: " + (again.ok() ? "" : again.error().message));
 }
 
-void HoldPlan(const model::Plan& plan, const analysis::Run& run) {
+void ExpectPlan(const model::Plan& plan, const analysis::Run& run) {
   const PlanSums sums = SumsOf(plan, "plan");
   const std::string text = model::PlanToJson(plan);
   const Result<model::Plan> again = model::ParsePlan(text, "again");
-  Hold(again.ok() && model::PlanToJson(again.value()) == text, "plan: the same when read again");
-  HoldExports(plan, sums);
-  HoldExtrapolation(plan, sums);
-  HoldTransfer(plan, run);
+  Expect(again.ok() && model::PlanToJson(again.value()) == text, "plan: the same when read again");
+  ExpectExports(plan, sums);
+  ExpectExtrapolation(plan, sums);
+  ExpectTransfer(plan, run);
 }
 
-void HoldOverview(const model::Overview& overview) {
+void ExpectOverview(const model::Overview& overview) {
   for (const model::OverviewKernel& kernel : overview.kernels) {
     PlanSums::Sum count = 0;
     for (const model::OverviewCluster& cluster : kernel.clusters) {
       count += cluster.count;
-      Hold(cluster.mean_ns >= 0.0 && cluster.stddev_ns >= 0.0, "overview: durations");
+      Expect(cluster.mean_ns >= 0.0 && cluster.stddev_ns >= 0.0, "overview: durations");
     }
-    Hold(count <= kernel.invocations && kernel.captured <= kernel.invocations,
-         "overview: clusters of the kernel's launches");
+    Expect(count <= kernel.invocations && kernel.captured <= kernel.invocations,
+           "overview: clusters of the kernel's launches");
     count = 0;
     for (const model::HistogramBin& bin : kernel.histogram) count += bin.count;
-    Hold(count <= kernel.invocations, "overview: bins of the kernel's launches");
+    Expect(count <= kernel.invocations, "overview: bins of the kernel's launches");
   }
   const std::string text = model::OverviewToJson(overview);
   const Result<model::Overview> again = model::ParseOverview(text, "again");
-  Hold(again.ok() && model::OverviewToJson(again.value()) == text,
-       "overview: the same when read again");
+  Expect(again.ok() && model::OverviewToJson(again.value()) == text,
+         "overview: the same when read again");
 }
 
 }  // namespace
@@ -236,13 +236,13 @@ SessionReaders::SessionReaders(fs::path scratch) : scratch_(std::move(scratch)) 
   const model::Profile profile = MadeProfile(0);
   Replay(profile, (scratch_ / "a").string());
   Replay(MadeProfile(5), (scratch_ / "b").string());
-  Hold(session::MergeSessions({(scratch_ / "a").string(), (scratch_ / "b").string()},
-                              (scratch_ / "ab").string())
-           .ok(),
-       "sessions are merged");
+  Expect(session::MergeSessions({(scratch_ / "a").string(), (scratch_ / "b").string()},
+                                (scratch_ / "ab").string())
+             .ok(),
+         "sessions are merged");
   Replay(MadeProfile(11), (scratch_ / "other").string());
   Result<analysis::Run> run = analysis::LoadRun(*model::ReadProfile(profile), "run.csv");
-  Hold(run.ok(), "a run is loaded");
+  Expect(run.ok(), "a run is loaded");
   run_ = std::move(run).value();
   for (const char* name : {"a", "ab"}) {
     sessions_.push_back(TextsOf(scratch_ / name));
@@ -260,23 +260,23 @@ SessionReaders::Outcome SessionReaders::Read(std::size_t session,
   try {
     Result<model::Plan> plan = model::ParsePlan(texts[0], "plan");
     outcome.plan = plan.ok();
-    if (!plan.ok()) HoldOneLine(plan.error(), "plan");
-    if (plan.ok()) HoldPlan(plan.value(), run_);
+    if (!plan.ok()) ExpectOneLine(plan.error(), "plan");
+    if (plan.ok()) ExpectPlan(plan.value(), run_);
     const Result<model::RecordedSession> counters = model::ParseSession(texts[1], "session");
-    if (!counters.ok()) HoldOneLine(counters.error(), "session");
+    if (!counters.ok()) ExpectOneLine(counters.error(), "session");
     const Result<model::Overview> overview = model::ParseOverview(texts[2], "overview");
-    if (!overview.ok()) HoldOneLine(overview.error(), "overview");
-    if (overview.ok()) HoldOverview(overview.value());
+    if (!overview.ok()) ExpectOneLine(overview.error(), "overview");
+    if (overview.ok()) ExpectOverview(overview.value());
 
     // LoadReport and the readers after it read the plan first and reject the same files, so only
     // some invalid plans are tried.
     if (!plan.ok() && texts[0].size() % 8 != 0) return outcome;
     const Result<ui::Report> report = ui::LoadReport(directory.string(), "");
-    if (!report.ok()) HoldOneLine(report.error(), "report");
+    if (!report.ok()) ExpectOneLine(report.error(), "report");
     if (report.ok()) {
-      Hold(plan.ok() && counters.ok() && overview.ok(), "report: what others refuse");
-      Hold(report.value().totals.invocations == plan.value().totals.invocations,
-           "report: the totals of the plan");
+      Expect(plan.ok() && counters.ok() && overview.ok(), "report: what others refuse");
+      Expect(report.value().totals.invocations == plan.value().totals.invocations,
+             "report: the totals of the plan");
     }
 
     const std::string out = (scratch_ / "m").string();
@@ -284,19 +284,19 @@ SessionReaders::Outcome SessionReaders::Read(std::size_t session,
         session::MergeSessions({directory.string(), (scratch_ / "other").string()}, out);
     outcome.merged = merged.ok();
     if (!merged.ok()) {
-      HoldOneLine(merged.error(), "merge");
-      Hold(!fs::exists(out), "merge: nothing is left of what failed");
+      ExpectOneLine(merged.error(), "merge");
+      Expect(!fs::exists(out), "merge: nothing is left of what failed");
       return outcome;
     }
-    Hold(plan.ok() && counters.ok() && overview.ok(), "merge: what others refuse");
+    Expect(plan.ok() && counters.ok() && overview.ok(), "merge: what others refuse");
     const Result<model::Plan> read = model::LoadPlan(out + "/plan.json");
-    Hold(read.ok(), "merge: a plan that is read: " + (read.ok() ? "" : read.error().message));
+    Expect(read.ok(), "merge: a plan that is read: " + (read.ok() ? "" : read.error().message));
     SumsOf(read.value(), "merge");
-    Hold(read.value().totals.invocations == plan.value().totals.invocations + 240,
-         "merge: the launches of both");
-    Hold(model::LoadOverview(out + "/overview.json").ok(), "merge: an overview that is read");
-    Hold(model::ParseSession(TextOf(out + "/session.json"), "m").ok(),
-         "merge: a session that is read");
+    Expect(read.value().totals.invocations == plan.value().totals.invocations + 240,
+           "merge: the launches of both");
+    Expect(model::LoadOverview(out + "/overview.json").ok(), "merge: an overview that is read");
+    Expect(model::ParseSession(TextOf(out + "/session.json"), "m").ok(),
+           "merge: a session that is read");
     fs::remove_all(out);
   } catch (const std::logic_error& broken) {
     outcome.broken = broken.what();
