@@ -206,11 +206,11 @@ class LimitedSource : public ByteSource {
     if (!count.ok()) return count;
     unpacked_ += count.value();
     const std::uint64_t packed = inner_->PackedBytes().value_or(unpacked_);
-    if (unpacked_ <= std::max(kUnpackedFreely, kMaxUnpacked * packed)) return count;
+    if (unpacked_ <= std::max(kMaxUncheckedBytes, kMaxUnpackRatio * packed)) return count;
     return Error{
         fmt::format("{}: {} bytes unpack to more than {}; expected at most {} times as many; if "
                     "the file is valid, unpack it first",
-                    name(), packed, unpacked_ - count.value(), kMaxUnpacked)};
+                    name(), packed, unpacked_ - count.value(), kMaxUnpackRatio)};
   }
 
   std::unique_ptr<ByteSource> inner_;

@@ -73,9 +73,9 @@ Result<std::unique_ptr<ByteSource>> Decompress(std::unique_ptr<ByteSource> sourc
 // ratios: databases 4, plans 20, profiler tables 28, simulator logs 50, torch.profiler traces 35
 // (gzip -9) or 57 (zstd -19 --long). Only content that repeats the same few bytes exceeds the limit
 // (gzip reaches 1032, zstd about 20,000).
-inline constexpr std::uint64_t kMaxUnpacked = 256;
+inline constexpr std::uint64_t kMaxUnpackRatio = 256;
 // Content up to this decompressed size, in bytes, is exempt from the compression-ratio limit.
-inline constexpr std::uint64_t kUnpackedFreely = std::uint64_t{4} * 1024 * 1024;
+inline constexpr std::uint64_t kMaxUncheckedBytes = std::uint64_t{4} * 1024 * 1024;
 
 // Wraps `source` so that Read fails once the content exceeds both limits. For readers that hold all
 // of the content. Returns `source` itself if it is not compressed.

@@ -385,7 +385,7 @@ TEST_CASE("a very high compression ratio is rejected for content that is held as
     CAPTURE(name);
     const Result<std::string> most = drained(name, 4);
     REQUIRE(most.ok());
-    CHECK(most.value().size() == kUnpackedFreely);
+    CHECK(most.value().size() == kMaxUncheckedBytes);
     const Result<std::string> more = drained(name, 5);
     REQUIRE_FALSE(more.ok());
     CHECK(more.error().message.starts_with((directory / name).string() + ": "));

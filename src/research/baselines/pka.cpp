@@ -74,8 +74,8 @@ Result<std::unique_ptr<PreparedMethod>> PreparePka(const MethodInput& input) {
   Clustering best =
       Project(input.profile, rows, 1, std::vector<std::uint32_t>(rows.size(), 0), total);
   const PointSet points{scores.columns, scores.values, rows.counts};
-  const std::size_t most = scores.columns == 0 ? 1 : std::min(kPkaMostClusters, rows.size());
-  for (std::size_t k = 2; k <= most; ++k) {
+  const std::size_t max_clusters = scores.columns == 0 ? 1 : std::min(kPkaMaxClusters, rows.size());
+  for (std::size_t k = 2; k <= max_clusters; ++k) {
     Clustering found = Project(input.profile, rows, k, KMeans(points, k, rng).cluster_of, total);
     if (found.error < best.error) best = std::move(found);
   }

@@ -23,7 +23,7 @@
 namespace stemtap::research {
 
 inline constexpr double kPkaVarianceShare = 0.9995;
-inline constexpr std::size_t kPkaMostClusters = 20;
+inline constexpr std::size_t kPkaMaxClusters = 20;
 
 // An error lists the missing metric columns (docs/formats/metrics.md).
 Result<std::unique_ptr<PreparedMethod>> PreparePka(const MethodInput& input);

@@ -91,7 +91,7 @@ TEST_CASE(
   AddPkaMetrics(made, [](std::size_t i, std::size_t) { return static_cast<double>(i % 25); });
   const auto method = PreparePka(made.input());
   REQUIRE(method.ok());
-  CHECK(method.value()->cluster_count() <= kPkaMostClusters);
+  CHECK(method.value()->cluster_count() <= kPkaMaxClusters);
   CHECK(std::abs(made.Estimate(method.value()->Draw(1)) / made.total() - 1.0) < 0.02);
 }
 
