@@ -32,7 +32,7 @@ Status SetDurations(NcuPage& page, bool needs_duration) {
     if (!needs_duration || page.launches.empty()) return Success{};
     return Error{
         fmt::format("{}: no durations; expected the metric gpu__time_duration.sum (or use the file "
-                    "with --metrics beside a profile)",
+                    "with --metrics and a profile)",
                     page.source)};
   }
   if (needs_duration && duration->unit != "ns") {

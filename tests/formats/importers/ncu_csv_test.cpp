@@ -336,7 +336,7 @@ TEST_CASE("ncu: a profile needs durations, metrics do not") {
   const std::string text = kDetailsHeader + Detail("0", "a", "m", "", "1.5");
   CHECK(ErrorOf(text) ==
         "t.csv: no durations; expected the metric gpu__time_duration.sum (or use the file with "
-        "--metrics beside a profile)");
+        "--metrics and a profile)");
   CHECK(Metrics(text).records[0].duration_ns == 0);
   CHECK(ErrorOf(kDetailsHeader + Detail("0", "a", "Duration", "us", "1.5") +
                 Detail("7", "a", "m", "", "1.5")) ==
