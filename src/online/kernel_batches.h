@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "online/observation.h"
+#include "online/kernel_sketch.h"
 
 namespace stemtap::online {
 

@@ -17,7 +17,6 @@
 
 #include "online/kernel_clusters.h"
 #include "online/kernel_sketch.h"
-#include "online/observation.h"
 #include "stats/log_sketch.h"
 
 namespace stemtap::online {

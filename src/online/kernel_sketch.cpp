@@ -3,11 +3,6 @@
 
 namespace stemtap::online {
 
-void KernelSketch::AddConcurrent(const Observation& seen) {
-  native_->AddConcurrent(native_->ContextOf(seen.history_key, seen.config_key),
-                         seen.record.duration_ns);
-}
-
 CapturedLaunch KernelSketch::AddCaptured(const Observation& seen) {
   const std::uint64_t recorded = seen.record.duration_ns;
   CapturedLaunch launch{{seen.index, seen.occurrence, seen.record, 0.0, true}, recorded};

@@ -6,6 +6,8 @@
 // If captures perturb launches, the recorded durations of perturbed launches are not part of the
 // sketch. Such launches are imputed with their context's mean, and NativeTimes provides the cells.
 //
+// Observation and CapturedLaunch are what the online sampler knows of one launch.
+//
 // THREADS: none.  UNITS: ns.
 #pragma once
 
@@ -13,13 +15,37 @@
 #include <memory>
 #include <vector>
 
+#include "model/plan.h"
 #include "online/native_times.h"
-#include "online/observation.h"
 #include "sampling/workload_strata.h"
+#include "shm/record.h"
 #include "stats/log_sketch.h"
 #include "stats/time_slices.h"
 
 namespace stemtap::online {
+
+// Observation is one launch whose duration has been recorded.
+struct Observation {
+  shm::KernelRecord record;      // name_id contains the sampler's kernel id
+  std::uint64_t index = 0;       // launch index
+  std::uint64_t occurrence = 0;  // 0-based, among the launches of this kernel name
+  std::uint64_t config_key = 0;
+  std::uint64_t history_key = 0;
+  std::uint64_t node_key = 0;  // NodeKey if the gate looks it up, else 0
+};
+
+// CapturedLaunch is one capture. `recorded_ns` and `captured` are used only if captures perturb
+// launches.
+struct CapturedLaunch {
+  model::PlanSample sample;
+  std::uint64_t recorded_ns = 0;
+  std::uint32_t captured = 0;  // id in NativeTimes
+  // The sketch bin that determines the cluster: the bin of the duration or, if captures perturb
+  // launches, of the mean of the launch's group.
+  std::uint32_t bin = 0;
+
+  bool explored() const { return (sample.record.flags & shm::kFlagExploratory) != 0; }
+};
 
 // BinnedCells is the cells of a kernel and the sketch bin of each, strictly ascending.
 struct BinnedCells {
@@ -52,7 +78,10 @@ class KernelSketch {
     return stats::LogSketch::BinOf(native_->MeanOf(context));
   }
   // Add a perturbed launch: one that was not captured, or a capture.
-  void AddConcurrent(const Observation& seen);
+  void AddConcurrent(const Observation& seen) {
+    native_->AddConcurrent(native_->ContextOf(seen.history_key, seen.config_key),
+                           seen.record.duration_ns);
+  }
   CapturedLaunch AddCaptured(const Observation& seen);
   // Sets the imputed duration and the bin of a perturbed capture. The bin is from the mean of its
   // group as of the last UpdateCells or, if `by_regime`, of its regime.

@@ -71,6 +71,15 @@ struct TargetProblem {
   }
 };
 
+// Returns the sizes of the strata of a cut.
+std::vector<ClusterTarget> SizesOf(const sampling::WorkloadStrata& cut) {
+  std::vector<ClusterTarget> targets;
+  for (const std::vector<sampling::StratumRange>& strata : cut.kernels) {
+    for (const sampling::StratumRange& s : strata) targets.push_back({s.sample_size, false});
+  }
+  return targets;
+}
+
 // Returns the captured time of a cut, without strata that are sampled completely.
 double CapturedTime(const sampling::WorkloadStrata& cut) {
   double captured_ns = 0.0;
@@ -170,6 +179,7 @@ double BoundOf(std::span<const ClustersView> kernels, const sampling::SamplingOp
 std::vector<ClusterTarget> AllocateTargets(std::span<const ClustersView> kernels,
                                            const sampling::WorkloadStrata& best, double duration_ns,
                                            const sampling::SamplingOptions& options) {
+  if (options.method == sampling::Method::kStem) return SizesOf(best);
   const sampling::ErrorTarget target = options.target();
   const bool by_kernel = options.bound == sampling::BoundScope::kKernel;
   // The value of 1 ns of bias in captured time: if the planned captures buy the whole error bound,

@@ -64,7 +64,7 @@ bool MeetsBound(std::span<const ClustersView> kernels, const sampling::SamplingO
 double BoundOf(std::span<const ClustersView> kernels, const sampling::SamplingOptions& options);
 
 // Returns the targets of the clusters of all kernels, in order. `best` is the best cut, and
-// `duration_ns` the time of all launches.
+// `duration_ns` the time of all launches. With Method::kStem, the targets are the sizes of `best`.
 std::vector<ClusterTarget> AllocateTargets(std::span<const ClustersView> kernels,
                                            const sampling::WorkloadStrata& best, double duration_ns,
                                            const sampling::SamplingOptions& options);

@@ -174,41 +174,36 @@ sampling::WorkloadStrata OnlineSampler::CutKernels(const ParallelFor& parallel) 
 }
 
 void OnlineSampler::SetTargets(const sampling::WorkloadStrata& best) {
-  const bool sized = options_.method == sampling::Method::kStem;
   const std::vector<ClusterTarget> targets =
-      sized ? std::vector<ClusterTarget>()
-            : AllocateTargets(Views(), best, static_cast<double>(status_.duration_ns), options_);
+      AllocateTargets(Views(), best, static_cast<double>(status_.duration_ns), options_);
   const double share = releases_.ShareAt(status_.observed);
-  std::size_t next = 0;
-  for (std::size_t id = 0; id < kernels_.size(); ++id) {
-    for (std::size_t i = 0; i < kernels_[id].clusters().size(); ++i) {
-      OnlineCluster& cluster = kernels_[id].clusters()[i];
-      const ClusterTarget target =
-          sized ? ClusterTarget{best.kernels[id][i].sample_size} : targets[next++];
-      cluster.target = target.target;
-      cluster.unreachable = target.unreachable;
-      cluster.release = ReleaseSchedule::Released(target.target, share);
-    }
+  auto next = targets.begin();
+  for (OnlineCluster* const cluster : AllClusters()) {
+    cluster->target = next->target;
+    cluster->unreachable = next->unreachable;
+    cluster->release = ReleaseSchedule::Released(next++->target, share);
   }
 }
 
 void OnlineSampler::KeepCaptures() {
   const bool started = releases_.HasStarted(status_.observed);
-  for (KernelState& kernel : kernels_) {
-    for (OnlineCluster& cluster : kernel.clusters()) {
-      cluster.target = std::max<std::uint64_t>(cluster.captured, 1);
-      cluster.release = started && !cluster.unreachable ? 1 : 0;
-    }
+  for (OnlineCluster* const cluster : AllClusters()) {
+    cluster->target = std::max<std::uint64_t>(cluster->captured, 1);
+    cluster->release = started && !cluster->unreachable ? 1 : 0;
   }
 }
 
 void OnlineSampler::Supplement(bool bound_met) {
+  supplements_.Add(AllClusters(), options_.error_bound * static_cast<double>(status_.duration_ns),
+                   static_cast<double>(status_.captured_duration_ns), bound_met);
+}
+
+std::vector<OnlineCluster*> OnlineSampler::AllClusters() {
   std::vector<OnlineCluster*> clusters;
   for (KernelState& kernel : kernels_) {
     for (OnlineCluster& cluster : kernel.clusters()) clusters.push_back(&cluster);
   }
-  supplements_.Add(clusters, options_.error_bound * static_cast<double>(status_.duration_ns),
-                   static_cast<double>(status_.captured_duration_ns), bound_met);
+  return clusters;
 }
 
 std::vector<ClustersView> OnlineSampler::Views() const {

@@ -138,6 +138,7 @@ class OnlineSampler {
   // Sets the targets to the captures made so far, at least 1.
   void KeepCaptures();
   void Supplement(bool bound_met);
+  std::vector<OnlineCluster*> AllClusters();
   std::vector<ClustersView> Views() const;
   // Closes and reopens the clusters of a kernel and publishes their credits.
   void PublishKernel(std::uint32_t id);
