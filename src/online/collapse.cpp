@@ -10,14 +10,15 @@ namespace {
 
 constexpr std::size_t kNone = ~std::size_t{0};
 
-// Returns the expected error of the stratum's estimated sum if the mean of `stand_in` is used.
-double BiasOf(const stats::Moments& stratum, const stats::Moments& stand_in) {
-  return static_cast<double>(stratum.count()) * (stand_in.mean() - stratum.mean());
+// Returns the expected error of the stratum's estimated sum if the mean of `substitute` is used.
+double BiasOf(const stats::Moments& stratum, const stats::Moments& substitute) {
+  return static_cast<double>(stratum.count()) * (substitute.mean() - stratum.mean());
 }
 
-bool MayStandFor(const stats::Moments& stratum, const stats::Moments& stand_in) {
-  return stand_in.count() > 0 &&
-         std::fabs(stand_in.mean() - stratum.mean()) <= kMaxJoinDifference * stratum.mean();
+// Returns whether the captures of `substitute` may represent the stratum.
+bool MayRepresent(const stats::Moments& stratum, const stats::Moments& substitute) {
+  return substitute.count() > 0 &&
+         std::fabs(substitute.mean() - stratum.mean()) <= kMaxJoinDifference * stratum.mean();
 }
 
 // Sets the homes of the empty strata [first, end): the strata whose captures represent them.
@@ -30,12 +31,12 @@ void JoinGap(std::span<const SampledRange> strata, std::size_t first, std::size_
   // [up, end). The strata [up, down) can join either; `split` divides them.
   std::size_t down = first;
   while (below != kNone && down < end &&
-         MayStandFor(strata[down].launches, strata[below].launches)) {
+         MayRepresent(strata[down].launches, strata[below].launches)) {
     ++down;
   }
   std::size_t up = end;
   while (above != kNone && up > first &&
-         MayStandFor(strata[up - 1].launches, strata[above].launches)) {
+         MayRepresent(strata[up - 1].launches, strata[above].launches)) {
     --up;
   }
   std::size_t split = down;
@@ -83,7 +84,7 @@ std::vector<JointStratum> JoinStrata(std::span<const SampledRange> strata, doubl
       joint.home = homes[i];
       joint.samples = home.samples;
       joint.sampled = home.launches;
-      if (home.samples == 0 && MayStandFor(home.launches, home.explored)) {
+      if (home.samples == 0 && MayRepresent(home.launches, home.explored)) {
         joint.by_explored = true;
         joint.samples = home.explored.count();
         joint.sampled = home.explored;

@@ -77,14 +77,14 @@ class ContextPredictor {
       Vote(*config, bin, cluster_of);
     }
     const std::size_t history = FindOrAdd(history_key);
-    bool told = false;
+    bool agreed = false;
     if (history != kNowhere) {
       predict(slots_[history]);
-      told = Vote(slots_[history], bin, cluster_of);
+      agreed = Vote(slots_[history], bin, cluster_of);
     }
     if (node_key == 0) return predicted;
     std::size_t node = Find(node_key);
-    if (node == kNowhere && !told && nodes_ < kMaxNodes) {
+    if (node == kNowhere && !agreed && nodes_ < kMaxNodes) {
       node = FindOrAdd(node_key);
       nodes_ += node != kNowhere;
     }

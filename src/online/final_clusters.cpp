@@ -27,7 +27,7 @@ void AddLaunch(const model::PlanSample& sample, sampling::SampledCluster& cluste
 
 }  // namespace
 
-std::vector<sampling::SampledCluster> FinalClusters(KernelState& kernel,
+std::vector<sampling::SampledCluster> FinalClusters(const KernelState& kernel,
                                                     std::span<const JointStratum> joined) {
   const std::vector<OnlineCluster>& cut = kernel.clusters();
   const std::vector<std::size_t> first_cells = kernel.CurrentFirstCells();
@@ -67,8 +67,8 @@ std::vector<sampling::SampledCluster> FinalClusters(KernelState& kernel,
   sampling::SampledCluster set_aside;
   for (const CapturedLaunch& launch : kernel.captures().explored()) {
     const model::PlanSample& sample = launch.sample;
-    const bool stands = !joined.empty() && joined[home(launch)].by_explored;
-    AddLaunch(sample, stands ? clusters[home(launch)] : set_aside);
+    const bool represents = !joined.empty() && joined[home(launch)].by_explored;
+    AddLaunch(sample, represents ? clusters[home(launch)] : set_aside);
   }
   if (!set_aside.samples.empty()) {
     set_aside.target = set_aside.samples.size();

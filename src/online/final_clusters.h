@@ -25,7 +25,7 @@ namespace stemtap::online {
 
 // `joined` is the result of JoinStrata for the clusters of the kernel. REQUIRES: kernel.cells() and
 // the clusters are up to date.
-std::vector<sampling::SampledCluster> FinalClusters(KernelState& kernel,
+std::vector<sampling::SampledCluster> FinalClusters(const KernelState& kernel,
                                                     std::span<const JointStratum> joined);
 
 }  // namespace stemtap::online
