@@ -132,6 +132,7 @@ std::vector<LineCredits> CreditsOfLines(std::span<const OnlineCluster> clusters,
     if (cluster.captured == 0 && cluster.expired > 0) line.spread = kSpreadExpired;
   }
   std::vector<LineCredits> lines;
+  lines.reserve(offered.size());
   for (std::size_t i = 0; i < offered.size(); ++i) {
     const auto credits =
         static_cast<std::uint32_t>(std::ceil(std::min(wanted[i].credits, kMaxCredits)));
