@@ -2,7 +2,8 @@
 //
 // JsonWalk reads JSON into structs in one pass, as described by their field tables (json_fields.h).
 //
-// Unknown fields, which later versions may add, are ignored. A field that occurs twice is an error.
+// Unknown fields, which later versions may add, are ignored, but must be valid JSON. A field that
+// occurs twice is an error, because JSON parsers disagree about which value counts.
 //
 // THREADS: none.
 #pragma once
@@ -54,21 +55,21 @@ class JsonWalk {
     simdjson::ondemand::document document;
     description_ = expected;
     code_ = parser.iterate(text.data(), text.size(), text.capacity()).get(document);
-    std::string position;
-    if (code_ == kSuccess) {
-      if (Object(document, kTable<T>, object) && AtEnd(document)) return Success{};
-      if (!expected_.empty()) {
-        return Error{fmt::format("{}: {}{}{}; expected {}", source, where_,
-                                 where_.empty() ? "" : ": ", wrong_, expected_)};
-      }
-      const char* at = nullptr;
-      if (document.current_location().get(at) == kSuccess && at >= text.data() &&
-          at <= text.data() + text.size()) {
-        position = fmt::format("byte {}: ", at - text.data());
-      }
+    const bool is_open = code_ == kSuccess;
+    if (is_open && Object(document, kTable<T>, object) && AtEnd(document)) return Success{};
+    if (!expected_.empty()) {
+      return Error{fmt::format("{}: {}{}{}; expected {}", source, where_,
+                               where_.empty() ? "" : ": ", wrong_, expected_)};
     }
-    return Error{fmt::format("{}: {}{}; expected {}", source, position,
-                             EscapeForTerminal(simdjson::error_message(code_)), expected)};
+    const char* at = nullptr;
+    const bool has_place = is_open && document.current_location().get(at) == kSuccess &&
+                           at >= text.data() && at <= text.data() + text.size();
+    const std::string line =
+        has_place ? fmt::format("line {}: ", 1 + std::count(text.data(), at, '\n')) : "";
+    std::string_view reason = simdjson::error_message(code_);
+    if (reason.ends_with('.')) reason.remove_suffix(1);
+    return Error{fmt::format("{}: {}is not JSON: {}; expected {}", source, line,
+                             EscapeForTerminal(reason), expected)};
   }
 
  private:
@@ -96,6 +97,10 @@ class JsonWalk {
     const std::size_t end = token.find_last_not_of(" \t\r\n");
     return Fail("is " + ShownCell(token.substr(0, end + 1)), expected);
   }
+  bool Enter() {
+    return ++depth_ <= kMaxJsonDepth ||
+           Fail(fmt::format("nests deeper than {}", kMaxJsonDepth), description_);
+  }
   bool Syntax(Code error) {
     code_ = error;
     return false;
@@ -114,6 +119,32 @@ class JsonWalk {
     return value.is_null().get(null) == kSuccess && null;
   }
 
+  // Checks a value that is not used.
+  bool Skip(Input& value) {
+    simdjson::ondemand::json_type type = simdjson::ondemand::json_type::null;
+    Code error = value.type().get(type);
+    if (error != kSuccess) return Syntax(error);
+    switch (type) {
+      case simdjson::ondemand::json_type::object:
+        return ForEachField(value, [this](std::string_view, Input& inner) { return Skip(inner); });
+      case simdjson::ondemand::json_type::array:
+        return ForEachItem(value, [this](std::size_t, Input& inner) { return Skip(inner); });
+      case simdjson::ondemand::json_type::string:
+        error = value.get_string().error();
+        break;
+      case simdjson::ondemand::json_type::number:
+        error = value.get_double().error();
+        break;
+      case simdjson::ondemand::json_type::boolean:
+        error = value.get_bool().error();
+        break;
+      case simdjson::ondemand::json_type::null:
+        error = IsNull(value) ? kSuccess : simdjson::N_ATOM_ERROR;
+        break;
+    }
+    return error == kSuccess || Syntax(error);
+  }
+
   // Calls each(name, value) for every field.
   template <typename AnyInput, typename Each>
   bool ForEachField(AnyInput& value, Each each) {
@@ -126,6 +157,7 @@ class JsonWalk {
     }
     if (error != kSuccess) return Syntax(error);
     const std::size_t first = names_.size();
+    if (!Enter()) return false;
     for (auto field : object) {
       std::string_view name;
       Input inner;
@@ -144,6 +176,7 @@ class JsonWalk {
       if (!each(name, inner)) return Inside(ShownCell(name));
     }
     names_.resize(first);
+    --depth_;
     return true;
   }
   // Calls each(index, value) for every item.
@@ -153,6 +186,7 @@ class JsonWalk {
     Code error = value.get_array().get(array);
     if (error != kSuccess) return FailAt(value, error, "an array");
     std::size_t index = 0;
+    if (!Enter()) return false;
     for (auto item : array) {
       Input inner;
       error = item.get(inner);
@@ -160,6 +194,7 @@ class JsonWalk {
       if (!each(index, inner)) return Inside(fmt::format("[{}]", index));
       ++index;
     }
+    --depth_;
     return true;
   }
   template <typename AnyInput, typename Table, typename T>
@@ -180,8 +215,9 @@ class JsonWalk {
         bit <<= 1;
         return false;
       };
-      std::apply([&](const auto&... fields) { (void)(is_field(fields) || ...); }, table);
-      return success;
+      const bool is_known =
+          std::apply([&](const auto&... fields) { return (is_field(fields) || ...); }, table);
+      return is_known ? success : Skip(inner);
     };
     if (!ForEachField(value, read)) return false;
     if (kIsFile && !has_schema_) {
@@ -348,8 +384,9 @@ class JsonWalk {
         success = read(inner, element);
         return true;
       };
-      std::apply([&](auto&... all) { (void)(is_element(all) || ...); }, elements);
-      return success;
+      const bool is_known =
+          std::apply([&](auto&... all) { return (is_element(all) || ...); }, elements);
+      return is_known ? success : Skip(inner);
     };
     if (!ForEachItem(value, each)) return false;
     return count == kSize || (count > kSize && !is_exact) ||
@@ -383,6 +420,8 @@ class JsonWalk {
         options.emplace_back(name, whole);
       } else if (inner.get_double().get(real) == kSuccess) {
         options.emplace_back(name, real);
+      } else {
+        return Skip(inner);
       }
       return true;
     });
@@ -420,29 +459,21 @@ class JsonWalk {
   std::string_view description_;
   bool has_schema_ = false;
   std::vector<std::string_view> names_;  // field names of all open objects, in the parser's memory
+  int depth_ = 0;                        // of open objects and arrays
   std::string where_;
   std::string wrong_;
   std::string expected_;  // empty if the text is not valid JSON
   Code code_ = kSuccess;
 };
 
-// Reads the whole of `text` into `object`. Unlike ReadJson, does not validate fields that the table
-// does not have.
+// Reads the whole of `text` into `object`.
 template <typename T>
-Status ReadLargeJson(std::string_view text, std::string_view source, std::string_view schema,
-                     std::string_view expected, T& object) {
+Status ReadJson(std::string_view text, std::string_view source, std::string_view schema,
+                std::string_view expected, T& object) {
   std::string padded(text);
   PadForJson(padded);
   simdjson::ondemand::parser parser;
   return JsonWalk(schema).Read(parser, padded, source, expected, object);
-}
-
-// Reads the whole of `text` into `object` after CheckJsonText, which takes most of the time.
-template <typename T>
-Status ReadJson(std::string_view text, std::string_view source, std::string_view schema,
-                std::string_view expected, T& object) {
-  STEMTAP_TRY(CheckJsonText(text, source, schema, expected));
-  return ReadLargeJson(text, source, schema, expected, object);
 }
 
 }  // namespace stemtap::model

@@ -198,7 +198,7 @@ Status OverviewReader::Read(const std::string& path, Overview& overview) {
 
 Result<Overview> ParseOverview(std::string_view json, std::string_view source) {
   Overview overview;
-  STEMTAP_TRY(ReadLargeJson(json, source, kSchema, kExpected, overview));
+  STEMTAP_TRY(ReadJson(json, source, kSchema, kExpected, overview));
   STEMTAP_TRY(Checked(overview, source));
   return overview;
 }

@@ -132,7 +132,7 @@ Status LoadCells(const std::string& path, Plan& plan) {
 
 Status ParseCells(const std::string& text, const std::string& name, Plan& plan) {
   CellsFile file;
-  STEMTAP_TRY(ReadLargeJson(text, name, kSchema, kExpected, file));
+  STEMTAP_TRY(ReadJson(text, name, kSchema, kExpected, file));
   std::size_t clusters = 0;
   for (const PlanKernel& kernel : plan.kernels) clusters += kernel.clusters.size();
   if (file.clusters.size() != clusters) {

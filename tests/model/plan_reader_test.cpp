@@ -138,8 +138,7 @@ TEST_CASE("a plan that is cut anywhere is refused") {
   }
   const Result<Plan> read = ParsePlan(text + std::string("\0 and more", 10), "plan.json");
   REQUIRE_FALSE(read.ok());
-  CHECK(read.error().message ==
-        fmt::format("plan.json: contains a NUL at byte {}; expected a plan.json", text.size() + 1));
+  CHECK(read.error().message.find("is not JSON") != std::string::npos);
 }
 
 TEST_CASE("what is no plan is refused with the place") {
@@ -149,9 +148,8 @@ TEST_CASE("what is no plan is refused with the place") {
   };
   CHECK(error("[1, 2]") == "plan.json: is not an object; expected a plan.json");
   CHECK(error("{").find("plan.json: ") == 0);
-  CHECK(
-      error("{\"schema\": \"other/2\"}").find("schema: is 'other/2'; expected 'stemtap.plan/1'") !=
-      std::string::npos);
+  CHECK(error("{\"schema\": \"other/2\"}")
+            .find("schema: is \"other/2\"; expected 'stemtap.plan/1'") != std::string::npos);
   const std::string good = PlanToJson(Example());
   const auto without = [&](const std::string& what, const std::string& by) {
     std::string text = good;
@@ -443,16 +441,16 @@ TEST_CASE("a key that occurs twice is refused wherever it is") {
     const Result<Plan> read = ParsePlan(text, "p");
     return read.ok() ? std::string("read") : read.error().message;
   };
-  CHECK(error("\"schema\"", "\"totals\": {}, ") == "p: totals: occurs twice; expected a plan.json");
+  CHECK(error("\"schema\"", "\"source\": \"x\", ") == "p: source: occurs twice; expected it once");
   CHECK(error("\"dropped\"", "\"bound\": 0, ") ==
-        "p: totals.bound: occurs twice; expected a plan.json");
+        "p: totals.bound: occurs twice; expected it once");
   CHECK(error("\"device\"", "\"index\": 5, ") ==
-        "p: kernels[0].clusters[0].samples[0].index: occurs twice; expected a plan.json");
+        "p: kernels[0].clusters[0].samples[0].index: occurs twice; expected it once");
   // The same key in an escaped form.
   CHECK(error("\"device\"", "\"\\u0069ndex\": 5, ") ==
-        "p: kernels[0].clusters[0].samples[0].index: occurs twice; expected a plan.json");
+        "p: kernels[0].clusters[0].samples[0].index: occurs twice; expected it once");
   CHECK(error("\"dropped\"", "\"later\": {\"a\": [1, {\"b\": 1, \"b\": 2}]}, ") ==
-        "p: totals.later.a[1].b: occurs twice; expected a plan.json");
+        "p: totals.later.a[1].b: occurs twice; expected it once");
 }
 
 }  // namespace

@@ -256,7 +256,7 @@ TEST_CASE("files of a session that are a gigabyte of nothing are refused before 
       std::filesystem::resize_file(file, 1000 * kMiB);
       Refused(merge, std::string("b/") + name + ": ", {.cwd = directory.path()});
       std::filesystem::resize_file(file, 3000 * kMiB);
-      Refused(merge, std::string("b/") + name + ": is longer than", {.cwd = directory.path()});
+      Refused(merge, std::string("b/") + name + ": has more than", {.cwd = directory.path()});
     }
   }
   CHECK_FALSE(std::filesystem::exists(directory / "m"));
@@ -279,8 +279,8 @@ TEST_CASE("plans and results that unpack to gigabytes are refused") {
     Refused({"export", "--to", "csv", "--plan", bomb}, "unpack to more than");
   }
   // The uncompressed file is short enough but nested too deeply.
-  Refused({"export", "--to", "csv", "--plan",
-           directory.Write("deep.json", "{\"a\": " + std::string(kMiB, '[')).string()},
+  const std::string deep = "{\"a\": " + std::string(kMiB, '[') + std::string(kMiB, ']') + "}";
+  Refused({"export", "--to", "csv", "--plan", directory.Write("deep.json", deep).string()},
           "nests deeper than 64");
   const std::pair<const char*, const char*> results[] = {
       {"id,cycles\n", "1,2\n"},
