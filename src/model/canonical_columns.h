@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <limits>
 #include <string_view>
+#include <type_traits>
 
 #include "shm/record.h"
 
@@ -64,83 +65,51 @@ constexpr const CanonicalColumnInfo& InfoOf(CanonicalColumn column) {
   return kCanonicalColumns[static_cast<std::size_t>(column)];
 }
 
-// CellOf returns and SetCell sets the field of `record` for `column`.
-// REQUIRES: `column` is neither the index nor the name.
-constexpr std::uint64_t CellOf(const shm::KernelRecord& record, CanonicalColumn column) {
+// Calls use(field) with the field of `record` for `column`. REQUIRES: `column` is neither the index
+// nor the name.
+template <typename Record, typename Use>
+constexpr void VisitCell(Record& record, CanonicalColumn column, Use use) {
   switch (column) {
     case CanonicalColumn::kStart:
-      return record.start_ns;
+      return use(record.start_ns);
     case CanonicalColumn::kDuration:
-      return record.duration_ns;
+      return use(record.duration_ns);
     case CanonicalColumn::kDevice:
-      return record.device;
+      return use(record.device);
     case CanonicalColumn::kStream:
-      return record.stream;
+      return use(record.stream);
     case CanonicalColumn::kGridX:
-      return record.grid[0];
+      return use(record.grid[0]);
     case CanonicalColumn::kGridY:
-      return record.grid[1];
+      return use(record.grid[1]);
     case CanonicalColumn::kGridZ:
-      return record.grid[2];
+      return use(record.grid[2]);
     case CanonicalColumn::kBlockX:
-      return record.block[0];
+      return use(record.block[0]);
     case CanonicalColumn::kBlockY:
-      return record.block[1];
+      return use(record.block[1]);
     case CanonicalColumn::kBlockZ:
-      return record.block[2];
+      return use(record.block[2]);
     case CanonicalColumn::kSharedBytes:
-      return record.shared_bytes;
+      return use(record.shared_bytes);
     case CanonicalColumn::kGraphId:
-      return record.graph_id;
+      return use(record.graph_id);
     case CanonicalColumn::kIndex:
     case CanonicalColumn::kName:
       break;
   }
-  return 0;
 }
 
+// Return and set the field of `record` for `column`. REQUIRES: as VisitCell.
+constexpr std::uint64_t CellOf(const shm::KernelRecord& record, CanonicalColumn column) {
+  std::uint64_t value = 0;
+  VisitCell(record, column, [&](const auto& field) { value = field; });
+  return value;
+}
 constexpr void SetCell(shm::KernelRecord& record, CanonicalColumn column, std::uint64_t value) {
-  switch (column) {
-    case CanonicalColumn::kStart:
-      record.start_ns = value;
-      break;
-    case CanonicalColumn::kDuration:
-      record.duration_ns = value;
-      break;
-    case CanonicalColumn::kDevice:
-      record.device = static_cast<std::uint16_t>(value);
-      break;
-    case CanonicalColumn::kStream:
-      record.stream = static_cast<std::uint32_t>(value);
-      break;
-    case CanonicalColumn::kGridX:
-      record.grid[0] = static_cast<std::uint32_t>(value);
-      break;
-    case CanonicalColumn::kGridY:
-      record.grid[1] = static_cast<std::uint32_t>(value);
-      break;
-    case CanonicalColumn::kGridZ:
-      record.grid[2] = static_cast<std::uint32_t>(value);
-      break;
-    case CanonicalColumn::kBlockX:
-      record.block[0] = static_cast<std::uint16_t>(value);
-      break;
-    case CanonicalColumn::kBlockY:
-      record.block[1] = static_cast<std::uint16_t>(value);
-      break;
-    case CanonicalColumn::kBlockZ:
-      record.block[2] = static_cast<std::uint16_t>(value);
-      break;
-    case CanonicalColumn::kSharedBytes:
-      record.shared_bytes = static_cast<std::uint32_t>(value);
-      break;
-    case CanonicalColumn::kGraphId:
-      record.graph_id = static_cast<std::uint32_t>(value);
-      break;
-    case CanonicalColumn::kIndex:
-    case CanonicalColumn::kName:
-      break;
-  }
+  VisitCell(record, column, [=](auto& field) {
+    field = static_cast<std::remove_reference_t<decltype(field)>>(value);
+  });
 }
 
 }  // namespace stemtap::model

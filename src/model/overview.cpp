@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/file_descriptor.h"
+#include "base/saturating.h"
 #include "model/json_fields.h"
 #include "model/json_text.h"
 #include "model/json_walk.h"
@@ -160,6 +161,23 @@ Status ReadFile(const std::string& path, std::string& text) {
 }
 
 }  // namespace
+
+void AddCounters(const OverviewTotals& more, OverviewTotals& sum) {
+  using O = OverviewTotals;
+  for (const auto counter :
+       {&O::seen, &O::kept, &O::dropped, &O::gaps, &O::observed, &O::duration_ns, &O::captured,
+        &O::captured_duration_ns, &O::clusters_open, &O::clusters_closed, &O::slowed,
+        &O::zero_duration, &O::excluded, &O::excluded_duration_ns}) {
+    AddSaturated(more.*counter, sum.*counter);
+  }
+}
+
+void AddCounters(const TimelinePoint& more, TimelinePoint& sum) {
+  for (const auto counter : {&T::observed, &T::duration_ns, &T::captured, &T::captured_duration_ns,
+                             &T::clusters_open, &T::dropped}) {
+    AddSaturated(more.*counter, sum.*counter);
+  }
+}
 
 void TakeBounds(const PlanTotals& totals, OverviewTotals& overview) {
   overview.bound = totals.invocations == 0 ? kNone : totals.bound;

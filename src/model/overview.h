@@ -133,6 +133,10 @@ struct Overview : OverviewTotals {
   std::vector<OverviewKernel> kernels;  // by duration, descending, at most kMaxKernels
 };
 
+// Adds all counters of `more` to `sum`. Sums that exceed 64 bits stay at the maximum.
+void AddCounters(const OverviewTotals& more, OverviewTotals& sum);
+void AddCounters(const TimelinePoint& more, TimelinePoint& sum);
+
 struct PlanTotals;
 
 // Copies the bounds of the plan to the overview of a session that has ended. The bounds are NaN if

@@ -125,12 +125,7 @@ std::vector<model::TimelinePoint> MergedTimeline(std::span<const SessionPart> pa
     double error_ns = 0.0;
     for (const model::TimelinePoint* point : latest) {
       if (point == nullptr) continue;
-      AddSaturated(point->observed, sum.observed);
-      AddSaturated(point->duration_ns, sum.duration_ns);
-      AddSaturated(point->captured, sum.captured);
-      AddSaturated(point->captured_duration_ns, sum.captured_duration_ns);
-      AddSaturated(point->clusters_open, sum.clusters_open);
-      AddSaturated(point->dropped, sum.dropped);
+      model::AddCounters(*point, sum);
       // A session without launches has no bound and contributes nothing to the combined bound.
       if (point->duration_ns == 0) continue;
       error_ns += point->bound * static_cast<double>(point->duration_ns);
@@ -169,15 +164,7 @@ model::Overview MergedOverview(std::span<const SessionPart> parts, const model::
     if (o.command != merged.command) merged.command.clear();
     KeepCommon(o.level, first, merged.level);
     KeepCommon(o.actuator, first, merged.actuator);
-    for (const auto member :
-         {&model::Overview::seen, &model::Overview::kept, &model::Overview::dropped,
-          &model::Overview::gaps, &model::Overview::observed, &model::Overview::duration_ns,
-          &model::Overview::captured, &model::Overview::captured_duration_ns,
-          &model::Overview::clusters_open, &model::Overview::clusters_closed,
-          &model::Overview::slowed, &model::Overview::zero_duration, &model::Overview::excluded,
-          &model::Overview::excluded_duration_ns}) {
-      AddSaturated(o.*member, merged.*member);
-    }
+    model::AddCounters(o, merged);
     for (const auto& [name, count] : o.losses) AddSaturated(count, losses[name]);
     merged.processes.insert(merged.processes.end(), o.processes.begin(), o.processes.end());
   }

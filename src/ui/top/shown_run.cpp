@@ -117,12 +117,7 @@ std::vector<model::TimelinePoint> AddTimelines(std::span<const model::Overview* 
       while (next[i] < timeline.size() && timeline[next[i]].elapsed_s <= at.elapsed_s) ++next[i];
       if (next[i] == 0) continue;
       const model::TimelinePoint& last = timeline[next[i] - 1];
-      AddSaturated(last.observed, point.observed);
-      AddSaturated(last.duration_ns, point.duration_ns);
-      AddSaturated(last.captured, point.captured);
-      AddSaturated(last.captured_duration_ns, point.captured_duration_ns);
-      AddSaturated(last.clusters_open, point.clusters_open);
-      AddSaturated(last.dropped, point.dropped);
+      AddCounters(last, point);
       bound.Add(last.bound, static_cast<double>(last.duration_ns));
     }
     point.bound = bound.Mean();
@@ -136,21 +131,8 @@ model::OverviewTotals Sum(std::span<const model::Overview* const> overviews) {
   for (const model::Overview* o : overviews.subspan(1)) {
     sum.ended = sum.ended && o->ended;
     sum.elapsed_s = std::max(sum.elapsed_s, o->elapsed_s);
-    AddSaturated(o->seen, sum.seen);
-    AddSaturated(o->kept, sum.kept);
-    AddSaturated(o->dropped, sum.dropped);
-    AddSaturated(o->gaps, sum.gaps);
+    AddCounters(*o, sum);
     AddLosses(*o, sum);
-    AddSaturated(o->observed, sum.observed);
-    AddSaturated(o->duration_ns, sum.duration_ns);
-    AddSaturated(o->captured, sum.captured);
-    AddSaturated(o->captured_duration_ns, sum.captured_duration_ns);
-    AddSaturated(o->clusters_open, sum.clusters_open);
-    AddSaturated(o->clusters_closed, sum.clusters_closed);
-    AddSaturated(o->slowed, sum.slowed);
-    AddSaturated(o->zero_duration, sum.zero_duration);
-    AddSaturated(o->excluded, sum.excluded);
-    AddSaturated(o->excluded_duration_ns, sum.excluded_duration_ns);
   }
   if (overviews.size() == 1) return sum;
   WeightedMean bound;
