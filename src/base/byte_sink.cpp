@@ -28,22 +28,54 @@ Error WriteError(const std::string& name) {
   return Error{fmt::format("{}: cannot be written: {}", name, std::strerror(errno))};
 }
 
-// Rename is what completes a file that was written under a temporary name. Paths are relative to
-// the open directory `directory`.
-struct Rename {
-  int directory = AT_FDCWD;
-  std::string temporary;
-  std::string path;
+// TemporaryFile is the name of a file until it is complete. The file is removed unless Rename was
+// called. Paths are relative to the open directory `directory`.
+class TemporaryFile {
+ public:
+  // `path`: the name of the complete file.
+  explicit TemporaryFile(std::string path, int directory = AT_FDCWD)
+      : directory_(directory), path_(std::move(path)) {}
+  TemporaryFile(TemporaryFile&& other) noexcept
+      : directory_(other.directory_),
+        path_(std::move(other.path_)),
+        name_(std::exchange(other.name_, {})) {}
+  TemporaryFile& operator=(TemporaryFile&&) = delete;
+  ~TemporaryFile() {
+    if (!name_.empty()) ::unlinkat(directory_, name_.c_str(), 0);
+  }
+
+  // Creates the file. Sets errno on failure.
+  FileDescriptor Create(mode_t mode) {
+    // Names may be in use by other sinks of this process or left over from killed processes.
+    constexpr int kAttempts = 100;
+    for (int attempt = 0; attempt < kAttempts; ++attempt) {
+      std::string name = fmt::format("{}.tmp.{}.{}", path_, ::getpid(), attempt);
+      FileDescriptor file(
+          ::openat(directory_, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
+      if (file.is_open()) name_ = std::move(name);
+      if (file.is_open() || errno != EEXIST) return file;
+    }
+    return {};
+  }
+
+  // Gives the file its final name. Returns false and sets errno on failure.
+  bool Rename() {
+    if (::renameat(directory_, name_.c_str(), directory_, path_.c_str()) != 0) return false;
+    name_.clear();
+    return true;
+  }
+
+ private:
+  int directory_;
+  std::string path_;
+  std::string name_;  // empty: there is no file
 };
 
 class FileSink : public ByteSink {
  public:
-  FileSink(std::string name, FileDescriptor file, std::optional<Rename> rename = {})
-      : name_(std::move(name)), file_(std::move(file)), rename_(std::move(rename)) {
+  FileSink(std::string name, FileDescriptor file, std::optional<TemporaryFile> temporary = {})
+      : name_(std::move(name)), file_(std::move(file)), temporary_(std::move(temporary)) {
     buffer_.reserve(kWriteBytes);
-  }
-  ~FileSink() override {
-    if (rename_) ::unlinkat(rename_->directory, rename_->temporary.c_str(), 0);
   }
 
   Status Write(std::string_view bytes) override {
@@ -58,12 +90,7 @@ class FileSink : public ByteSink {
   Status Finish() override {
     STEMTAP_TRY(Flush());
     if (!file_.Close()) return WriteError(name_);
-    if (!rename_) return Success{};
-    if (::renameat(rename_->directory, rename_->temporary.c_str(), rename_->directory,
-                   rename_->path.c_str()) != 0) {
-      return WriteError(name_);
-    }
-    rename_.reset();
+    if (temporary_ && !temporary_->Rename()) return WriteError(name_);
     return Success{};
   }
 
@@ -86,7 +113,7 @@ class FileSink : public ByteSink {
 
   std::string name_;
   FileDescriptor file_;
-  std::optional<Rename> rename_;
+  std::optional<TemporaryFile> temporary_;
   std::string buffer_;
 };
 
@@ -171,20 +198,6 @@ class ZstdSink : public ByteSink {
   ZSTD_CCtx* stream_;
 };
 
-// Creates a temporary file next to `rename.path` and stores its path in `rename`. Sets errno on
-// failure.
-FileDescriptor OpenTemporary(mode_t mode, Rename& rename) {
-  // Names may be in use by other sinks of this process or left over from killed processes.
-  constexpr int kAttempts = 100;
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    rename.temporary = fmt::format("{}.tmp.{}.{}", rename.path, ::getpid(), attempt);
-    FileDescriptor file(::openat(rename.directory, rename.temporary.c_str(),
-                                 O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
-    if (file.is_open() || errno != EEXIST) return file;
-  }
-  return {};
-}
-
 Result<std::unique_ptr<ByteSink>> CreateFileSink(const std::string& path) {
   if (path == "-") {
     return std::unique_ptr<ByteSink>(
@@ -204,14 +217,14 @@ Result<std::unique_ptr<ByteSink>> CreateFileSink(const std::string& path) {
   // Replace the target of a symbolic link, not the link.
   std::error_code ignored;
   const std::filesystem::path target = std::filesystem::canonical(path, ignored);
-  Rename rename{.path = target.empty() ? path : target.string()};
-  FileDescriptor file = OpenTemporary(0666, rename);
+  TemporaryFile temporary(target.empty() ? path : target.string());
+  FileDescriptor file = temporary.Create(0666);
   if (!file.is_open()) return WriteError(name);
   // Keep the permissions of the file that is replaced. Ignore errors: some file systems have no
   // permissions.
   if (exists) static_cast<void>(::fchmod(file.get(), status.st_mode & 0777));
   return std::unique_ptr<ByteSink>(
-      std::make_unique<FileSink>(name, std::move(file), std::move(rename)));
+      std::make_unique<FileSink>(name, std::move(file), std::move(temporary)));
 }
 
 }  // namespace
@@ -222,11 +235,11 @@ std::unique_ptr<ByteSink> SinkTo(int fd, const std::string& name) {
 
 Result<std::unique_ptr<ByteSink>> CreateSinkIn(int directory, const std::string& name,
                                                const std::string& path) {
-  Rename rename{.directory = directory, .path = name};
-  FileDescriptor file = OpenTemporary(0600, rename);
+  TemporaryFile temporary(name, directory);
+  FileDescriptor file = temporary.Create(0600);
   if (!file.is_open()) return WriteError(EscapeForTerminal(path));
   return std::unique_ptr<ByteSink>(
-      std::make_unique<FileSink>(EscapeForTerminal(path), std::move(file), std::move(rename)));
+      std::make_unique<FileSink>(EscapeForTerminal(path), std::move(file), std::move(temporary)));
 }
 
 Result<std::unique_ptr<ByteSink>> CreateByteSink(const std::string& path) {
