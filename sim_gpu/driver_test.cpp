@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tests the fake driver's results without a device, and compares them with the real driver.
+// Tests the simulated driver's results without a device, and compares them with the real driver.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ std::string Injections(const std::filesystem::path& directory, const char* libra
       {{"CUDA_INJECTION64_PATH", STEMTAP_TEST_INJECTED}, {"INJECTED_RETURNS", library_returns}});
 }
 
-TEST_CASE("an injected library that returns 0 is unloaded, and loaded again at the next cuInit") {
+TEST_CASE("an injected library that returns 0 is unloaded and is loaded again by the next cuInit") {
   const std::string round = "loaded\ninjected\nunloaded\ncuInit has returned\n";
   CHECK(Injections(FakeGpuDir(), "0") == round + round + round);
   const std::string once =
@@ -41,7 +41,7 @@ TEST_CASE("an injected library that returns 0 is unloaded, and loaded again at t
   CHECK(Injections(FakeGpuDir(), "-1") == once);
 }
 
-TEST_CASE("the real driver treats an injected library as the fake does") {
+TEST_CASE("the real driver and the simulated driver treat an injected library alike") {
   const RealDrivers drivers;
   STEMTAP_SKIP_WITHOUT_DRIVERS(drivers);
   for (const auto& directory : drivers.directories()) {
@@ -53,7 +53,7 @@ TEST_CASE("the real driver treats an injected library as the fake does") {
   }
 }
 
-TEST_CASE("the real driver knows the functions of the fake from the same versions on") {
+TEST_CASE("the real driver introduces each function in the same version as the simulated driver") {
   const RealDrivers drivers;
   STEMTAP_SKIP_WITHOUT_DRIVERS(drivers);
   for (const auto& directory : drivers.directories()) {
@@ -68,7 +68,7 @@ TEST_CASE("the real driver knows the functions of the fake from the same version
     // Prints only the first difference, because there are a hundred thousand lines.
     const auto [ours, theirs] = std::mismatch(fake.begin(), fake.end(), real.begin(), real.end());
     const std::size_t at = fake.rfind('\n', static_cast<std::size_t>(ours - fake.begin()));
-    INFO("fake: " << fake.substr(at + 1, 200) << "real: " << real.substr(at + 1, 200));
+    INFO("simulated: " << fake.substr(at + 1, 200) << "real: " << real.substr(at + 1, 200));
     CHECK((ours == fake.end() && theirs == real.end()));
   }
 }

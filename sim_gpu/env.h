@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads the environment variables that control the fakes. A value that is not a number is an error
-// in the test and ends the process.
+// Reads the environment variables that control the simulated libraries. A value that is not a
+// number is an error in the test and ends the process.
 #pragma once
 
 #include <cstdint>

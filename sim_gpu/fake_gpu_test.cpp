@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tests the fakes: each test runs one scenario of fake_gpu_probe and checks its output.
+// Tests the simulated libraries: each test runs one scenario of fake_gpu_probe and checks its
+// output.
 #include <doctest/doctest.h>
 #include <signal.h>
 
@@ -12,26 +13,26 @@
 namespace stemtap::test {
 namespace {
 
-TEST_CASE("every kernel comes back with its exact duration") {
+TEST_CASE("every kernel record has its exact duration") {
   const auto seen = Values("count");
   CHECK(seen.at("records") == "10000");
   CHECK(seen.at("duration_ns") == "59995000");  // sum of 1000 + i
   CHECK(seen.at("dropped") == "0");
 }
 
-TEST_CASE("buffers are requested on the launching thread and flushed on the flushing one") {
+TEST_CASE("buffers are requested on the launching thread and completed on the flushing thread") {
   const auto seen = Values("count");
   CHECK(seen.at("requests") == "34");  // 303 records of 216 bytes in 64 KiB
   CHECK(seen.at("requested_on_launching_thread") == seen.at("requests"));
   CHECK(seen.at("flushed_on_this_thread") == "1");
 }
 
-TEST_CASE("a flush may deliver late, from the worker thread") {
+TEST_CASE("the worker thread can deliver buffers after the flush has returned") {
   CHECK(Values("late").at("on_another_thread") == "0");
   CHECK(Values("late", {{"FAKE_CUPTI_LATE", "1"}}).at("on_another_thread") == "1");
 }
 
-TEST_CASE("a record shows what was launched") {
+TEST_CASE("a record contains the properties of the launch") {
   const auto seen = Values("one_record");
   CHECK(seen.at("kind") == "10");
   CHECK(seen.at("bytes") == "216");
@@ -45,18 +46,18 @@ TEST_CASE("a record shows what was launched") {
   CHECK(seen.at("name") == "_Z4spinv");
 }
 
-TEST_CASE("before CUPTI 13 a record is eight bytes shorter") {
+TEST_CASE("a record is eight bytes shorter before CUPTI 13") {
   CHECK(Values("one_record", {{"FAKE_CUPTI_VERSION", "28"}}).at("bytes") == "208");
 }
 
-TEST_CASE("records come in the order of their end, across streams") {
+TEST_CASE("records of all streams are delivered in the order of their end") {
   const auto seen = Values("order");
   CHECK(seen.at("by_end") == "1");
   CHECK(seen.at("last") == "slow");
   CHECK(seen.at("last_correlation_is_lowest") == "1");
 }
 
-TEST_CASE("a kernel under way withholds its buffer until the flush is forced") {
+TEST_CASE("a running kernel holds back its buffer until the flush is forced") {
   const auto seen = Values("withheld", kReal);
   CHECK(seen.at("buffers") == "0");
   CHECK(seen.at("forced_records") == "2");
@@ -64,20 +65,20 @@ TEST_CASE("a kernel under way withholds its buffer until the flush is forced") {
   CHECK(seen.at("redelivered") == "0");
 }
 
-TEST_CASE("under the real clock launches return and synchronisation waits") {
+TEST_CASE("with the real clock, launches are asynchronous and synchronization waits") {
   const auto seen = Values("real_clock", kReal);
   CHECK(seen.at("busy") == "1");
   CHECK(seen.at("synchronize_waited") == "1");
   CHECK(seen.at("duration_ns") == "20000000");
 }
 
-TEST_CASE("under the real clock a full launch queue blocks the launching thread") {
+TEST_CASE("with the real clock, a full launch queue blocks the launching thread") {
   const auto seen = Values("queue_blocks", kReal);
   CHECK(seen.at("launching_waited") == "1");
   CHECK(seen.at("some_still_run") == "1");
 }
 
-TEST_CASE("nothing is lost or doubled between eight launching threads and a flusher") {
+TEST_CASE("eight launching threads and a flusher neither drop nor duplicate a record") {
   for (const Environment& env : {Environment{}, kReal}) {
     const auto seen = Values("threads", env);
     CHECK(seen.at("records") == "40000");
@@ -86,7 +87,7 @@ TEST_CASE("nothing is lost or doubled between eight launching threads and a flus
   }
 }
 
-TEST_CASE("buffers are per thread unless the attribute says otherwise") {
+TEST_CASE("buffers are per thread only if the attribute is set") {
   const auto each = Values("buffer_per_thread");
   CHECK(each.at("requests") == "8");
   CHECK(each.at("records") == "80");
@@ -95,7 +96,8 @@ TEST_CASE("buffers are per thread unless the attribute says otherwise") {
   CHECK(all.at("records") == "80");
 }
 
-TEST_CASE("buffers hold what fits and what the client allows; too small ones drop") {
+TEST_CASE(
+    "a buffer holds at most the client's maximum, and a buffer that is too small drops records") {
   const auto seen = Values("sizes");
   CHECK(seen.at("filled_buffers") == "1");
   CHECK(seen.at("limited_buffers") == "3");
@@ -105,7 +107,7 @@ TEST_CASE("buffers hold what fits and what the client allows; too small ones dro
   CHECK(seen.at("dropped_again") == "0");
 }
 
-TEST_CASE("lent buffers are cleared unless the client has done so") {
+TEST_CASE("CUPTI clears buffers unless the client provides zeroed buffers") {
   CHECK(Values("zero_fill").at("tail") == "0");
   CHECK(Values("client_zeroes").at("tail") == "205");
 }
@@ -119,13 +121,13 @@ TEST_CASE("the kernels of a graph launch share a correlation id") {
   CHECK(seen.at("launches") == "15");
 }
 
-TEST_CASE("names of an unloaded module live until their records are delivered") {
+TEST_CASE("names of an unloaded module are valid until their records are delivered") {
   CHECK(Values("unloaded_module").at("name") == "gone_tomorrow");
   CHECK(Probe("stale_name").signal == SIGSEGV);
   CHECK(Probe("unloaded_module", {{"FAKE_GPU_STALE_NAMES", "1"}}).signal == SIGSEGV);
 }
 
-TEST_CASE("a kind that is off records nothing") {
+TEST_CASE("a disabled activity kind records nothing") {
   const auto seen = Values("disable");
   CHECK(seen.at("records") == "2");
   CHECK(seen.at("duration_ns") == "101");
@@ -137,7 +139,7 @@ TEST_CASE("correlation ids wrap at 32 bits") {
   CHECK(std::stoul(seen.at("last")) < 100);
 }
 
-TEST_CASE("capturing costs wall time and leaves the recorded duration alone") {
+TEST_CASE("a capture takes wall time and does not change the recorded duration") {
   const auto seen = Values("capture");
   CHECK(seen.at("blocked") == "1");
   CHECK(seen.at("captured") == "1");
@@ -148,7 +150,7 @@ TEST_CASE("capturing costs wall time and leaves the recorded duration alone") {
   CHECK(slow.at("native_ns") == "15000");
 }
 
-TEST_CASE("records can lose their timestamps or be dropped on demand") {
+TEST_CASE("settings remove timestamps from records or drop records") {
   const auto zero = Values("count", {{"FAKE_CUPTI_ZERO_TIMESTAMPS", "100"}});
   CHECK(zero.at("records") == "10000");
   CHECK(zero.at("zero_timestamps") == "100");
@@ -157,10 +159,10 @@ TEST_CASE("records can lose their timestamps or be dropped on demand") {
   CHECK(dropped.at("dropped") == "100");
 }
 
-TEST_CASE("NVIDIA's own reader walks the fake's buffers to the same records") {
+TEST_CASE("NVIDIA's libcupti reads the same records from the buffers of the simulated CUPTI") {
   const std::string real = "/usr/local/cuda/lib64/libcupti.so.13";
   if (!std::filesystem::exists(real)) {
-    MESSAGE("SKIPPED: no " << real);
+    MESSAGE("SKIPPED: " << real << " is not installed");
     return;
   }
   const auto seen = Values("real_reader", {{"REAL_CUPTI", real}});
@@ -175,7 +177,7 @@ TEST_CASE("NVIDIA's own reader walks the fake's buffers to the same records") {
   CHECK(seen.at("an_overhead_per_buffer") == "1");
 }
 
-TEST_CASE("there is one subscriber, and the next one is told its name") {
+TEST_CASE("only one subscriber is accepted, and its name is reported to the next one") {
   const auto seen = Values("subscribers");
   CHECK(seen.at("first") == "0");
   CHECK(seen.at("second") == "39");
@@ -204,7 +206,7 @@ TEST_CASE("launch callbacks nest around the launch and share its correlation id"
   CHECK(seen.at("same_correlation") == "1");
 }
 
-TEST_CASE("every sort of launch has its own callback id and parameters") {
+TEST_CASE("each launch function has a callback id and parameters") {
   const auto seen = Values("other_launches");
   CHECK(seen.at("ex_cbid_is_right") == "1");
   CHECK(seen.at("ex_grid_x") == "9");
@@ -215,17 +217,17 @@ TEST_CASE("every sort of launch has its own callback id and parameters") {
   CHECK(seen.at("exits") == "3");
 }
 
-TEST_CASE("contexts and modules are announced") {
+TEST_CASE("context and module creation invokes resource callbacks") {
   const auto seen = Values("resources");
   CHECK(seen.at("contexts") == "11");
   CHECK(seen.at("modules") == "11");
 }
 
-TEST_CASE("records keep coming after the subscriber has left") {
+TEST_CASE("records are delivered after the subscriber has unsubscribed") {
   CHECK(Values("probe_and_leave").at("records") == "1");
 }
 
-TEST_CASE("cuptiFinalize at the exit of a launch leaves CUPTI as it was at first") {
+TEST_CASE("cuptiFinalize at the exit of a launch resets CUPTI to its initial state") {
   const auto seen = Values("finalize_at_exit");
   CHECK(seen.at("calls") == "2");
   CHECK(seen.at("records") == "2");
@@ -236,11 +238,11 @@ TEST_CASE("cuptiFinalize at the exit of a launch leaves CUPTI as it was at first
   CHECK(seen.at("records_again") == "1");
 }
 
-TEST_CASE("records tell devices and contexts apart") {
+TEST_CASE("records distinguish devices and contexts") {
   CHECK(Values("contexts").at("seen") == "0:2 0:3 3:4 3:5 ");
 }
 
-TEST_CASE("functions fail as the script says") {
+TEST_CASE("functions fail as the failure script specifies") {
   const auto plain = Values("results");
   CHECK(plain.at("version") == "130001");
   CHECK(plain.at("enable") == "0");
@@ -255,14 +257,14 @@ TEST_CASE("functions fail as the script says") {
   CHECK(failing.at("last_error") == "999");
 }
 
-TEST_CASE("a client without a buffer loses the record, and before 12.9 the process") {
+TEST_CASE("a client that provides no buffer drops the record, and crashes before 12.9") {
   CHECK(Values("null_buffer").at("dropped") == "1");
   const ProcessResult old = Probe("null_buffer", {{"FAKE_CUPTI_VERSION", "26"}});
   CHECK(old.signal == SIGABRT);
   CHECK(old.err.find("no buffer") != std::string::npos);
 }
 
-TEST_CASE("what deadlocks or corrupts the real CUPTI ends the process with a message") {
+TEST_CASE("misuse that deadlocks or corrupts the real CUPTI ends the process with a message") {
   const ProcessResult unaligned = Probe("unaligned_buffer");
   CHECK(unaligned.signal == SIGABRT);
   CHECK(unaligned.err.find("aligned") != std::string::npos);
@@ -271,7 +273,7 @@ TEST_CASE("what deadlocks or corrupts the real CUPTI ends the process with a mes
   CHECK(nested.err.find("buffer callback") != std::string::npos);
 }
 
-TEST_CASE("a forked child has neither CUDA nor CUPTI, its parent keeps both") {
+TEST_CASE("a forked child cannot use CUDA and CUPTI, and its parent still can") {
   const auto seen = Values("fork");
   CHECK(seen.at("child_exit") == "33");  // CUDA_ERROR_NOT_INITIALIZED, twice
   CHECK(seen.at("records") == "2");
@@ -281,18 +283,18 @@ TEST_CASE("a forked child has neither CUDA nor CUPTI, its parent keeps both") {
   CHECK(Values("fork_hangs", {{"FAKE_CUPTI_FORK", "hang"}}).at("child_hangs") == "1");
 }
 
-TEST_CASE("devices are of the compute capability that is asked for") {
+TEST_CASE("devices have the configured compute capability") {
   CHECK(Values("device").at("capability") == "80");
   CHECK(Values("device", {{"FAKE_GPU_CAPABILITY", "120"}}).at("capability") == "120");
 }
 
-TEST_CASE("before cuInit only the version is to be had") {
+TEST_CASE("only the driver version is available before cuInit") {
   const auto seen = Values("uninitialized");
   CHECK(seen.at("device_count") == "3");
   CHECK(seen.at("version") == "0");
 }
 
-TEST_CASE("cuInit initialises the injected library once, and does without one") {
+TEST_CASE("cuInit initializes the injected library once and succeeds without a library") {
   const auto injected = [](const std::string& path) {
     const ProcessResult result = Probe("initialize", {{"CUDA_INJECTION64_PATH", path}});
     CHECK(result.exit_code == 0);

@@ -14,7 +14,7 @@ std::uint64_t Number(const std::map<std::string, std::string>& seen, const char*
   return std::stoull(seen.at(key));
 }
 
-TEST_CASE("a graph is recorded as a whole or by its kernels, as was on when it was instantiated") {
+TEST_CASE("the activity kind at instantiation decides if a graph or its kernels are recorded") {
   const auto seen = Values("graph_trace");
   CHECK(seen.at("early_kernels") == "0");
   CHECK(seen.at("early_graphs") == "0");
@@ -28,7 +28,7 @@ TEST_CASE("a graph is recorded as a whole or by its kernels, as was on when it w
   CHECK(seen.at("off_graphs") == "0");
 }
 
-TEST_CASE("the record of a graph shows its launch") {
+TEST_CASE("a graph record contains the properties of the launch") {
   // With the virtual clock, each launch costs 2.5 us, so kernels of 1 us start that far apart.
   for (const auto& [version, bytes] : {std::pair{"130001", "56"}, {"21", "56"}, {"20", "48"}}) {
     CAPTURE(version);
@@ -43,7 +43,7 @@ TEST_CASE("the record of a graph shows its launch") {
   }
 }
 
-TEST_CASE("what recording costs is told per buffer, and felt per launch") {
+TEST_CASE("the overhead is reported per buffer and delays each launch") {
   for (const char* version : {"130001", "21", "18"}) {
     CAPTURE(version);
     const auto seen = Values("overhead", {{"FAKE_GPU_CLOCK", "real"},
@@ -59,14 +59,14 @@ TEST_CASE("what recording costs is told per buffer, and felt per launch") {
   }
 }
 
-TEST_CASE("without a setting, recording costs nothing that would be told") {
+TEST_CASE("no overhead is reported by default") {
   const auto seen = Values("overhead");
   CHECK(seen.at("overhead_ns") == "0");
   CHECK(seen.at("instrumentation_ns") == "0");
   CHECK(seen.at("kernels") == "2000");
 }
 
-TEST_CASE("under the virtual clock it is that clock which the cost moves on") {
+TEST_CASE("with the virtual clock, the overhead advances the virtual clock") {
   const Environment env = {{"FAKE_CUPTI_OVERHEAD_NS", "1000000000"}};
   const auto seen = Values("overhead", env);
   CHECK(Number(seen, "overhead_ns") == 2001 * 1'000'000'000ull);

@@ -13,7 +13,7 @@
 namespace stemtap::test {
 namespace {
 
-// Returns whether the fake ended the scenario with this message.
+// Returns whether the simulated CUPTI ended the scenario with this message.
 bool EndedWith(const std::string& scenario, const std::string& words, const Environment& env = {}) {
   const ProcessResult result = Probe(scenario, env);
   INFO(result.err);
@@ -21,26 +21,26 @@ bool EndedWith(const std::string& scenario, const std::string& words, const Envi
   return result.err.starts_with("fake CUPTI: ") && result.err.find(words) != std::string::npos;
 }
 
-TEST_CASE("a buffer that CUPTI owns is not to be written to") {
+TEST_CASE("writing to a buffer that CUPTI owns is detected") {
   CHECK(EndedWith("touch_record", "buffer that CUPTI owns"));
   CHECK(EndedWith("touch_at_delivery", "buffer that CUPTI owns"));
   CHECK(Probe("touch_at_delivery").out == "launched 4\n");
   CHECK(EndedWith("touch_rest", "buffer that CUPTI owns"));
 }
 
-TEST_CASE("nor to be freed, nor unmapped") {
+TEST_CASE("freeing or unmapping a buffer that CUPTI owns is detected") {
   CHECK(EndedWith("free_owned", "buffer that CUPTI owns"));
   CHECK(EndedWith("unmap_owned", "has unmapped"));
 }
 
-TEST_CASE("with the guard it is not to be read either") {
+TEST_CASE("with the guard, reading a buffer that CUPTI owns crashes") {
   CHECK(Probe("read_owned").out == "read 0\n");
   CHECK(Probe("read_owned", {{"FAKE_CUPTI_GUARD", "1"}}).signal == SIGSEGV);
   const auto seen = Values("threads", {{"FAKE_CUPTI_GUARD", "1"}});
   CHECK(seen.at("records") == "40000");
 }
 
-TEST_CASE("the truth tells which buffers were lent and did not come back") {
+TEST_CASE("the truth file counts the buffers that were not returned") {
   const TempDir dir;
   const auto first_line = [&](const char* scenario) {
     const std::string file = (dir / scenario).string();
@@ -57,7 +57,8 @@ TEST_CASE("the truth tells which buffers were lent and did not come back") {
   CHECK(twice.find("buffers_unreturned 0") != std::string::npos);
 }
 
-TEST_CASE("a client's lock held across a call and wanted in a callback is a deadlock") {
+TEST_CASE(
+    "a lock that is held across a call and acquired in a callback is reported as a deadlock") {
   const Environment soon = {{"FAKE_CUPTI_DEADLOCK_MS", "300"}};
   const std::string dropped =
       "deadlock: cuptiActivityGetNumDroppedRecords has waited 300 ms for a ";
@@ -69,7 +70,7 @@ TEST_CASE("a client's lock held across a call and wanted in a callback is a dead
   CHECK(Values("no_deadlock", soon).at("records") == "1000");
 }
 
-TEST_CASE("what else must not happen in a callback") {
+TEST_CASE("forbidden actions in a callback are detected") {
   CHECK(EndedWith("dropped_in_request", "request callback"));
   CHECK(EndedWith("throw", "exception"));
   CHECK(EndedWith("finalize_in_callback", "cuptiFinalize"));

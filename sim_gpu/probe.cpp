@@ -54,7 +54,7 @@ void Complete(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t size, 
         delivered.names.emplace_back(static_cast<const char*>(delivered.records.back().name));
     }
   }
-  // Overwrite the returned buffer: the fake must not read it any more.
+  // Overwrite the returned buffer: the simulated driver must not read it any more.
   std::memset(buffer, 0xA5, size);
   std::free(buffer);
   const std::lock_guard lock(g_mutex);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // fake_gpu_probe is a minimal CUPTI client. It runs one scenario and prints its observations as
-// `key value` lines for fake_gpu_test. It is a separate program, because the fakes read their
-// environment once per process and some scenarios end the process.
+// `key value` lines for fake_gpu_test. It is a separate program, because the simulated libraries
+// read their environment once per process and some scenarios end the process.
 #pragma once
 
 #include <cupti.h>
@@ -62,8 +62,8 @@ class Client {
   static bool lends_null;
   static bool lends_unaligned;
   static bool flushes_in_callback;
-  static std::uint8_t fill;  // fill byte of lent buffers
-  // Called first in the callbacks; on_request may replace the buffer that will be lent.
+  static std::uint8_t fill;  // fill byte of provided buffers
+  // Called first in the callbacks; on_request may replace the buffer that is returned to CUPTI.
   static std::function<void(std::uint8_t*& buffer)> on_request;
   static std::function<void()> on_complete;
 

@@ -221,7 +221,7 @@ void Sizes() {
   PrintSums(Records(delivered));
 }
 
-// The fake clears lent buffers, unless the client declares that they are zero.
+// The simulated CUPTI clears provided buffers, unless the client declares that they are zero.
 void ZeroFill(bool client_zeroes) {
   std::uint8_t value = client_zeroes ? 1 : 0;
   std::size_t bytes = sizeof value;
@@ -336,7 +336,7 @@ void Capture() {
   Print("native_ns", statistics.duration_ns);
 }
 
-// Reads the fake's buffers with NVIDIA's reader.
+// Reads the simulated CUPTI's buffers with NVIDIA's reader.
 void RealReader() {
   const char* path = std::getenv("REAL_CUPTI");
   void* library = path == nullptr ? nullptr : dlopen(path, RTLD_LAZY | RTLD_LOCAL);
@@ -398,7 +398,8 @@ std::uint64_t RecordSize(NextRecord next, std::uint64_t kind) {
                                     reinterpret_cast<const std::uint8_t*>(first));
 }
 
-// Compares the sizes of all the fake's records as the fake and NVIDIA's library step over them.
+// Compares the sizes of all the simulated CUPTI's records as the simulated CUPTI and NVIDIA's
+// library step over them.
 void RecordSizes() {
   const char* path = std::getenv("REAL_CUPTI");
   void* library = path == nullptr ? nullptr : dlopen(path, RTLD_LAZY | RTLD_LOCAL);

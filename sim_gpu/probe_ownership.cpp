@@ -13,7 +13,7 @@
 namespace probe {
 namespace {
 
-// The memory that the client has lent last; the complete callback returns it.
+// The memory that the client provided last; the complete callback returns it.
 std::uint8_t* g_lent = nullptr;
 
 void Remember() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs the programs of tests/programs without injection. They must end as documented, and the fake
-// driver's ground truth must match their launches.
+// Runs the programs of tests/programs without injection. They must end as documented, and the
+// simulated driver driver's ground truth must match their launches.
 #include <doctest/doctest.h>
 #include <signal.h>
 
@@ -51,7 +51,7 @@ Ended Run(const char* program, const std::vector<std::string>& arguments = {"100
   return ended;
 }
 
-TEST_CASE("the truth file holds what was launched, by name") {
+TEST_CASE("the truth file contains the launches by kernel name") {
   const Ended ended = Run("exit_return", {"1000", "print"});
   REQUIRE(ended.result.exit_code == 0);
   CHECK(ended.truth.names == 3);
@@ -61,7 +61,7 @@ TEST_CASE("the truth file holds what was launched, by name") {
   CHECK(ended.truth.launches == 1000);
 }
 
-TEST_CASE("programs end as their names say") {
+TEST_CASE("each test program ends as its name specifies") {
   CHECK(Run("exit_return").result.exit_code == 0);
   CHECK(Run("exit_call").result.exit_code == 7);
   CHECK(Run("abort_me").result.signal == SIGABRT);
@@ -72,7 +72,8 @@ TEST_CASE("programs end as their names say") {
   CHECK(Run("exit_sigkill", {"1000", word}).result.signal == SIGKILL);
 }
 
-TEST_CASE("threads, forks, graphs and reloaded modules launch what they were asked to") {
+TEST_CASE(
+    "test programs with threads, forks, graphs and reloaded modules launch the requested kernels") {
   CHECK(Run("threads").truth.launches == 1000);
   CHECK(Run("graph").truth.launches == 1000);
   CHECK(Run("reload_modules").truth.launches == 1000);
@@ -82,13 +83,13 @@ TEST_CASE("threads, forks, graphs and reloaded modules launch what they were ask
   CHECK(Run("fork_cuda").result.exit_code == 0);
 }
 
-TEST_CASE("a program with a profiler of its own gets its records") {
+TEST_CASE("a program with a profiler client receives its records") {
   CHECK(Run("profiler_client", {"900", "before"}).result.out == "subscribe=0 records=900\n");
   CHECK(Run("profiler_client", {"900", "after"}).result.out == "subscribe=0 records=450\n");
   CHECK(Run("profiler_client", {"900", "between"}).result.out == "subscribe=0 records=300\n");
 }
 
-TEST_CASE("the player launches every row of a profile for as long as it took") {
+TEST_CASE("the player launches every row of a profile with its duration") {
   const TempDir dir;
   const std::string profile =
       dir.Write("small.csv",

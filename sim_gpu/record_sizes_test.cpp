@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compares the sizes of the fake's records with NVIDIA's libraries: cuptiActivityGetNextRecord
-// iterates over a buffer without a driver or a GPU.
+// Compares the sizes of the simulated CUPTI's records with NVIDIA's libraries:
+// cuptiActivityGetNextRecord iterates over a buffer without a driver or a GPU.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -47,7 +47,7 @@ std::string CheckSizes(const std::filesystem::path& library) {
   return version;
 }
 
-TEST_CASE("records have the sizes that NVIDIA's libraries step over: CUDA 11.2 to 12.5") {
+TEST_CASE("record sizes match NVIDIA's libraries from CUDA 11.2 to 12.5") {
   const auto cupti = RealNvidia("cupti");
   STEMTAP_SKIP_WITHOUT_REAL(cupti);
   std::set<std::string> versions;
@@ -55,7 +55,7 @@ TEST_CASE("records have the sizes that NVIDIA's libraries step over: CUDA 11.2 t
   CHECK(versions == std::set<std::string>{"14", "18", "22", "23"});
 }
 
-TEST_CASE("records have the sizes that the libraries of Nsight Systems step over: from CUDA 10.0") {
+TEST_CASE("record sizes match the libraries in Nsight Systems from CUDA 10.0 on") {
   const auto nsys = RealNvidia("nsys");
   STEMTAP_SKIP_WITHOUT_REAL(nsys);
   std::set<std::string> versions;
@@ -63,10 +63,10 @@ TEST_CASE("records have the sizes that the libraries of Nsight Systems step over
   CHECK(versions == std::set<std::string>{"12", "13", "14", "16", "17", "18", "23"});
 }
 
-TEST_CASE("records have the sizes that the toolkit's library steps over") {
+TEST_CASE("record sizes match the toolkit's library") {
   const std::filesystem::path library = "/usr/local/cuda/lib64/libcupti.so.13";
   if (!std::filesystem::exists(library)) {
-    MESSAGE("SKIPPED: no " << library.string());
+    MESSAGE("SKIPPED: " << library.string() << " is not installed");
     return;
   }
   CHECK(std::stoul(CheckSizes(library)) >= 130000);

@@ -10,7 +10,8 @@
 namespace stemtap::test {
 namespace {
 
-TEST_CASE("a client's clock is the process's, from the kernels on that begin after it was set") {
+TEST_CASE(
+    "a client's clock applies to the whole process, for kernels that begin after it was set") {
   const auto seen = Values("timestamp_callback");
   CHECK(seen.at("null") == "1");
   CHECK(seen.at("clock_is_the_client's") == "1");
@@ -22,7 +23,7 @@ TEST_CASE("a client's clock is the process's, from the kernels on that begin aft
   CHECK(seen.at("after_finalize_realtime") == "1");
 }
 
-TEST_CASE("a clock that is set back amid a kernel: it ends before it begins") {
+TEST_CASE("if the clock is set back during a kernel, the kernel ends before it begins") {
   const auto seen = Values("clock_step", {{"FAKE_GPU_CLOCK_STEP_AT", "2"},
                                           {"FAKE_GPU_CLOCK_STEP_NS", "-3600000000000"}});
   CHECK(seen.at("records") == "3");
@@ -34,7 +35,7 @@ TEST_CASE("a clock that is set back amid a kernel: it ends before it begins") {
   CHECK(seen.at("third_begins_before_first") == "1");
 }
 
-TEST_CASE("device memory that graphs leak: records without times, unless copies are recorded") {
+TEST_CASE("records have no times after a graph leaked device memory, unless copies are recorded") {
   // 250 pools of 3,200,000 bytes.
   const Environment leak = {{"FAKE_CUPTI_GRAPH_LEAK", "8000000"}};
   const auto kernels = Values("graph_leak", leak);
@@ -47,7 +48,7 @@ TEST_CASE("device memory that graphs leak: records without times, unless copies 
   CHECK(Values("graph_leak", fixed).at("without_times") == "0");
 }
 
-TEST_CASE("the kind KERNEL has one kernel run at a time, and no times for those of graphs") {
+TEST_CASE("the kind KERNEL serializes kernels and has no times for the kernels of graphs") {
   for (const Environment& env : {Environment{}, kReal}) {
     const auto serial = Values("serial", env);
     CHECK(serial.at("records") == "20");
@@ -59,7 +60,7 @@ TEST_CASE("the kind KERNEL has one kernel run at a time, and no times for those 
   }
 }
 
-TEST_CASE("full buffers come by themselves, part-filled ones when they are flushed") {
+TEST_CASE("full buffers are delivered at once, partly filled buffers when they are flushed") {
   const auto seen = Values("flush_period");
   CHECK(seen.at("full") == "10");
   CHECK(seen.at("part_filled") == "0");

@@ -27,7 +27,7 @@ void WaitUntil(std::uint64_t time_ns);
 std::uint64_t SleepReally(std::uint64_t duration_ns);
 
 // ClockStep is the adjustment of CLOCK_REALTIME, as the program would read it, at the start and the
-// end of the next kernel. Counts launches. Does not affect the fake's own times.
+// end of the next kernel. Counts launches. Does not affect the simulated driver's own times.
 struct ClockStep {
   std::int64_t at_start_ns = 0;
   std::int64_t at_end_ns = 0;

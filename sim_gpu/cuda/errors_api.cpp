@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuGetErrorName and cuGetErrorString, for the errors that the fake returns.
+// cuGetErrorName and cuGetErrorString, for the errors that the simulated driver returns.
 #include "cuda/state.h"
 
 namespace {

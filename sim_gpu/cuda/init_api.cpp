@@ -86,8 +86,8 @@ FAKE_GPU_EXPORT CUresult cuDriverGetVersion(int* version) {
   return CUDA_SUCCESS;
 }
 
-// Returns the real driver's private tables, which the CUDA runtime requires. The fake has none, so
-// programs of the runtime API cannot run on it.
+// Returns the real driver's private tables, which the CUDA runtime requires. The simulated driver
+// has none, so programs of the runtime API cannot run on it.
 FAKE_GPU_EXPORT CUresult cuGetExportTable(const void** table, const CUuuid*) {
   if (table != nullptr) *table = nullptr;
   return CUDA_ERROR_NOT_FOUND;

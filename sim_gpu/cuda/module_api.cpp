@@ -60,7 +60,7 @@ FAKE_GPU_EXPORT CUresult cuModuleUnload(CUmodule module) {
     gone = std::move(*found);
     all.erase(found);
   }
-  return CUDA_SUCCESS;  // destroys the module outside the lock: it hands names to the fake CUPTI
+  return CUDA_SUCCESS;  // destroys the module outside the lock: it passes names to CUPTI
 }
 
 FAKE_GPU_EXPORT CUresult cuModuleGetFunction(CUfunction* out, CUmodule module, const char* name) {

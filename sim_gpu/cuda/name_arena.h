@@ -15,8 +15,8 @@ namespace fake_gpu {
 class NameArena {
  public:
   NameArena() = default;
-  // Hands the mappings to the fake CUPTI, which may still have to deliver records that point into
-  // them. Unmaps them if there is no fake CUPTI.
+  // Hands the mappings to the simulated CUPTI, which may still have to deliver records that point
+  // into them. Unmaps them if there is no simulated CUPTI.
   ~NameArena();
   NameArena(const NameArena&) = delete;
   NameArena& operator=(const NameArena&) = delete;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The objects behind the driver's opaque handles. cuda.h declares the tags (CUstream is a
-// CUstream_st*) and the fake defines them, so a handle points to its object without a cast.
+// CUstream_st*) and the simulated driver defines them, so a handle points to its object without a
+// cast.
 //
 // Ownership: a context owns its streams and modules, a module its functions and their names, a
 // graph its nodes.

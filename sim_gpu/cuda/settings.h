@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Settings of the fake driver: libcuda.so.1 reads all its environment variables once, on first use.
-// docs/design/fake-gpu.md lists them for users.
+// Settings of the simulated driver: libcuda.so.1 reads all its environment variables once, on first
+// use. docs/design/fake-gpu.md lists them for users.
 #pragma once
 
 #include <cstdint>

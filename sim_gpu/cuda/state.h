@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// State of the fake driver in this process: initialization, fork, and the connection to the fake
-// CUPTI.
+// State of the simulated driver in this process: initialization, fork, and the connection to the
+// simulated CUPTI.
 //
 // THREADS: any.
 #pragma once
@@ -47,7 +47,7 @@ inline CUresult CheckReady() {
                                                                   : CUDA_ERROR_NOT_INITIALIZED;
 }
 
-// Returns the hooks if the fake CUPTI requested any of `interest`; otherwise nullptr.
+// Returns the hooks if the simulated CUPTI requested any of `interest`; otherwise nullptr.
 inline const FakeGpuHooks* HooksFor(std::uint32_t interest) {
   // Relaxed: a launch that races with the switch may see either value. The hooks are a constant
   // table, connected before any interest is set.

@@ -29,7 +29,7 @@ bool KindExists(CUpti_ActivityKind kind) {
   return kind > CUPTI_ACTIVITY_KIND_INVALID && kind < CUPTI_ACTIVITY_KIND_COUNT;
 }
 
-// Returns whether the fake does not implement records of this kind.
+// Returns whether the simulated CUPTI does not implement records of this kind.
 bool IsMissing(CUpti_ActivityKind kind) {
   return kind == CUPTI_ACTIVITY_KIND_DEVICE_GRAPH_TRACE || kind == CUPTI_ACTIVITY_KIND_DRIVER ||
          kind == CUPTI_ACTIVITY_KIND_RUNTIME;
@@ -131,7 +131,8 @@ FAKE_CUPTI_EXPORT CUptiResult cuptiActivityFlush(CUcontext, uint32_t, uint32_t f
   return FlushEither(flag);
 }
 
-// Does nothing: the fake delivers full buffers at once, which is all that a period would change.
+// Does nothing: the simulated CUPTI delivers full buffers at once, which is all that a period would
+// change.
 FAKE_CUPTI_EXPORT CUptiResult cuptiActivityFlushPeriod(uint32_t) {
   FAKE_CUPTI_ENTER(cuptiActivityFlushPeriod);
   return CUPTI_SUCCESS;

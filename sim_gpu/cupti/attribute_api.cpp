@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Attributes and switches of the activity API. Two attributes change the fake's behavior; the
-// others are stored and returned.
+// Attributes and switches of the activity API. Two attributes change the simulated CUPTI's
+// behavior; the others are stored and returned.
 #include <array>
 #include <cstring>
 #include <mutex>
@@ -96,7 +96,7 @@ FAKE_CUPTI_EXPORT CUptiResult cuptiActivityEnableLaunchAttributes(uint8_t) {
   return CUPTI_SUCCESS;
 }
 
-// Only Blackwell supports it; the fake devices default to compute capability 8.0.
+// Only Blackwell supports it; the simulated devices default to compute capability 8.0.
 FAKE_CUPTI_EXPORT CUptiResult cuptiActivityEnableHWTrace(uint8_t) {
   FAKE_CUPTI_ENTER(cuptiActivityEnableHWTrace);
   return Remember(CUPTI_ERROR_NOT_SUPPORTED);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Buffer is a client's activity buffer while the fake owns it.
+// Buffer is a client's activity buffer while the simulated CUPTI owns it.
 //
 //   data  ┌ record 0 ┬ record 1 ┬ ... ┬ unused ┬ room for one overhead record ┐  size
 //           entries[0] entries[1]
@@ -29,7 +29,7 @@ struct Entry {
 
 // Lease is shared by all buffers in the same memory.
 struct Lease {
-  std::atomic<bool> shared{false};  // lent again before it was returned; contents not checked
+  std::atomic<bool> shared{false};  // provided again before it was returned; contents not checked
 };
 
 struct Buffer {
@@ -43,7 +43,7 @@ struct Buffer {
   std::uint32_t thread = 0;       // thread that requested it
 
   std::shared_ptr<Lease> lease;
-  bool zeroed = false;   // the unused part was all zero when the buffer was lent
+  bool zeroed = false;   // the unused part was all zero when CUPTI received it
   bool guarded = false;  // currently inaccessible to the client
   // The first bytes of the first and the last record, as written.
   std::array<std::uint64_t, 2> first_head{};

@@ -185,7 +185,7 @@ struct Fate {
   bool dropped;
 };
 
-// `of_graph`: a kernel record of a graph. Before CUDA 13.3 such a record leaks device memory unless
+// `of_graph`: a kernel record of a graph. Before CUDA 13.3 the record leaks device memory unless
 // copies are also recorded (parca-dev/parcagpu#23).
 Fate NextFate(bool of_graph) {
   const std::uint64_t count = g_records.fetch_add(1, std::memory_order_relaxed) + 1;

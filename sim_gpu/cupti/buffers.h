@@ -9,9 +9,9 @@
 //   └────────────────────────┘          │ complete callback     │     │ have all ended           │
 //                                       └───────────────────────┘     └──────────────────────────┘
 //
-// The fake owns a buffer from the request callback until the complete callback is entered; then the
-// client owns it again. Records are written at the launch and sorted by end time before delivery,
-// so records of several streams are not in launch order.
+// The simulated CUPTI owns a buffer from the request callback until the complete callback is
+// entered; then the client owns it again. Records are written at the launch and sorted by end time
+// before delivery, so records of several streams are not in launch order.
 //
 // INVARIANTS
 //   1. FlushAll(0) never delivers a buffer with a kernel that has not ended.

@@ -15,7 +15,7 @@
 
 namespace fake_cupti {
 
-// Assigns a sequence number to a buffer that the fake now owns; Deliver releases it.
+// Assigns a sequence number to a buffer that the simulated CUPTI now owns; Deliver releases it.
 std::uint64_t Hold();
 // NextBufferSequence returns the next buffer's number. OldestBufferSequence returns the oldest
 // owned one, or the next one if there is none.

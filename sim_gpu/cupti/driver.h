@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Driver connects the fake CUPTI to the fake libcuda.so.1. Like the real CUPTI, the library does
-// not link to the driver: it looks for one that the process has loaded and connects its hooks.
+// Driver connects the simulated CUPTI to the simulated libcuda.so.1. Like the real CUPTI, the
+// library does not link to the driver: it looks for one that the process has loaded and connects
+// its hooks.
 //
 // THREADS: any.
 #pragma once

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Common prologue of every entry point of the fake CUPTI: scripted errors, the last error, and the
-// rules for clients. Breaking a rule ends the process with a message where the real CUPTI would
+// Common prologue of every entry point of the simulated CUPTI: scripted errors, the last error, and
+// the rules for clients. Breaking a rule ends the process with a message where the real CUPTI would
 // hang, crash or misbehave later.
 //
 // FAKE_CUPTI_FAIL="cuptiActivityEnable=999,cuptiSubscribe@2=39": every call of the first function

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Kernel names of unloaded modules. Pending records still point to them, so they are unmapped when
-// the last buffer that may contain such a record is delivered. Reading a name later crashes.
+// the last buffer that may contain the record is delivered. Reading a name later crashes.
 //
 // THREADS: any.
 #pragma once

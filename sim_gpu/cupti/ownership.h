@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checks buffer ownership. The fake owns a buffer from the request callback until the complete
-// callback. If the client unmaps, frees, clears, reuses or writes to it in that time, the process
-// ends with a message where the real CUPTI corrupts its heap or loses records. The violation is
-// detected at the next record, or at the latest at delivery:
+// Checks buffer ownership. The simulated CUPTI owns a buffer from the request callback until the
+// complete callback. If the client unmaps, frees, clears, reuses or writes to it in that time, the
+// process ends with a message where the real CUPTI corrupts its heap or loses records. The
+// violation is detected at the next record, or at the latest at delivery:
 //
 //   * before each further record: the first and the last record begin as written
 //   * at delivery: the whole buffer is mapped, every record is as written, and samples of the
@@ -11,8 +11,8 @@
 //   * with FAKE_CUPTI_GUARD=1, whole pages are inaccessible between two records, so that a client
 //     that touches them gets a segmentation fault
 //
-// Memory that is lent again before it was returned is allowed, because a client may have records
-// that it discards written anywhere. It is counted.
+// Memory that is provided again before it was returned is allowed, because a client may have
+// records that it discards written anywhere. It is counted.
 //
 // THREADS: one at a time for each buffer.
 #pragma once
@@ -40,7 +40,7 @@ void GiveUpOwnership(Buffer& buffer);
 struct Ownership {
   std::uint64_t lent = 0;
   std::uint64_t returned = 0;
-  std::uint64_t lent_twice = 0;  // memory that was already lent
+  std::uint64_t lent_twice = 0;  // memory that CUPTI already owned
   std::uint64_t unzeroed = 0;    // not zero, although the client declared it zero
 };
 Ownership OwnershipSoFar();

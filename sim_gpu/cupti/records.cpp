@@ -16,7 +16,8 @@ static_assert(sizeof(CUpti_ActivityKernel4) == 144 && sizeof(CUpti_ActivityKerne
               sizeof(CUpti_ActivityKernel6) == 168 && sizeof(CUpti_ActivityKernel7) == 176 &&
               sizeof(CUpti_ActivityKernel8) == 200 && sizeof(CUpti_ActivityKernel9) == 208 &&
               sizeof(NewestKernel) == 216);
-// Returns whether the older record is a prefix of the newest one in the fields that the fake fills.
+// Returns whether the older record is a prefix of the newest one in the fields that the simulated
+// CUPTI fills.
 template <typename Older>
 constexpr bool IsBeginning() {
   return offsetof(Older, start) == offsetof(NewestKernel, start) &&

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The layout of activity records for the version that the fake reports (FAKE_CUPTI_VERSION).
+// The layout of activity records for the version that the simulated CUPTI reports
+// (FAKE_CUPTI_VERSION).
 //
 // Kernel records have only grown since CUDA 10.1, so one function fills them all:
 //
@@ -8,8 +9,8 @@
 //   record    K4    K5    K6       K7       K8    K9    K10     K11     K12     K13
 //   bytes     144   160   168      176      200   208   216     224     232     248
 //
-// CUDA 11.1 to 11.4 all report version 14. Only CUDA 11.1 has records of 160 bytes; the fake uses
-// the later size. record_sizes_test compares this table with NVIDIA's libraries.
+// CUDA 11.1 to 11.4 all report version 14. Only CUDA 11.1 has records of 160 bytes; the simulated
+// CUPTI uses the later size. record_sizes_test compares this table with NVIDIA's libraries.
 //
 // The build's headers do not contain the records after K10: their sizes are invented, and the bytes
 // after K10 are filled with 0xA5. Their purpose is to require clients to iterate with
@@ -27,7 +28,7 @@
 
 namespace fake_cupti {
 
-// Returns the size of a record of this kind; 0 for kinds that the fake does not record.
+// Returns the size of a record of this kind; 0 for kinds that the simulated CUPTI does not record.
 std::size_t RecordBytes(CUpti_ActivityKind kind);
 std::size_t KernelRecordBytes();
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Settings of the fake CUPTI: libcupti.so.13 reads all its environment variables once, on first
-// use, except FAKE_CUPTI_FAIL (entry.h). docs/design/fake-gpu.md lists them.
+// Settings of the simulated CUPTI: libcupti.so.13 reads all its environment variables once, on
+// first use, except FAKE_CUPTI_FAIL (entry.h). docs/design/fake-gpu.md lists them.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ struct Settings {
   std::uint64_t overhead_ns = 0;
   // FAKE_CUPTI_INSTRUMENTATION_NS: the same for each module load.
   std::uint64_t instrumentation_ns = 0;
-  // FAKE_CUPTI_GUARD=1: the client cannot access buffers that the fake owns.
+  // FAKE_CUPTI_GUARD=1: the client cannot access buffers that the simulated CUPTI owns.
   bool guard = false;
   // FAKE_CUPTI_DEADLOCK_MS: a longer wait for a client callback is a deadlock. The default
   // tolerates a busy machine.

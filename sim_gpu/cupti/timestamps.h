@@ -5,7 +5,8 @@
 //
 // With a client's clock, records of kernels that started after its registration are converted at
 // delivery, as CUPTI converts GPU times: linearly, between two simultaneous readings of the
-// client's clock and ours. Earlier records keep their times, even in the same buffer.
+// client's clock and the simulated clock. Earlier records keep their times, even in the same
+// buffer.
 //
 // THREADS: any.
 #pragma once

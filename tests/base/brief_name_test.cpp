@@ -7,7 +7,7 @@
 
 using stemtap::BriefName;
 
-TEST_CASE("a name is without what it shares with others") {
+TEST_CASE("a brief name omits namespaces, return types and parameters") {
   CHECK(
       BriefName("void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float> "
                 ">(int, float)") == "vectorized_elementwise_kernel<4, FillFunctor<float> >");
@@ -40,7 +40,7 @@ TEST_CASE("a mangled name becomes the function and its arguments") {
   CHECK(BriefName("_Z4mainILN1n4ModeE2ELi32EA4_fEvv") == "main<Mode 32 float>");
 }
 
-TEST_CASE("no name becomes much longer") {
+TEST_CASE("no brief name is much longer than the name") {
   // Each level doubles the previous one; the demangled name would take gigabytes.
   std::string bomb = "_Z1f1pI1aS0_E";
   for (int level = 0; level < 30; ++level) bomb += "S_IS" + std::to_string(level % 10) + "_S_E";

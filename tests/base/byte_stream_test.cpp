@@ -81,7 +81,7 @@ void CheckFails(const Result<std::string>& result, std::string_view path, std::s
   CHECK(message.find('\n') == std::string::npos);
 }
 
-TEST_CASE("what a sink wrote, a source reads, plain and compressed") {
+TEST_CASE("a source reads what a sink wrote, plain and compressed") {
   TempDir directory;
   for (const std::size_t size : {0, 1, 100, 262143, 262144, 262145, 2000000}) {
     const std::string content = SomeText(size);
@@ -97,7 +97,7 @@ TEST_CASE("what a sink wrote, a source reads, plain and compressed") {
   }
 }
 
-TEST_CASE("tiny reads change nothing") {
+TEST_CASE("tiny reads give the same content") {
   TempDir directory;
   const std::string content = SomeText(20000);
   for (const char* name : {"a", "a.gz", "a.zst"}) {
@@ -164,7 +164,7 @@ TEST_CASE("damaged compressed data is an error with the path") {
   }
 }
 
-TEST_CASE("an error in compressed data says at which byte") {
+TEST_CASE("an error in compressed data contains the byte offset") {
   TempDir directory;
   for (const char* name : {"a.gz", "a.zst"}) {
     CAPTURE(name);
@@ -234,7 +234,7 @@ TEST_CASE("a file without read permission is an error with the path") {
   const std::string path = directory.Write("secret", "text").string();
   REQUIRE(::chmod(path.c_str(), 0) == 0);
   if (::access(path.c_str(), R_OK) == 0) {
-    MESSAGE("skipped: this user may read every file");
+    MESSAGE("SKIPPED: root can read every file");
     return;
   }
   CheckFails(DrainFile(path), path, "Permission denied");
@@ -247,7 +247,7 @@ TEST_CASE("a file that cannot be opened is an error with the path") {
   CheckFails(DrainFile(directory.path().string()), directory.path().string(), "is a directory");
 }
 
-TEST_CASE("a named pipe or a device is refused where a file is expected, without waiting") {
+TEST_CASE("a named pipe or device is rejected without waiting if a file is expected") {
   const TempDir scratch;
   const std::string fifo = (scratch / "fifo").string();
   REQUIRE(mkfifo(fifo.c_str(), 0600) == 0);
@@ -258,7 +258,7 @@ TEST_CASE("a named pipe or a device is refused where a file is expected, without
   }
 }
 
-TEST_CASE("a pipe that a shell made is read like a file") {
+TEST_CASE("a pipe of a shell is read like a file") {
   int ends[2] = {};
   REQUIRE(pipe(ends) == 0);
   REQUIRE(write(ends[1], "content", 7) == 7);
@@ -269,7 +269,7 @@ TEST_CASE("a pipe that a shell made is read like a file") {
   CHECK(read.value() == "content");
 }
 
-TEST_CASE("a stream may be a named pipe, and waits for its writer") {
+TEST_CASE("a stream may be a named pipe and waits for the writer") {
   const TempDir scratch;
   const std::string fifo = (scratch / "fifo").string();
   REQUIRE(mkfifo(fifo.c_str(), 0600) == 0);
@@ -286,7 +286,7 @@ TEST_CASE("a stream may be a named pipe, and waits for its writer") {
   CHECK(read.value() == "content");
 }
 
-TEST_CASE("a file appears whole or not at all") {
+TEST_CASE("a file appears completely or not at all") {
   TempDir directory;
   const std::string path = directory.Write("a.txt", "old").string();
   {
@@ -330,7 +330,7 @@ TEST_CASE("a full disk is reported") {
   }
 }
 
-TEST_CASE("a sink that cannot be made is an error") {
+TEST_CASE("a sink that cannot be created is an error") {
   TempDir directory;
   const Result<std::unique_ptr<ByteSink>> inside = CreateByteSink((directory / "no/such").string());
   REQUIRE_FALSE(inside.ok());
@@ -368,7 +368,7 @@ TEST_CASE("a watch receives the number of bytes read, compressed or not") {
   }
 }
 
-TEST_CASE("a very high compression ratio is rejected for content that is held as a whole") {
+TEST_CASE("a very high compression ratio is rejected for content that is kept in memory") {
   const TempDir directory;
   const std::string block(std::size_t{1} << 20, 'a');
   const auto drained = [&](const std::string& name, int blocks) {

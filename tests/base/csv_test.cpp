@@ -20,7 +20,7 @@ CsvReader Open(std::string_view text, std::size_t piece = kReadBytes) {
   return CsvReader(std::make_unique<MemorySource>("t", text, piece));
 }
 
-TEST_CASE("a line is counted once, whatever it contains") {
+TEST_CASE("a line is counted once for any content") {
   const std::string text = "a,\"b\n\n\"\r\n\r\n\"\n\"\nlast,";
   CsvReader csv = Open(text, 1);
   REQUIRE(csv.NextRow().value());
@@ -35,7 +35,7 @@ TEST_CASE("a line is counted once, whatever it contains") {
   CHECK_FALSE(csv.NextRow().value());
 }
 
-TEST_CASE("rows of one line are split as cells, quotes and commas say") {
+TEST_CASE("rows of one line are split at commas outside quotes") {
   struct {
     const char* line;
     Cells cells;
@@ -66,7 +66,7 @@ TEST_CASE("rows of one line are split as cells, quotes and commas say") {
   }
 }
 
-TEST_CASE("a line is split from where its table begins") {
+TEST_CASE("a line is split from the first column of its table") {
   CsvReader csv = Open("no line end\"a\",\"b,c\"\n");
   REQUIRE(csv.NextLine().value());
   REQUIRE(csv.SplitLine(11));
@@ -93,7 +93,7 @@ TEST_CASE("a quote ends with its line, or with its row") {
   }
 }
 
-TEST_CASE("rows are the same wherever reading stops, and whatever ends them") {
+TEST_CASE("rows do not depend on read boundaries or line endings") {
   for (const std::string end : {"\n", "\r\n"}) {
     std::string text = "\xEF\xBB\xBF\"head\"" + end;
     for (int i = 0; i < 3; ++i) {
@@ -137,7 +137,7 @@ TEST_CASE("a row with a NUL byte is an error, the rows before it are not") {
 }
 
 // Covers rows longer than one read, and cells that were split before the buffer moved.
-TEST_CASE("cells stay whole while their row is read on") {
+TEST_CASE("cells stay complete while their row is read in several pieces") {
   std::string text;
   for (int i = 0; i < 5; ++i) {
     text += "first,\"" + std::string(kReadBytes, static_cast<char>('a' + i)) + "\n\",\"" +
@@ -181,7 +181,7 @@ TEST_CASE("a line may be truncated if neither its end nor a quote proves it comp
   }
 }
 
-TEST_CASE("a row may be truncated in its last line, whatever its first lines end with") {
+TEST_CASE("a row may be truncated in its last line for any endings of its first lines") {
   struct {
     const char* text;
     bool may_be_cut;
@@ -209,7 +209,7 @@ TEST_CASE("a row may be truncated in its last line, whatever its first lines end
   }
 }
 
-TEST_CASE("of columns with one name the last is found") {
+TEST_CASE("if several columns have one name, the last one is found") {
   const Cells cells = {"a", "b", "a"};
   CHECK(FindCell(cells, "a") == 2);
   CHECK(FindCell(cells, "b") == 1);

@@ -101,7 +101,7 @@ TEST_CASE("whole numbers fill their text") {
   }
 }
 
-TEST_CASE("cells are numbers as tools print them, nothing given, or text") {
+TEST_CASE("cells are numbers as tools print them, missing values, or text") {
   CHECK(CellNumber(" 12,345,678.5\t") == 12345678.5);
   CHECK(CellNumber("-1,000") == -1000.0);
   CHECK(CellNumber("1e3") == 1000.0);

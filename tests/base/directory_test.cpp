@@ -19,7 +19,7 @@ using test::ReadFile;
 using test::TempDir;
 namespace fs = std::filesystem;
 
-TEST_CASE("of several processes that claim one directory at once, one gets it") {
+TEST_CASE("if several processes claim one directory, exactly one succeeds") {
   for (int round = 0; round < 50; ++round) {
     TempDir scratch;
     const std::string path = (scratch / "s").string();
@@ -51,7 +51,7 @@ TEST_CASE("of several processes that claim one directory at once, one gets it") 
   }
 }
 
-TEST_CASE("a directory that is claimed is refused, whether its claimer lives or not") {
+TEST_CASE("a claimed directory is rejected whether or not its owner is running") {
   TempDir scratch;
   const std::string path = (scratch / "s").string();
   {
@@ -79,7 +79,7 @@ TEST_CASE("a default name changes if it is taken") {
   CHECK(Directory::ClaimNew(path, "claim").value().path() == path + "-4");
 }
 
-TEST_CASE("a directory that others can write is refused, and left as it was") {
+TEST_CASE("a directory that other users can write is rejected and not changed") {
   for (const mode_t mode : {0770, 0707, 0777, 01777}) {
     CAPTURE(mode);
     TempDir scratch;
@@ -99,7 +99,7 @@ TEST_CASE("a directory that others can write is refused, and left as it was") {
   CHECK(Directory::Claim((scratch / "s").string(), "claim").ok());  // others only have read access
 }
 
-TEST_CASE("a directory of another user is refused, though root could write there") {
+TEST_CASE("a directory of another user is rejected even if root can write there") {
   if (::geteuid() != 0) {
     MESSAGE("SKIPPED: only root can give a directory to another user");
     return;
@@ -137,7 +137,7 @@ TEST_CASE("symbolic links are not followed") {
   CHECK(fs::is_symlink(scratch / "s" / temporary));
 }
 
-TEST_CASE("files are written into the directory that was opened, not into the one of its name") {
+TEST_CASE("files are written into the opened directory even if its name changes") {
   TempDir scratch;
   const auto directory = Directory::Claim((scratch / "s").string(), "claim");
   REQUIRE(directory.ok());

@@ -10,7 +10,7 @@
 namespace stemtap {
 namespace {
 
-TEST_CASE("a file is read whole, up to the limit") {
+TEST_CASE("a file is read completely, up to the limit") {
   const std::string text = "0123456789";
   for (const std::size_t piece : {std::size_t{1}, std::size_t{7}, kReadBytes}) {
     MemorySource fits("t", text, piece);

@@ -41,7 +41,7 @@ TEST_CASE("lines end in LF, CRLF or the end of the content, and keep their numbe
   }
 }
 
-TEST_CASE("nothing has no lines, and errors in its first") {
+TEST_CASE("empty content has no lines, and its errors refer to the first line") {
   LineReader lines = Open("");
   CHECK_FALSE(lines.Next().value());
   CHECK(lines.Where() == "t:1");
@@ -68,7 +68,7 @@ TEST_CASE("a line continues in the next lines") {
   }
 }
 
-TEST_CASE("a line that nothing follows stays as it was, its end too") {
+TEST_CASE("a line without a continuation is unchanged, including its ending") {
   for (const std::size_t piece : {std::size_t{1}, kReadBytes}) {
     CAPTURE(piece);
     LineReader lines = Open("a\nb\r\n", piece);

@@ -11,7 +11,7 @@
 namespace stemtap {
 namespace {
 
-TEST_CASE("the nearest name forgives a slip") {
+TEST_CASE("the nearest name is found despite a typing error") {
   const std::array<std::string, 3> names = {"random", "balanced", "first"};
   CHECK(NearestName("randon", names) == "random");
   CHECK(NearestName("frist", names) == "first");
@@ -19,7 +19,7 @@ TEST_CASE("the nearest name forgives a slip") {
   CHECK(NearestName("xyzzyx", names).empty());
 }
 
-TEST_CASE("a terminal obeys nothing") {
+TEST_CASE("escaped text contains no terminal control sequence") {
   CHECK(EscapeForTerminal("plain text") == "plain text");
   CHECK(EscapeForTerminal("a\x13[31mb\t") == "a\\x13[31mb\\x09");
   CHECK(EscapeForTerminal("\x81") == "\\x81");

@@ -26,7 +26,7 @@ std::vector<int> Calls(WorkerPool& pool, std::size_t count) {
   return {calls.begin(), calls.end()};
 }
 
-TEST_CASE("every part is called once") {
+TEST_CASE("every part is executed once") {
   for (const unsigned threads : {1u, 2u, 8u}) {
     WorkerPool pool(threads);
     for (const std::size_t count : {0, 1, 2, 7, 10000}) {
@@ -51,7 +51,7 @@ TEST_CASE("parts run concurrently") {
   CHECK_FALSE(late);
 }
 
-TEST_CASE("an exception of a part is rethrown, and no further part is called") {
+TEST_CASE("an exception in a part is rethrown, and no further part is executed") {
   WorkerPool pool(4);
   std::vector<std::atomic<int>> calls(100);
   CHECK_THROWS_WITH(pool.ForEach(calls.size(),
@@ -67,7 +67,7 @@ TEST_CASE("an exception of a part is rethrown, and no further part is called") {
 constexpr const char* kMoreThreads = "STEMTAP_TEST_MORE_THREADS";
 
 // Runs in a separate process: a process that has had threads cannot be forked and start more.
-TEST_CASE("a process that may have few threads" * doctest::skip()) {
+TEST_CASE("a process with a low limit of threads" * doctest::skip()) {
   const char* more = std::getenv(kMoreThreads);
   REQUIRE(more != nullptr);
   // The limit does not apply to root, and it counts the threads of all processes of a user.
@@ -76,7 +76,7 @@ TEST_CASE("a process that may have few threads" * doctest::skip()) {
   const rlimit limit = {most, most};
   if (::geteuid() != 0 || ::setresuid(user, user, user) != 0 ||
       ::setrlimit(RLIMIT_NPROC, &limit) != 0) {
-    MESSAGE("SKIPPED: only root can be another user, with a limit of its own");
+    MESSAGE("SKIPPED: only root can switch to another user with a separate limit");
     return;
   }
   std::atomic<unsigned> possible{0};
@@ -95,14 +95,14 @@ TEST_CASE("a process that may have few threads" * doctest::skip()) {
   for (int i = 0; i < 2; ++i) CHECK(Calls(pool, 1000) == std::vector<int>(1000, 1));
 }
 
-TEST_CASE("where threads cannot be started the calling thread does the work, each part once") {
+TEST_CASE("if threads cannot be started, the calling thread executes each part once") {
   for (const int more : {0, 1, 2, 5, 7}) {
     CAPTURE(more);
     test::ProcessOptions options;
     // The leak sanitizer also needs a thread.
     options.env = {{kMoreThreads, std::to_string(more)}, {"ASAN_OPTIONS", "detect_leaks=0"}};
     const auto run = test::RunProcess(
-        {"/proc/self/exe", "--no-skip", "--test-case=a process that may have few threads"},
+        {"/proc/self/exe", "--no-skip", "--test-case=a process with a low limit of threads"},
         options);
     CAPTURE(run.out);
     CAPTURE(run.err);

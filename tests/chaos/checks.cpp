@@ -423,7 +423,7 @@ Breaches CheckAccounts(const std::vector<Session>& sessions, const Truths& truth
   const bool finished = std::all_of(sessions.begin(), sessions.end(),
                                     [](const Session& s) { return s.finished || s.unborn; });
   if (!finished && !spoke && about.error_visible && !about.collector_killed) {
-    breaches.push_back("silent: a session without session.json, and nobody says why");
+    breaches.push_back("silent: a session without session.json and without a reported reason");
   }
   return breaches;
 }

@@ -25,7 +25,7 @@ struct Sum {
 };
 using ByName = std::map<std::string, Sum>;
 
-// Truth is the fake driver's record of one process that ended by exit().
+// Truth is the simulated driver's record of one process that ended by exit().
 struct Truth {
   std::uint64_t launches = 0;
   ByName by_name;

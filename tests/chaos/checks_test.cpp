@@ -34,7 +34,7 @@ constexpr int kExit7 = 7 << 8;
 constexpr int kKilled = SIGKILL;
 constexpr int kExit137 = (128 + SIGKILL) << 8;
 
-TEST_CASE("another exit status") {
+TEST_CASE("a different exit status is found") {
   CHECK(CheckStatus(kExit7, kExit7, true).empty());
   CHECK(CheckStatus(kKilled, kKilled, false).empty());
   CHECK(CheckStatus(kKilled, kExit137, true).empty());
@@ -43,13 +43,13 @@ TEST_CASE("another exit status") {
   CHECK(Finds(CheckStatus(0, SIGSEGV, true), "signal 11"));
 }
 
-TEST_CASE("another output") {
+TEST_CASE("a different output is found") {
   CHECK(CheckOutput("begin\nend\n", "begin\nend\n").empty());
   CHECK(Finds(CheckOutput("begin\nend\n", "begin\n"), "output"));
   CHECK(Finds(CheckOutput("begin\n", "begin\nstemtap: hello\n"), "output"));
 }
 
-TEST_CASE("something else on stderr") {
+TEST_CASE("unexpected output on stderr is found") {
   const std::string bare = "sh: line 1: 4711 Killed\n";
   CHECK(CheckErrors(bare, "sh: line 1: 815 Killed\n", true).empty());
   CHECK(CheckErrors(bare, "stemtap: nothing: no\n" + bare, true).empty());
@@ -104,7 +104,7 @@ void MakeRing(const std::filesystem::path& path, std::uint64_t seen, std::uint64
   ::munmap(memory, sizeof(shm::RingFile));
 }
 
-TEST_CASE("files that cannot be read") {
+TEST_CASE("unreadable files are found") {
   const Example example;
   CHECK(example.Breached().empty());
   for (const char* name : {"session.json", "plan.json", "overview.json"}) {
@@ -121,7 +121,7 @@ TEST_CASE("files that cannot be read") {
   CHECK(Finds(example.Breached(), "summary.txt"));
 }
 
-TEST_CASE("rings that were left, and rings that are none") {
+TEST_CASE("rings that were left over and invalid rings are found") {
   const Example example;
   MakeRing(example.scratch / "session/ring.77", 5, 5);
   CHECK(Finds(example.Breached(), "left over"));
@@ -130,7 +130,7 @@ TEST_CASE("rings that were left, and rings that are none") {
   CHECK(Finds(example.Breached({.collector_killed = true}), "unreadable"));
 }
 
-TEST_CASE("temporary files") {
+TEST_CASE("temporary files that were left over are found") {
   for (const char* name :
        {"plan.json.tmp.77", "overview.json.tmp.77", "new.ring.77", "gate.table"}) {
     const Example example;
@@ -144,14 +144,14 @@ TEST_CASE("temporary files") {
   CHECK(Finds(CheckNothingElse(work.path()), "left over"));
 }
 
-TEST_CASE("an overview that is half written, where its writer was killed") {
+TEST_CASE("an incomplete overview is allowed only if its writer was killed") {
   const Example example;
   example.scratch.Write("session/overview.json.tmp.77", "{");
   CHECK(Finds(example.Breached({.folder_touched = true}), "left over"));
   CHECK(example.Breached({.collector_killed = true}).empty());
 }
 
-TEST_CASE("an overview that is not of this session, or is not there") {
+TEST_CASE("an overview that differs from the session or is missing is found") {
   const std::string good = kOverviewJson;
   for (const auto& [from, to] :
        {std::pair("\"seen\":10", "\"seen\":9"), std::pair("\"kept\":9", "\"kept\":8"),
@@ -180,7 +180,7 @@ TEST_CASE("an overview that is not of this session, or is not there") {
   CHECK(killed.Breached({.collector_killed = true}).empty());
 }
 
-TEST_CASE("sums that do not add up") {
+TEST_CASE("inconsistent sums are found") {
   const Example example;
   Breaches breaches;
   Session session = example.Read(breaches);
@@ -197,7 +197,7 @@ TEST_CASE("sums that do not add up") {
   CHECK(Finds(example.Breached(), "the plan has 9"));
 }
 
-TEST_CASE("a ring whose counts are in doubt only by what a killed process may owe") {
+TEST_CASE("counts of a ring may differ only by what a killed process had not yet flushed") {
   const Example example;
   MakeRing(example.scratch / "session/ring.77", 5, 6);
   Breaches breaches;
@@ -211,7 +211,7 @@ TEST_CASE("a ring whose counts are in doubt only by what a killed process may ow
   CHECK(Finds(CheckAccounts({killed}, {}, "", {}), "accounts"));
 }
 
-TEST_CASE("losses that nobody speaks of") {
+TEST_CASE("losses that are not reported are found") {
   const Example example;
   Breaches breaches;
   const Session session = example.Read(breaches);
@@ -233,7 +233,7 @@ TEST_CASE("losses that nobody speaks of") {
   CHECK(CheckAccounts({unfinished}, {}, "stemtap: disk full\n", {}).empty());
 }
 
-TEST_CASE("a plan that is not of what was launched") {
+TEST_CASE("a plan that differs from the launches is found") {
   Session session;
   session.finished = true;
   session.processes = {{.pid = 77, .state = "closed", .seen = 9, .kept = 9}};
@@ -250,7 +250,7 @@ TEST_CASE("a plan that is not of what was launched") {
       Finds(CheckAccounts({session}, {{77, {9, {{"l", {9, 90}}}}}}, "", {}), "the plan's kernels"));
 }
 
-TEST_CASE("a process that was left behind is found by its mark") {
+TEST_CASE("a process that was left over is found by its mark") {
   const TempDir folder;
   Start start;
   start.argv = {"/bin/sh", "-c", "sleep 60 & exec sleep 60"};
@@ -276,7 +276,7 @@ TEST_CASE("a process that was left behind is found by its mark") {
   CHECK(CheckProcesses(left).empty());
 }
 
-TEST_CASE("shared memory that was left behind") {
+TEST_CASE("shared memory that was left over is found") {
   const std::string name = "/stemtap-chaos-test-" + std::to_string(::getpid());
   const std::set<std::string> before = SharedMemory();
   const int fd = ::shm_open(name.c_str(), O_RDWR | O_CREAT, 0600);
@@ -286,7 +286,7 @@ TEST_CASE("shared memory that was left behind") {
   ::shm_unlink(name.c_str());
 }
 
-TEST_CASE("the seed alone decides, and everything is drawn") {
+TEST_CASE("only the seed determines a round, and every choice is drawn") {
   const Machine machine{true, true, true};
   std::set<Ending> endings;
   std::set<Way> ways;

@@ -548,7 +548,7 @@ void Execute(const Round& round, Run& run, long bare_ms, bool with_stemtap) {
   Reaper reaper;
   const auto begin = Clock::now();
   const pid_t root = StartProcess(run.start);
-  // Scale drawn moments to the run; a program that runs until it is killed has no time of its own.
+  // Scale drawn moments to the run; a program that runs until it is killed has no run time.
   const long span_ms = round.killed_from_away() || !with_stemtap ? kNominalMs : bare_ms + 100;
   Tormentor tormentor(round, run, root, span_ms, with_stemtap);
   std::optional<int> status;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Python program on the fake GPU, as tests/programs/chaos_victim.c is one in C.
+"""A Python program on the simulated GPU: the counterpart of tests/programs/chaos_victim.c.
 
     victim.py MODE LAUNCHES END
 

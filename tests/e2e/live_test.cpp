@@ -37,7 +37,7 @@ std::uint64_t Kept(const nlohmann::json& session) {
   return session["counters"]["kept"];
 }
 
-TEST_CASE("a program that ends well is seen whole, at either level") {
+TEST_CASE("a program that exits normally is recorded completely at both levels") {
   for (const std::string level : {"kernels", "gate"}) {
     CAPTURE(level);
     TempDir scratch;
@@ -70,8 +70,8 @@ TEST_CASE("a program that ends well is seen whole, at either level") {
 }
 
 TEST_CASE(
-    "at level graph a launch of a graph is one launch, and its plan is not for those who count "
-    "kernels") {
+    "level graph records one launch per graph launch, and export formats that count kernels reject "
+    "it") {
   TempDir scratch;
   const auto run =
       RunProcess(RunCommand({"--level", "graph"}, {TestProgram("graph").string(), "20000"}),
@@ -91,7 +91,7 @@ TEST_CASE(
   CHECK(exported.err.find("--level kernels") != std::string::npos);
 }
 
-TEST_CASE("a session of one process, one device and no graph is exported without a profile") {
+TEST_CASE("a session with one process, one device and no graphs is exported without a profile") {
   const auto exports = [](const TempDir& scratch, const std::string& to,
                           std::vector<std::string> more = {}) {
     more.insert(more.begin(), {StemtapProgram().string(), "export", "--plan",
@@ -139,7 +139,7 @@ TEST_CASE("a session of one process, one device and no graph is exported without
   CheckFailure(exports(graphs, "macsim"), 1, {"made by CUDA graphs", "MacSim"});
 }
 
-TEST_CASE("a recording that costs too much ends, and the user hears of it") {
+TEST_CASE("a recording that exceeds --max-overhead stops and reports why") {
   TempDir scratch;
   auto options = OnFakeGpu(scratch);
   options.env.emplace_back("FAKE_GPU_CLOCK", "real");
@@ -162,7 +162,7 @@ TEST_CASE("a recording that costs too much ends, and the user hears of it") {
 }
 
 // As in a container, with the collector outside.
-TEST_CASE("a program whose process id is nobody's outside its namespace is seen whole") {
+TEST_CASE("a program in another PID namespace is recorded completely") {
   TempDir scratch;
   auto options = OnFakeGpu(scratch);
   options.env.emplace_back("FAKE_GPU_CLOCK", "real");  // runs for a second: time to read it
@@ -174,7 +174,7 @@ TEST_CASE("a program whose process id is nobody's outside its namespace is seen 
         "sh",      "-c",    high_id + script, TestProgram("exit_return").string()};
   };
   if (RunProcess(inside("true"), options).exit_code != 0) {
-    MESSAGE("SKIPPED: no PID namespace can be had here");
+    MESSAGE("SKIPPED: this system does not allow a PID namespace");
     return;
   }
   const auto run = RunProcess(RunCommand({}, inside("{ \"$0\" 200000 & wait; }")), options);
@@ -187,7 +187,7 @@ TEST_CASE("a program whose process id is nobody's outside its namespace is seen 
   CHECK(session["warnings"].empty());
 }
 
-TEST_CASE("the exit code is the program's") {
+TEST_CASE("the exit code of run is the exit code of the program") {
   TempDir scratch;
   const auto run = RunProcess(RunCommand({}, {"/bin/sh", "-c", "exit 42"}), OnFakeGpu(scratch));
   CHECK(run.exit_code == 42);
@@ -195,7 +195,7 @@ TEST_CASE("the exit code is the program's") {
 }
 
 TEST_CASE(
-    "a program that is not found is 127, one that cannot be executed 126, and no folder is left") {
+    "a missing program exits with 127, a non-executable one with 126, and no directory remains") {
   TempDir scratch;
   const auto missing = RunProcess(RunCommand({}, {"no-such-program"}), OnFakeGpu(scratch));
   CHECK(missing.exit_code == 127);
@@ -206,7 +206,7 @@ TEST_CASE(
   CHECK_FALSE(std::filesystem::exists(scratch / "session"));
 }
 
-TEST_CASE("a session is for its owner alone, while it runs and afterwards") {
+TEST_CASE("only its owner can read a session, during and after the run") {
   TempDir scratch;
   const auto run =
       RunProcess(RunCommand({"--level", "gate"}, {"/bin/sh", "-c", "\"$0\" 1000 && ls -l session",
@@ -228,7 +228,7 @@ TEST_CASE("a session is for its owner alone, while it runs and afterwards") {
   }
 }
 
-TEST_CASE("another library in CUDA's one place is not pushed out") {
+TEST_CASE("an injection library that the user has set is not replaced") {
   TempDir scratch;
   auto options = OnFakeGpu(scratch);
   options.env.emplace_back("CUDA_INJECTION64_PATH", "/another/tool.so");
@@ -257,7 +257,7 @@ TEST_CASE("another library in CUDA's one place is not pushed out") {
   CHECK(Kept(ReadJson(scratch / "session/session.json")) == 1000);
 }
 
-TEST_CASE("a program killed by a signal is 128 + n, and what was flushed is kept") {
+TEST_CASE("a program killed by signal n exits with 128 + n, and flushed records are kept") {
   TempDir scratch;
   const auto run = RunProcess(RunCommand({}, {TestProgram("exit_sigkill").string(), "10000"}),
                               OnFakeGpu(scratch));
@@ -270,7 +270,7 @@ TEST_CASE("a program killed by a signal is 128 + n, and what was flushed is kept
         session["counters"]["kept"]);
 }
 
-TEST_CASE("a program that never uses CUDA notices nothing") {
+TEST_CASE("a program that never uses CUDA behaves as without stemtap") {
   TempDir scratch;
   const auto options = OnFakeGpu(scratch);
   const auto bare = RunProcess({TestProgram("no_cuda").string()}, options);
@@ -286,7 +286,7 @@ TEST_CASE("a program that never uses CUDA notices nothing") {
   }
 }
 
-TEST_CASE("where nothing can be recorded, the program runs undisturbed and one line says why") {
+TEST_CASE("if recording is impossible, the program runs undisturbed and one line reports why") {
   struct Trouble {
     std::vector<std::pair<std::string, std::string>> env;
     const char* reason;
@@ -342,10 +342,10 @@ TEST_CASE("a hostile program name or session directory is escaped on the termina
   check(RunProcess({StemtapProgram().string(), "run", "--", none}, options).err, escaped + "-none");
 }
 
-TEST_CASE("without a libcupti the program runs undisturbed and one line says so") {
+TEST_CASE("without libcupti, the program runs undisturbed and one line reports it") {
   TempDir scratch;
   auto options = OnFakeGpu(scratch);
-  // Only the fake driver is available, and CUPTI cannot be found anywhere else.
+  // Only the simulated driver is available, and CUPTI cannot be found anywhere else.
   std::filesystem::create_directory(scratch / "driver");
   std::filesystem::copy(FakeGpuDir() / "libcuda.so.1", scratch / "driver/libcuda.so.1");
   options.env = {{"LD_LIBRARY_PATH", (scratch / "driver").string()},
@@ -357,7 +357,7 @@ TEST_CASE("without a libcupti the program runs undisturbed and one line says so"
   CHECK(run.err.find("nothing was recorded: CUPTI not found") != std::string::npos);
 }
 
-TEST_CASE("the library alone starts a collector, and leaves the same session") {
+TEST_CASE("the library without stemtap run starts a collector and writes the same session") {
   TempDir scratch;
   auto options = OnFakeGpu(scratch);
   options.env.emplace_back("LD_PRELOAD", InjectorLibrary().string());
@@ -381,7 +381,7 @@ TEST_CASE("the library alone starts a collector, and leaves the same session") {
   CHECK(OverviewDiffers(folder) == "");
 }
 
-TEST_CASE("the library alone records into the directory that STEMTAP_OPTIONS names") {
+TEST_CASE("the library without stemtap run records into the directory in STEMTAP_OPTIONS") {
   TempDir scratch;
   auto options = OnFakeGpu(scratch);
   options.env.emplace_back("LD_PRELOAD", InjectorLibrary().string());
@@ -397,7 +397,7 @@ TEST_CASE("the library alone records into the directory that STEMTAP_OPTIONS nam
   }
 }
 
-TEST_CASE("with --require-kernels a session without a kernel launch is exit code 3") {
+TEST_CASE("with --require-kernels, a session without kernel launches exits with code 3") {
   const std::string none = TestProgram("no_cuda").string();
   const std::string some = TestProgram("exit_return").string();
   const std::vector<std::string> words = {"--require-kernels: no kernel launch was recorded",
@@ -429,7 +429,7 @@ TEST_CASE("with --require-kernels a session without a kernel launch is exit code
   }
 }
 
-TEST_CASE("an overview is there from the beginning, and grows with the session") {
+TEST_CASE("an overview exists from the start and is updated during the session") {
   TempDir scratch;
   const std::string launch = TestProgram("exit_return").string() + " 20000 > out";
   const auto until = [](const std::string& seen) {
@@ -462,7 +462,7 @@ TEST_CASE("an overview is there from the beginning, and grows with the session")
   CHECK(OverviewDiffers(scratch / "session") == "");
 }
 
-TEST_CASE("what is excluded was seen and kept all the same") {
+TEST_CASE("excluded launches are counted as seen and kept") {
   TempDir scratch;
   const std::string program = TestProgram("exit_return").string();
   const auto run =
@@ -476,7 +476,7 @@ TEST_CASE("what is excluded was seen and kept all the same") {
   CHECK(OverviewDiffers(scratch / "session") == "");
 }
 
-TEST_CASE("a killed collector leaves the program untouched") {
+TEST_CASE("a killed collector does not affect the program") {
   TempDir scratch;
   Process run(RunCommand({"-q"}, {TestProgram("exit_sigkill").string(), "10000"}),
               OnFakeGpu(scratch));
@@ -484,7 +484,7 @@ TEST_CASE("a killed collector leaves the program untouched") {
   CHECK(run.Wait().signal == SIGKILL);
 }
 
-TEST_CASE("the exit code is the program's, though the session cannot be written") {
+TEST_CASE("the exit code is the exit code of the program if the session cannot be written") {
   TempDir scratch;
   const std::string program = TestProgram("exit_return").string();
   const auto gone = RunProcess(
@@ -499,7 +499,7 @@ TEST_CASE("the exit code is the program's, though the session cannot be written"
   CHECK(limited.exit_code == 128 + SIGKILL);
 }
 
-TEST_CASE("a collector without memory gives up, and waits for the program all the same") {
+TEST_CASE("a collector that runs out of memory stops recording and waits for the program") {
   TempDir scratch;
   // The collector's limit has room for the ring but not for 3,000 kernels with names of 16 kB.
   std::string profile =
@@ -519,7 +519,7 @@ TEST_CASE("a collector without memory gives up, and waits for the program all th
                           player + " p.csv >/dev/null; exit 5"}),
       OnFakeGpu(scratch));
   if (run.exit_code == 77) {
-    MESSAGE("SKIPPED: no prlimit here");
+    MESSAGE("SKIPPED: prlimit is not installed");
     return;
   }
   CHECK(run.exit_code == 5);
@@ -530,7 +530,7 @@ TEST_CASE("a collector without memory gives up, and waits for the program all th
 // For /bin/sh: closes descriptors that the test inherited besides stdin, stdout and stderr.
 constexpr const char* kCloseOthers = "exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-; ";
 
-TEST_CASE("a collector without descriptors names the rings that it could not read") {
+TEST_CASE("a collector without free descriptors reports the rings that it could not read") {
   TempDir scratch;
   const auto run = RunProcess(
       {"/bin/sh", "-c",
@@ -550,7 +550,7 @@ TEST_CASE("a collector without descriptors names the rings that it could not rea
   CHECK(OverviewDiffers(scratch / "session") == "");
 }
 
-TEST_CASE("five descriptors are enough for a session with a gate") {
+TEST_CASE("a session with a gate needs at most five descriptors") {
   TempDir scratch;
   const auto run =
       RunProcess({"/bin/sh", "-c",
@@ -562,7 +562,7 @@ TEST_CASE("five descriptors are enough for a session with a gate") {
   CHECK(run.exit_code == 0);
 }
 
-TEST_CASE("a collector without a signalfd passes signals on all the same") {
+TEST_CASE("a collector without a signalfd forwards signals") {
   // Five descriptors are enough for the session directory and the mask.
   for (const auto& [name, signal] : {std::pair("TERM", SIGTERM), std::pair("HUP", SIGHUP)}) {
     CAPTURE(name);
@@ -584,7 +584,7 @@ constexpr const char* kSaySignals =
     "for s in $SIGNALS; do trap \"echo got $s.\" $s; done; trap 'kill $!; exit 5' TERM; "
     "sleep 60 & echo ready; while kill -0 $! 2>/dev/null; do wait $!; done";
 
-TEST_CASE("every signal that can be held reaches the program, and none ends the session") {
+TEST_CASE("every catchable signal reaches the program and does not end the session") {
   TempDir scratch;
   std::vector<int> signals;
   std::string list;
@@ -615,7 +615,7 @@ TEST_CASE("every signal that can be held reaches the program, and none ends the 
   CHECK(ReadJson(scratch / "session/session.json")["exit_code"] == 5);
 }
 
-TEST_CASE("a session goes on while its program is stopped by SIGSTOP, whatever came before") {
+TEST_CASE("a session continues while SIGSTOP stops its program, also after other stop signals") {
   TempDir scratch;
   // SIGTSTP reaches the program, which ignores it. Then the program is stopped and continued
   // without the session.
@@ -669,7 +669,7 @@ std::string OnTerminal(const std::vector<std::string>& argv, const ProcessOption
   return out;
 }
 
-TEST_CASE("a Ctrl-C reaches the program once") {
+TEST_CASE("Ctrl-C sends the program one SIGINT") {
   TempDir scratch;
   int status = 0;
   // The session is stopped until the program has handled the first SIGINT, so a second SIGINT would
@@ -687,7 +687,7 @@ TEST_CASE("a Ctrl-C reaches the program once") {
   CHECK(WEXITSTATUS(status) == 5);
 }
 
-TEST_CASE("when the terminal stops the program, the session stops, and goes on with it") {
+TEST_CASE("if the terminal stops the program, the session stops and later continues with it") {
   TempDir scratch;
   int status = 0;
   // The outer shell acts like an interactive shell: it sees its job stop and continues it.
@@ -702,7 +702,7 @@ TEST_CASE("when the terminal stops the program, the session stops, and goes on w
   CHECK(out.find("ended with " + std::to_string(128 + SIGTERM)) != std::string::npos);
 }
 
-TEST_CASE("of two runs that want one directory, the second fails, and the first is whole") {
+TEST_CASE("if two runs use one directory, the second fails and the first completes") {
   TempDir scratch;
   const auto options = OnFakeGpu(scratch);
   const std::string program = TestProgram("exit_return").string();
@@ -723,7 +723,7 @@ TEST_CASE("of two runs that want one directory, the second fails, and the first 
   CHECK(ReadJson(scratch / "session/session.json")["counters"]["dropped"] == 0);
 }
 
-TEST_CASE("without -o a run takes the next name that is free") {
+TEST_CASE("without -o, a run uses the next free default name") {
   TempDir scratch;
   // $$ gives the process id before the run begins.
   const auto run =
@@ -739,7 +739,7 @@ TEST_CASE("without -o a run takes the next name that is free") {
   CHECK(std::filesystem::exists(scratch / name / "session.json"));
 }
 
-TEST_CASE("a directory that others can write is no place for a session") {
+TEST_CASE("a directory that other users can write is rejected for a session") {
   TempDir scratch;
   std::filesystem::create_directory(scratch / "session");
   std::filesystem::permissions(scratch / "session", std::filesystem::perms::all);
@@ -752,7 +752,7 @@ TEST_CASE("a directory that others can write is no place for a session") {
   CHECK(std::filesystem::is_empty(scratch / "session"));
 }
 
-TEST_CASE("a report is not written into a folder of others") {
+TEST_CASE("a report is not written into a directory that other users can write") {
   TempDir scratch;
   const auto options = OnFakeGpu(scratch);
   REQUIRE(RunProcess(RunCommand({"-q"}, {TestProgram("exit_return").string(), "1000"}), options)
@@ -770,7 +770,7 @@ TEST_CASE("a report is not written into a folder of others") {
   CHECK(untouched);
 }
 
-TEST_CASE("a collector that cannot begin leaves no ring behind") {
+TEST_CASE("a collector that cannot start leaves no ring file") {
   TempDir scratch;
   auto options = OnFakeGpu(scratch);
   options.until_closed = true;
@@ -785,7 +785,7 @@ TEST_CASE("a collector that cannot begin leaves no ring behind") {
   CHECK(std::filesystem::is_empty(scratch.path()));
 }
 
-TEST_CASE("a signal that comes before the library's collector listens does not end it") {
+TEST_CASE("a signal before the library's collector handles signals does not end the collector") {
   TempDir scratch;
   const auto script = scratch.Write(
       "collector", "#!/bin/bash\nkill -USR1 $$\nexec '" + StemtapProgram().string() + "' \"$@\"\n");
@@ -800,7 +800,7 @@ TEST_CASE("a signal that comes before the library's collector listens does not e
   CHECK(run.err.find("stemtap: session in ") != std::string::npos);
 }
 
-TEST_CASE("a link where a process makes its ring is not followed") {
+TEST_CASE("a symbolic link at the path of a new ring is not followed") {
   TempDir scratch;
   const auto target = scratch.Write("target", "precious");
   const auto run =
@@ -814,7 +814,7 @@ TEST_CASE("a link where a process makes its ring is not followed") {
   CHECK(Kept(ReadJson(scratch / "session/session.json")) == 1000);
 }
 
-TEST_CASE("a file that only begins like a ring is neither named on the terminal nor removed") {
+TEST_CASE("a file that only starts like a ring name is neither printed nor removed") {
   TempDir scratch;
   const auto run =
       RunProcess(RunCommand({}, {"/bin/sh", "-c",
@@ -829,7 +829,7 @@ TEST_CASE("a file that only begins like a ring is neither named on the terminal 
   }
 }
 
-TEST_CASE("a session's path that no file in it would fit behind is refused") {
+TEST_CASE("a session path that is too long for its file names is rejected") {
   TempDir scratch;
   std::filesystem::path deep = scratch.path();
   auto options = OnFakeGpu(scratch);
@@ -848,7 +848,7 @@ TEST_CASE("a session's path that no file in it would fit behind is refused") {
         std::string::npos);
 }
 
-TEST_CASE("several processes of one run are all seen") {
+TEST_CASE("all processes of a run are recorded") {
   TempDir scratch;
   const std::string program = TestProgram("exit_return").string();
   const auto run =
@@ -869,7 +869,7 @@ std::vector<std::string> PlayDecode(const TempDir& scratch) {
   return {(StemtapProgram().parent_path() / "stemtap_play").string(), "p.csv", "--rate", "8000"};
 }
 
-TEST_CASE("captures that cost no time count as recorded, where the user says so") {
+TEST_CASE("with --captured-times native, captured launches keep their recorded durations") {
   TempDir scratch;
   const auto run = RunProcess(
       RunCommand({"-q", "--level", "gate", "--actuator", "profiler", "--captured-times", "native"},
@@ -886,8 +886,7 @@ TEST_CASE("captures that cost no time count as recorded, where the user says so"
   CHECK(session["options"]["captured_times"] == "native");
 }
 
-TEST_CASE(
-    "what a tracer does to the launches it captures is no part of totals, clusters and bound") {
+TEST_CASE("the overhead of captures is not part of totals, clusters and the bound") {
   // With recorded durations, the total was 5.7 times the native total, and the bound was 62 %.
   TempDir scratch;
   const auto player = PlayDecode(scratch);
@@ -934,7 +933,7 @@ TEST_CASE(
   CHECK(clusters[0] <= clusters[1] + 8);
 }
 
-TEST_CASE("limits in the environment hold as options do, which win over them") {
+TEST_CASE("limits in the environment apply, and options override them") {
   TempDir scratch;
   auto options = OnFakeGpu(scratch);
   options.env.emplace_back("STEMTAP_MAX_CAPTURES_PER_SECOND", "7");
@@ -961,7 +960,7 @@ TEST_CASE("limits in the environment hold as options do, which win over them") {
   CHECK(RunProcess(RunCommand({"-q"}, show), options).exit_code == 2);
 }
 
-TEST_CASE("ranks share what is captured, or each has its own") {
+TEST_CASE("ranks share captures, or each rank has its own with --share-captures off") {
   TempDir scratch;
   const auto player = PlayDecode(scratch);
   std::string rank;
@@ -1008,7 +1007,7 @@ TEST_CASE("ranks share what is captured, or each has its own") {
   }
 }
 
-TEST_CASE("descriptors that are closed stay closed in the program") {
+TEST_CASE("standard descriptors that are closed stay closed in the program") {
   TempDir scratch;
   const auto run = RunProcess({"/bin/sh", "-c",
                                "\"$0\" run -q -o session -- /bin/sh -c "
@@ -1018,7 +1017,7 @@ TEST_CASE("descriptors that are closed stay closed in the program") {
   CHECK(run.exit_code == 0);
 }
 
-TEST_CASE("the demo tells its story") {
+TEST_CASE("demo runs the full workflow and prints the estimated tracing cost") {
   TempDir scratch;
   const auto run = RunProcess({StemtapProgram().string(), "demo", "--launches", "20000", "-q", "-o",
                                (scratch / "demo").string()});

@@ -29,7 +29,7 @@ std::uint64_t PeakOfReplay(const std::string& launches) {
   return PeakOfChildren();
 }
 
-TEST_CASE("ten times the launches take at most 5 MB more") {
+TEST_CASE("ten times as many launches use at most 5 MB more memory") {
   const std::uint64_t two_million = PeakOfReplay("2000000");
   const std::uint64_t twenty_million = PeakOfReplay("20000000");
   MESSAGE("peak resident: " << two_million / 1e6 << " MB with 2 million launches, "

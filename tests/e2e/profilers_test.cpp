@@ -43,7 +43,7 @@ fs::path StandIn(const TempDir& dir, const std::string& name) {
 
 const Words kRun = {StemtapProgram().string(), "run", "-o", "session"};
 
-TEST_CASE("a profiler as the program is wrong use, and nothing is started") {
+TEST_CASE("a profiler as the program is a usage error, and no process is started") {
   const std::pair<const char*, const char*> tools[] = {
       {"ncu", "stemtap export --to ncu"},
       {"nsys", "stemtap plan"},
@@ -69,7 +69,7 @@ TEST_CASE("a profiler as the program is wrong use, and nothing is started") {
   }
 }
 
-TEST_CASE("a program that is only given a profiler's name is recorded") {
+TEST_CASE("a program with a profiler's name as an argument is recorded") {
   const TempDir bin;
   StandIn(bin, "ncu");
   const std::string found = bin.path().string() + ":" + ::getenv("PATH");
@@ -86,7 +86,8 @@ TEST_CASE("a program that is only given a profiler's name is recorded") {
           .exit_code == 127);
 }
 
-TEST_CASE("under a profiler the program runs without the library, and the user is told at once") {
+TEST_CASE(
+    "under a profiler, the program runs without the library, and this is reported immediately") {
   const std::pair<const char*, const char*> marks[] = {
       {"NSYS_PROFILING_SESSION_ID", "Nsight Systems (nsys)"},
       {"QUADD_INJECTION_CONFIG", "Nsight Systems (nsys)"},
@@ -118,7 +119,7 @@ TEST_CASE("under a profiler the program runs without the library, and the user i
   }
 }
 
-TEST_CASE("a profiler that a shell starts is not recorded, and the summary says so") {
+TEST_CASE("a profiler that a shell starts is not recorded, and the summary reports it") {
   const TempDir scratch;
   fs::copy_file(TestProgram("exit_return"), scratch / "nsys");
   const ProcessResult result =
@@ -173,7 +174,7 @@ void CheckUndisturbed(const Words& tool, const Words& program, const std::string
   }
 }
 
-TEST_CASE("the real ncu profiles a program beside the library as without it") {
+TEST_CASE("the real ncu profiles a program the same with and without the library") {
   const RealDrivers drivers;
   STEMTAP_SKIP_WITHOUT_DRIVERS(drivers);
   const auto ncu = RealNvidia("ncu");
@@ -189,7 +190,7 @@ TEST_CASE("the real ncu profiles a program beside the library as without it") {
                    drivers.directories().front().string());
 }
 
-TEST_CASE("the real nsys profiles a program beside the library as without it") {
+TEST_CASE("the real nsys profiles a program the same with and without the library") {
   const RealDrivers drivers;
   STEMTAP_SKIP_WITHOUT_DRIVERS(drivers);
   const auto nsys = RealNvidia("nsys");

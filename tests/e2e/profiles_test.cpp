@@ -38,11 +38,11 @@ void CheckProfile(const std::filesystem::path& file) {
   CHECK(TotalsOfPlan(ReadJson(scratch / "replay/plan.json")) == expected);
 }
 
-TEST_CASE("the project's own small profile is seen live, exactly") {
+TEST_CASE("a live run records the small example profile exactly") {
   CheckProfile(SourceDir() / "tests/data/tiny.csv");
 }
 
-TEST_CASE("every recorded profile is seen live, exactly") {
+TEST_CASE("a live run records every shared profile exactly") {
   const auto folder = SharedPath("data/profiles");
   STEMTAP_SKIP_WITHOUT(folder);
   std::vector<std::filesystem::path> files;

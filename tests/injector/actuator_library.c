@@ -61,7 +61,7 @@ int stemtap_actuator_init(uint32_t version) {
 }
 
 void stemtap_actuator_exit(void) {
-  Write(inside == 0 ? "exit\n" : "exit amid a capture\n");
+  Write(inside == 0 ? "exit\n" : "exit during a capture\n");
 }
 
 int stemtap_capture_start(const stemtap_capture* c) {

@@ -41,7 +41,7 @@ Ring Drained(const Injected& injected) {
   return Ring(injected.RingFile());
 }
 
-TEST_CASE("start and stop bracket each captured launch, and are told which one it is") {
+TEST_CASE("start and stop bracket each captured launch and receive its description") {
   Injected injected;
   REQUIRE(injected.gate().Publish(NameKey("gemm"), kSlot));
   REQUIRE(injected.gate().Publish(NameKey("copy"), shm::kClosedSlot));
@@ -83,7 +83,8 @@ TEST_CASE("start and stop bracket each captured launch, and are told which one i
   }
 }
 
-TEST_CASE("a launch that the library refuses keeps its credit, and the next is asked for") {
+TEST_CASE(
+    "a launch that the library refuses keeps its credit, and the library is asked for the next") {
   Injected injected;
   REQUIRE(injected.gate().Publish(NameKey("gemm"), kSlot));
   injected.gate().Grant(kSlot, 1);
@@ -103,7 +104,7 @@ TEST_CASE("a launch that the library refuses keeps its credit, and the next is a
   CHECK(Calls(injected).size() == 6);  // init, two pairs, exit
 }
 
-TEST_CASE("a first sight that is refused is a first sight again") {
+TEST_CASE("a refused exploratory capture is made later") {
   Injected injected;
   injected.gate();
   REQUIRE(
@@ -115,7 +116,8 @@ TEST_CASE("a first sight that is refused is a first sight again") {
   CHECK(ring.kernels()[3].record.flags == (shm::kFlagCaptured | shm::kFlagExploratory));
 }
 
-TEST_CASE("a library that refuses them all is asked no more often than captures are allowed") {
+TEST_CASE(
+    "a library that refuses all captures is called at most as often as captures are allowed") {
   Injected injected;
   REQUIRE(injected.gate().Publish(NameKey("gemm"), kSlot));
   injected.gate().Grant(kSlot, 1000);
@@ -132,7 +134,7 @@ TEST_CASE("a library that refuses them all is asked no more often than captures 
   CHECK(ring.lost(shm::Loss::kCapturesDenied) + ring.lost(shm::Loss::kCapturesThrottled) == 500);
 }
 
-TEST_CASE("stop is told of a launch that the driver refused") {
+TEST_CASE("stop is called for a launch that the driver refused") {
   Injected injected;
   REQUIRE(injected.gate().Publish(NameKey("gemm"), kSlot));
   injected.gate().Grant(kSlot, 1);
@@ -148,7 +150,7 @@ TEST_CASE("stop is told of a launch that the driver refused") {
   CHECK(injected.gate().spent(kSlot) == 1);
 }
 
-TEST_CASE("a launch from inside start runs, and is not captured itself") {
+TEST_CASE("a launch inside start runs and is not captured") {
   Injected injected;
   REQUIRE(injected.gate().Publish(NameKey("gemm"), kSlot));
   injected.gate().Grant(kSlot, 3);
@@ -192,7 +194,7 @@ TEST_CASE("a forked child does not call the library") {
   CHECK(calls.back() == "exit");
 }
 
-TEST_CASE("without its library nothing is captured, and the program runs on") {
+TEST_CASE("without its library nothing is captured, and the program continues") {
   struct Case {
     std::string library;
     std::string said;

@@ -27,7 +27,7 @@ bool IsZero(const void* buffer) {
   return std::all_of(bytes, bytes + kBytes, [](unsigned char b) { return b == 0; });
 }
 
-TEST_CASE("where addresses are limited, the pool takes one part in sixteen") {
+TEST_CASE("with an address space limit, the pool uses one sixteenth of it") {
   const auto pool = std::make_unique<BufferPool>();
   REQUIRE(pool->Init(kBytes, 20 * 16 * kBytes));
   std::set<void*> seen;
@@ -41,7 +41,7 @@ TEST_CASE("where addresses are limited, the pool takes one part in sixteen") {
   CHECK_FALSE(none->Init(kBytes, (BufferPool::kKeepFree * 16 - 1) * kBytes));
 }
 
-TEST_CASE("a buffer is aligned, zeroed, and zeroed again after it was used") {
+TEST_CASE("a buffer is aligned and zeroed, and is zeroed again after use") {
   const auto pool = MakePool();
   std::set<void*> seen;
   for (std::uint32_t i = 0; i < 3 * BufferPool::kKeepFree; ++i) {
@@ -59,7 +59,7 @@ TEST_CASE("a buffer is aligned, zeroed, and zeroed again after it was used") {
   CHECK(seen.size() <= BufferPool::kKeepFree);
 }
 
-TEST_CASE("a buffer that claims more than it holds is zeroed no further than its end") {
+TEST_CASE("a returned size beyond the buffer's end does not zero memory beyond it") {
   const auto pool = MakePool();
   std::vector<void*> lent;
   while (void* buffer = pool->Lend()) lent.push_back(buffer);
@@ -69,7 +69,7 @@ TEST_CASE("a buffer that claims more than it holds is zeroed no further than its
   CHECK(*static_cast<unsigned char*>(lent[1]) == 0xFF);
 }
 
-TEST_CASE("only what was used is zeroed") {
+TEST_CASE("only the used part of a buffer is zeroed") {
   const auto pool = MakePool();
   void* buffer = pool->Lend();
   std::memset(buffer, 0xFF, 100);
@@ -77,7 +77,7 @@ TEST_CASE("only what was used is zeroed") {
   CHECK(IsZero(pool->Lend()));
 }
 
-TEST_CASE("what is not kept ready is made on the spot, up to the most there can be") {
+TEST_CASE("Lend creates buffers on demand up to the maximum") {
   const auto pool = MakePool();
   std::set<void*> lent;
   while (void* buffer = pool->Lend()) {
@@ -93,7 +93,7 @@ TEST_CASE("what is not kept ready is made on the spot, up to the most there can 
   CHECK(pool->Lend() == nullptr);
 }
 
-TEST_CASE("Grow makes ready what bursts have taken, and no more") {
+TEST_CASE("Grow replaces the buffers that a burst has taken, and no more") {
   const auto pool = MakePool();
   std::vector<void*> lent;
   for (std::uint32_t i = 0; i < BufferPool::kKeepFree; ++i) lent.push_back(pool->Lend());
@@ -108,7 +108,7 @@ TEST_CASE("Grow makes ready what bursts have taken, and no more") {
   CHECK(pool->lent_weak() == 2 * BufferPool::kKeepFree);
 }
 
-TEST_CASE("the buffer for nobody is not one of the pool and can be written") {
+TEST_CASE("the discard buffer is not part of the pool and can be written") {
   const auto pool = MakePool();
   void* discard = pool->Discard();
   REQUIRE(discard != nullptr);
@@ -120,7 +120,7 @@ TEST_CASE("the buffer for nobody is not one of the pool and can be written") {
   CHECK_FALSE(pool->IsDiscard(lent));
 }
 
-TEST_CASE("buffers of others are not taken for ours") {
+TEST_CASE("the pool does not own other buffers") {
   const auto pool = MakePool();
   const auto other = MakePool();
   auto* lent = static_cast<unsigned char*>(pool->Lend());
@@ -133,7 +133,7 @@ TEST_CASE("buffers of others are not taken for ours") {
   CHECK(pool->Owns(lent));
 }
 
-TEST_CASE("threads that lend and return never share a buffer") {
+TEST_CASE("threads that lend and return buffers never share a buffer") {
   const auto pool = MakePool();
   constexpr int kThreads = 6;  // more than initial buffers, so that the list also runs empty
   constexpr int kRounds = 1'000'000;
@@ -177,7 +177,7 @@ TEST_CASE("threads that lend and return never share a buffer") {
   CHECK(dirty.load() == 0);
   CHECK(lent.load() > kRounds);
   CHECK(pool->lent_weak() == 0);
-  // No buffer was lost: every buffer can be lent again exactly once.
+  // No buffer is missing: every buffer can be lent again exactly once.
   std::set<void*> all;
   while (void* buffer = pool->Lend()) REQUIRE(all.insert(buffer).second);
   CHECK(all.size() >= BufferPool::kKeepFree);

@@ -63,7 +63,7 @@ struct Launches {
 
 constexpr const char* kLibrary = "library:" STEMTAP_TEST_ACTUATOR;
 
-TEST_CASE("beyond the limit a launch goes by, counted, and keeps its credit") {
+TEST_CASE("a throttled launch is not captured, is counted, and keeps its credit") {
   Granted injected({"gemm"});
   const auto start = std::chrono::steady_clock::now();
   const Launches run(injected, {"gemm:500"},
@@ -79,7 +79,7 @@ TEST_CASE("beyond the limit a launch goes by, counted, and keeps its credit") {
   CHECK(run.marked() == run.ring.captured());
 }
 
-TEST_CASE("tokens come again: what was throttled is captured later") {
+TEST_CASE("a throttled kernel is captured when new tokens have accrued") {
   Granted injected({"gemm"});
   const Launches run(injected, {"gemm:5", "pause/600", "gemm:5"},
                      Acting("profiler", {{"STEMTAP_MAX_CAPTURES_PER_SECOND", "2"}}));
@@ -87,7 +87,7 @@ TEST_CASE("tokens come again: what was throttled is captured later") {
   CHECK(run.ring.kernels()[5].record.flags == shm::kFlagCaptured);
 }
 
-TEST_CASE("a first sight that is throttled is a first sight again") {
+TEST_CASE("a throttled exploratory capture is made later") {
   Injected injected;
   injected.gate();
   const Launches run(injected, {"a:1", "b:1", "pause/1100", "b:2"},
@@ -98,7 +98,7 @@ TEST_CASE("a first sight that is throttled is a first sight again") {
   CHECK(run.ring.kernels()[3].record.flags == 0);
 }
 
-TEST_CASE("by default only actuators that act are limited") {
+TEST_CASE("by default, only actuators that affect launches are limited") {
   Granted injected({"gemm"});
   const Launches log(injected, {"gemm:400"}, Acting("log", {}));
   CHECK(log.ring.captured() == 400);
@@ -109,7 +109,7 @@ TEST_CASE("by default only actuators that act are limited") {
   CHECK(profiler.ring.captured() < 400);
 }
 
-TEST_CASE("a launch that does not come back from its capture is the last one") {
+TEST_CASE("captures end after a launch that does not return from its capture") {
   Granted injected({"stuck_kernel", "gemm"});
   const std::string go = injected.scratch("go").string();
   Process child(
@@ -132,7 +132,7 @@ TEST_CASE("a launch that does not come back from its capture is the last one") {
   CHECK(ring.lost(shm::Loss::kCapturesDenied) == 0);
 }
 
-TEST_CASE("a captured kernel after which none ends is the last one") {
+TEST_CASE("captures end after a captured kernel that is not followed by kernel records") {
   Granted injected({"endless", "gemm"});
   const Launches run(
       injected, {"gemm:1", "pause/150", "long/endless:1800", "pause/1500", "gemm:20"},
@@ -159,7 +159,7 @@ TEST_CASE("captures resume when records arrive again") {
   CHECK(run.ring.captured() == 22);
 }
 
-TEST_CASE("recording that stops in the midst of a capture leaves the actuator its stop") {
+TEST_CASE("the actuator's stop is called if recording stops during a capture") {
   Granted injected({"gemm_tile_128"});
   injected.gate().Grant(kSlot, 1);
   const std::string go = injected.scratch("go").string();
@@ -192,7 +192,7 @@ TEST_CASE("recording that stops in the midst of a capture leaves the actuator it
   CHECK(calls.find("start ", start + 1) == std::string::npos);
 }
 
-TEST_CASE("a program that rests, or takes its time between captures, is let be") {
+TEST_CASE("the watchdog ignores a program that is idle or pauses between captures") {
   Granted injected({"gemm"});
   // Every other record is lost, so its capture stays pending forever.
   const Launches run(injected, {"gemm:4", "pause/700", "gemm:4", "pause/700", "gemm:4"},
@@ -204,7 +204,7 @@ TEST_CASE("a program that rests, or takes its time between captures, is let be")
   CHECK(run.ring.captured() == 12);
 }
 
-TEST_CASE("0 is no watchdog, and log captures are not watched") {
+TEST_CASE("the value 0 disables the watchdog, and log captures are not watched") {
   for (const auto& [actuator, limit] :
        std::vector<std::pair<std::string, std::string>>{{kLibrary, "0"}, {"log", "100"}}) {
     CAPTURE(actuator);
@@ -218,7 +218,7 @@ TEST_CASE("0 is no watchdog, and log captures are not watched") {
   }
 }
 
-TEST_CASE("when recording has stopped, so have captures") {
+TEST_CASE("captures stop when recording stops") {
   // Exceeds the overhead budget (see levels_test) after about 3 s of 6 s.
   Granted injected({"gemm_tile_128"});
   injected.gate().Grant(kSlot, 1'000'000);
@@ -244,7 +244,7 @@ TEST_CASE("when recording has stopped, so have captures") {
   if (ring.lost(shm::Loss::kRingFull) == 0) CHECK(ring.captured() <= marked + 50 / 2);
 }
 
-TEST_CASE("while another stream is captured into a graph, no actuator acts") {
+TEST_CASE("actuators do not act while another stream is captured into a graph") {
   for (const std::string actuator : {"profiler", kLibrary}) {
     CAPTURE(actuator);
     Granted injected({"gemm"});
@@ -263,21 +263,21 @@ TEST_CASE("while another stream is captured into a graph, no actuator acts") {
   }
 }
 
-TEST_CASE("a note disturbs no graph: log goes on while another stream is captured into one") {
+TEST_CASE("the log actuator continues while another stream is captured into a graph") {
   Granted injected({"gemm"});
   const Launches run(injected, {"begin/", "gemm:3", "own/gemm:4", "end/"}, Acting("log", {}));
   CHECK(run.ring.captured() == 3);
   CHECK(run.ring.lost(shm::Loss::kCapturesDenied) == 0);
 }
 
-TEST_CASE("graphs that are begun and ended again and again are all over in the end") {
+TEST_CASE("repeated stream captures all end") {
   Granted injected({"gemm"});
   std::vector<std::string> list;
   for (int i = 0; i < 20; ++i) list.insert(list.end(), {"begin/", "own/gemm:1", "end/", "gemm:1"});
   CHECK(Launches(injected, list, Acting("profiler", {})).ring.captured() == 20);
 }
 
-TEST_CASE("only a capture that began counts, and only the call that ends it ends it") {
+TEST_CASE("only a stream capture that began is counted, and only the call that ends it ends it") {
   Granted injected({"gemm"});
   const Launches run(injected,
                      {"badend/", "begin/", "badbegin/", "badbegin/", "gemm:3", "end/", "badend/",
@@ -287,7 +287,7 @@ TEST_CASE("only a capture that began counts, and only the call that ends it ends
   CHECK(run.ring.lost(shm::Loss::kCapturesDenied) == 5);
 }
 
-TEST_CASE("launches that become nodes of a graph, or cannot be captured, take no token") {
+TEST_CASE("launches that become graph nodes or cannot be captured take no token") {
   Granted injected({"gemm"});
   const Launches run(injected, {"begin/", "own/gemm:50", "gemm:50", "end/", "gemm:5"},
                      Acting("profiler", {{"STEMTAP_MAX_CAPTURES_PER_SECOND", "5"}}));
@@ -295,7 +295,7 @@ TEST_CASE("launches that become nodes of a graph, or cannot be captured, take no
   CHECK(run.ring.lost(shm::Loss::kCapturesThrottled) == 0);
 }
 
-TEST_CASE("the legacy default stream, of which CUDA says nothing amid a capture, is left alone") {
+TEST_CASE("the legacy default stream is not queried while CUDA cannot report its capture state") {
   // The driver returns an error even if the actuator only takes notes.
   Granted injected({"gemm"});
   const Launches run(injected, {"null/gemm:2", "begin/", "null/gemm:3", "end/", "null/gemm:4"},

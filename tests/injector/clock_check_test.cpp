@@ -24,7 +24,7 @@ struct Clocks {
   }
 };
 
-TEST_CASE("a clock that counts nanoseconds is believed, whatever it began with") {
+TEST_CASE("a clock that counts nanoseconds is trusted, whatever its first value is") {
   for (const std::uint64_t begin : {std::uint64_t{0}, std::uint64_t{1} << 62, ~std::uint64_t{0}}) {
     Clocks clocks;
     clocks.theirs = begin;
@@ -35,7 +35,7 @@ TEST_CASE("a clock that counts nanoseconds is believed, whatever it began with")
   }
 }
 
-TEST_CASE("a step of the clock, forth or back, passes") {
+TEST_CASE("a forward or backward step of the clock is accepted") {
   for (const std::int64_t step :
        {std::int64_t{3'600'000'000'000}, std::int64_t{-3'600'000'000'000}}) {
     Clocks clocks;
@@ -47,7 +47,7 @@ TEST_CASE("a step of the clock, forth or back, passes") {
   }
 }
 
-TEST_CASE("another unit is noticed at the second interval, and its end at the first") {
+TEST_CASE("a different unit is detected at the second interval, and its end at the first") {
   for (const double rate : {2.1, 3.8, 0.001, 0.0, 1.1}) {
     CAPTURE(rate);
     Clocks clocks;
@@ -65,7 +65,7 @@ TEST_CASE("another unit is noticed at the second interval, and its end at the fi
   }
 }
 
-TEST_CASE("short intervals are joined until they can be judged") {
+TEST_CASE("short intervals are joined until they are long enough to judge") {
   Clocks clocks;
   clocks.Sample();
   // 1 ms at 2 GHz: each sample is off by 1 ms, which counts as noise until 50 samples agree.
@@ -77,7 +77,7 @@ TEST_CASE("short intervals are joined until they can be judged") {
   CHECK(samples == 100);
 }
 
-TEST_CASE("a sample in the midst of which the thread lost its core is left out") {
+TEST_CASE("a sample during which the thread lost its core is ignored") {
   Clocks clocks;
   clocks.Sample();
   for (int i = 0; i < 10; ++i) {
@@ -88,7 +88,7 @@ TEST_CASE("a sample in the midst of which the thread lost its core is left out")
   CHECK(clocks.Sample());
 }
 
-TEST_CASE("once CUPTI's clock was CLOCK_REALTIME, a record of another time is not believed") {
+TEST_CASE("a record with a different time is not trusted once CUPTI's clock was CLOCK_REALTIME") {
   constexpr std::uint64_t kNow = 1'800'000'000'000'000'000;
   constexpr std::uint64_t kCycles = 40'000'000'000'000'000;  // half a year at 3 GHz
   ClockCheck check;

@@ -12,7 +12,8 @@ namespace {
 const std::vector<std::string> kArguments = {"50000"};
 const Variables kSlow = {{"FAKE_GPU_CLOCK", "real"}, {"STEMTAP_FLUSH_MS", "60"}};
 
-TEST_CASE("timestamps that are no nanoseconds are not recorded, and the header tells why") {
+TEST_CASE(
+    "timestamps that are not nanoseconds are not recorded, and the header contains the reason") {
   const Injected injected;
   Variables variables = kSlow;
   variables.emplace_back("FAKE_CUPTI_TICKS", "2.1");
@@ -28,7 +29,7 @@ TEST_CASE("timestamps that are no nanoseconds are not recorded, and the header t
         std::string::npos);
 }
 
-TEST_CASE("the usual clock is believed, and so is one that cannot be read") {
+TEST_CASE("the usual clock and an unreadable clock are trusted") {
   for (const char* failing : {"", "cuptiGetTimestamp=999"}) {
     const Injected injected;
     Variables variables = kSlow;

@@ -23,7 +23,7 @@ namespace {
 
 constexpr const char* kUnnoticed = "sigchld 0 children 0 handler 1 mask 0 files 0\n";
 
-// Options of a run in `folder` with the library preloaded and without a session.
+// Options of a run in the directory with the library preloaded and without a session.
 ProcessOptions Preloaded(const TempDir& folder, const Variables& more = {}) {
   Variables variables = {{"LD_PRELOAD", InjectorLibrary().string()},
                          {"STEMTAP_COLLECTOR", STEMTAP_TEST_RECORD_START}};
@@ -78,7 +78,7 @@ TEST_CASE("the program does not see its collector") {
   if (!Exists(session / "left")) Dismiss(session);
 }
 
-TEST_CASE("stdout closes with the program, stderr is the collector's too") {
+TEST_CASE("stdout closes with the program, and the collector inherits stderr") {
   const TempDir folder;
   // Includes a descriptor that the program left open for its children.
   int extra[2];
@@ -103,7 +103,7 @@ TEST_CASE("stdout closes with the program, stderr is the collector's too") {
 }
 
 // The reader of a pipe sees the end only after every holder of the write end has closed it.
-TEST_CASE("a reader of the program's output is not kept waiting") {
+TEST_CASE("a reader of the program's output does not wait for the collector") {
   const TempDir folder;
   ProcessOptions options = Preloaded(folder);
   // The shell ends after `cat` has seen the end of the program's stdout.
@@ -122,7 +122,8 @@ TEST_CASE("a reader of the program's output is not kept waiting") {
   Dismiss(session);
 }
 
-// Reports are off: the fakes are built without the sanitizer, which reports their locks as races.
+// Reports are off: the simulated libraries are built without the sanitizer, which reports their
+// locks as races.
 const Variables kSanitizer = {{"TSAN_OPTIONS", "report_bugs=0"}};
 
 // Builds watch_children with a compiler's thread sanitizer. Returns false if the program cannot be
@@ -136,13 +137,13 @@ bool BuildWithThreadSanitizer(const std::string& compiler, const std::filesystem
          RunProcess({program.string()}, BareOptions(kSanitizer)).exit_code == 0;
 }
 
-TEST_CASE("a program under a thread sanitizer does not see its collector either") {
+TEST_CASE("a program under a thread sanitizer does not see its collector") {
   for (const char* compiler : {"clang", "gcc"}) {
     CAPTURE(std::string(compiler));
     const TempDir folder;
     const auto program = folder / "watch_children";
     if (!BuildWithThreadSanitizer(compiler, program)) {
-      MESSAGE("SKIPPED: no " << compiler << " with a thread sanitizer that works here");
+      MESSAGE("SKIPPED: no " << compiler << " with a working thread sanitizer");
       continue;
     }
     // Clang links its runtime into the program; gcc's runtime is a shared library.
@@ -196,7 +197,7 @@ Started Start(const TempDir& folder, const Variables& more, std::filesystem::pat
   return started;
 }
 
-TEST_CASE("the collector is told whom to watch, where to write, and how") {
+TEST_CASE("the collector receives the pid to watch, the session directory and its options") {
   const TempDir folder;
   {
     const Started started = Start(folder, {});
@@ -218,7 +219,7 @@ TEST_CASE("the collector is told whom to watch, where to write, and how") {
   }
 }
 
-TEST_CASE("STEMTAP_OPTIONS may name the session directory") {
+TEST_CASE("STEMTAP_OPTIONS can set the session directory") {
   for (const char* option :
        {"-o out", "-oout", "--output out", "--output=out", "-o x -o ./out/", "--output \"out\""}) {
     CAPTURE(std::string(option));
@@ -237,7 +238,8 @@ TEST_CASE("STEMTAP_OPTIONS may name the session directory") {
   }
 }
 
-TEST_CASE("a session directory that cannot be made is one line, and the program is undisturbed") {
+TEST_CASE(
+    "a session directory that cannot be created is reported, and the program is not affected") {
   const TempDir folder;
   const std::string nowhere = (folder / "none/x").string();
   const ProcessResult result = RunProcess(
@@ -249,7 +251,7 @@ TEST_CASE("a session directory that cannot be made is one line, and the program 
   CHECK(std::filesystem::is_empty(folder.path()));
 }
 
-TEST_CASE("the collector has the program's environment without what would inject into it") {
+TEST_CASE("the collector inherits the environment without the variables that inject the library") {
   const TempDir folder;
   const Started started = Start(folder, {{"SOME_VARIABLE", "a b=c"}, {"STEMTAP_LEVEL", "gate"}});
   CHECK(started.environment.at("SOME_VARIABLE") == "a b=c");
@@ -260,9 +262,7 @@ TEST_CASE("the collector has the program's environment without what would inject
   }
 }
 
-TEST_CASE(
-    "the collector has no file of the program's but stderr, no parent here, and all signals "
-    "blocked") {
+TEST_CASE("the collector inherits only stderr, has a different parent, and blocks all signals") {
   const TempDir folder;
   int pipes[2];
   REQUIRE(pipe(pipes) == 0);  // inherited by the program, but not by its children
@@ -284,7 +284,7 @@ TEST_CASE(
   CHECK(blocked == 29);  // of 31, until it handles them; SIGKILL and SIGSTOP cannot be blocked
 }
 
-TEST_CASE("no collector: one line on stderr, and nothing is left that nobody would read") {
+TEST_CASE("a missing collector is reported on stderr, and no file is left behind") {
   const TempDir folder;
   const std::string text = folder.Write("not-a-program", "text").string();
   for (const std::string& collector : {std::string("/no/such/stemtap"), text}) {
@@ -300,7 +300,7 @@ TEST_CASE("no collector: one line on stderr, and nothing is left that nobody wou
   }
 }
 
-TEST_CASE("no ring can be made: no folder is left") {
+TEST_CASE("no directory is left behind if the ring cannot be created") {
   const TempDir folder;
   Process child({"/bin/sh", "-c", "ulimit -f 1024; exec \"$0\"", STEMTAP_TEST_WATCH_CHILDREN},
                 Preloaded(folder));
@@ -311,7 +311,7 @@ TEST_CASE("no ring can be made: no folder is left") {
   CHECK_FALSE(Exists(SessionOf(folder, child.pid())));
 }
 
-TEST_CASE("a folder of the same name is left alone, the session gets another") {
+TEST_CASE("an existing directory is not used, and the session gets a different name") {
   const TempDir folder;
   // The directory name contains the pid, so a shell creates the directory and then becomes the
   // program.
@@ -328,7 +328,7 @@ TEST_CASE("a folder of the same name is left alone, the session gets another") {
   Dismiss(second);
 }
 
-TEST_CASE("a collector that cannot be executed") {
+TEST_CASE("a collector that cannot be executed is reported") {
   const TempDir folder;
   const std::filesystem::path broken = folder.Write("broken",
                                                     "\x7f"
@@ -345,7 +345,7 @@ TEST_CASE("a collector that cannot be executed") {
   }
 }
 
-TEST_CASE("no folder can be made: one line on stderr") {
+TEST_CASE("a directory that cannot be created is reported on stderr") {
   const ProcessResult bare = RunProcess({STEMTAP_TEST_WATCH_CHILDREN}, BareOptions());
   const TempDir folder;
   ProcessOptions options = Preloaded(folder);
@@ -357,7 +357,7 @@ TEST_CASE("no folder can be made: one line on stderr") {
   CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
 }
 
-TEST_CASE("a program that ignores SIGCHLD gets its collector too") {
+TEST_CASE("a program that ignores SIGCHLD gets a collector") {
   const TempDir folder;
   const ProcessResult result =
       RunProcess({"/bin/sh", "-c", "trap '' CHLD; exec \"$0\"", STEMTAP_TEST_WATCH_CHILDREN},

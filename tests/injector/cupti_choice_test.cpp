@@ -48,20 +48,20 @@ struct Machine {
   }
 };
 
-TEST_CASE("without a CUDA runtime the driver's version is taken, from the loader") {
+TEST_CASE("without a CUDA runtime, CUPTI of the driver's version is loaded through the loader") {
   const Machine machine;
   CHECK(machine.Mapped({}) ==
         std::set<std::string>{std::filesystem::canonical(FakeGpuDir() / "libcupti.so.13")});
 }
 
-TEST_CASE("the version of the loaded CUDA runtime is taken, from the packages it came with") {
+TEST_CASE("CUPTI of the CUDA runtime's version is loaded from the runtime's package") {
   const Machine machine;
   // The library that torch would load later, and no other: two would break each other.
   CHECK(machine.Mapped({{"LD_PRELOAD", machine.runtime.string()}}) ==
         std::set<std::string>{machine.wheel.string()});
 }
 
-TEST_CASE("a CUPTI that is loaded already is taken, whatever else there is") {
+TEST_CASE("a CUPTI that is already loaded is preferred to all others") {
   const Machine machine;
   CHECK(machine.Mapped({{"LD_PRELOAD", machine.wheel.string()}}) ==
         std::set<std::string>{machine.wheel.string()});
@@ -69,13 +69,13 @@ TEST_CASE("a CUPTI that is loaded already is taken, whatever else there is") {
         std::set<std::string>{machine.wheel.string()});
 }
 
-TEST_CASE("STEMTAP_CUPTI goes before everything that is not loaded") {
+TEST_CASE("STEMTAP_CUPTI is preferred to libraries that are not loaded") {
   const Machine machine;
   CHECK(machine.Mapped({{"STEMTAP_CUPTI", machine.wheel.string()}}) ==
         std::set<std::string>{machine.wheel.string()});
 }
 
-TEST_CASE("a STEMTAP_CUPTI that is not there is named, and nothing else is taken instead") {
+TEST_CASE("a missing STEMTAP_CUPTI is reported, and no other library is used") {
   const Injected injected;
   REQUIRE(injected.Run("exit_return", {"10"}, {{"STEMTAP_CUPTI", "/no/such/lib"}}).exit_code == 0);
   const Ring ring(injected.RingFile());
@@ -84,7 +84,7 @@ TEST_CASE("a STEMTAP_CUPTI that is not there is named, and nothing else is taken
         "CUPTI not found: STEMTAP_CUPTI is /no/such/lib, which cannot be loaded");
 }
 
-TEST_CASE("a CUPTI of a later CUDA records what looks right, with a note") {
+TEST_CASE("a CUPTI of a later CUDA records plausible kernels and adds a note") {
   for (const char* version : {"140000", "990102"}) {
     const Injected injected;
     REQUIRE(injected.Run("exit_return", {"5000"}, {{"FAKE_CUPTI_VERSION", version}}).exit_code ==

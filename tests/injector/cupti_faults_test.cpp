@@ -34,7 +34,7 @@ Account CheckAccounts(Ring& ring) {
   return {ring.kept(), ring.seen(), ring.lost_records()};
 }
 
-TEST_CASE("lent buffers are left alone, come zeroed, and all come back") {
+TEST_CASE("buffers that CUPTI owns are not touched, start zeroed, and are all returned") {
   for (const char* program : {"exit_return", "threads", "graph", "reload_modules"}) {
     for (const char* clock : {"virtual", "real"}) {
       CAPTURE(program);
@@ -56,7 +56,7 @@ TEST_CASE("lent buffers are left alone, come zeroed, and all come back") {
 
 // A lock held across the call meets a callback in every second run: all eight runs miss it with
 // probability 1/250.
-TEST_CASE("no lock is held across a call that a callback waits for") {
+TEST_CASE("the library holds no lock across a call that a callback waits for") {
   for (int run = 0; run < 8; ++run) {
     const Injected injected;
     // Shorter than the library's wait at exit, which would release such a lock.
@@ -69,7 +69,7 @@ TEST_CASE("no lock is held across a call that a callback waits for") {
   }
 }
 
-TEST_CASE("records of sizes that no header tells yet are read right") {
+TEST_CASE("records of future sizes are decoded correctly") {
   for (const char* version : {"130000", "130100", "130200", "130300", "130400", "139900"}) {
     CAPTURE(version);
     const Injected injected;
@@ -81,7 +81,7 @@ TEST_CASE("records of sizes that no header tells yet are read right") {
   }
 }
 
-TEST_CASE("a graph that leaks device memory: copies are recorded, so that no time is missing") {
+TEST_CASE("copies are recorded, so that kernels have times after a graph leaked device memory") {
   for (const char* version : {"130001", "130300"}) {
     CAPTURE(version);
     const Injected injected;
@@ -95,7 +95,7 @@ TEST_CASE("a graph that leaks device memory: copies are recorded, so that no tim
   }
 }
 
-TEST_CASE("a clock that is set amid a kernel costs at most that record") {
+TEST_CASE("a clock that is set during a kernel drops at most that record") {
   for (const char* step : {"-3600000000000", "3600000000000", "-5000"}) {
     for (const char* clock : {"virtual", "real"}) {
       CAPTURE(step);
@@ -116,7 +116,7 @@ TEST_CASE("a clock that is set amid a kernel costs at most that record") {
   }
 }
 
-TEST_CASE("a name with control characters is no name: counted, not kept") {
+TEST_CASE("a name with control characters is counted and not kept") {
   const Injected injected;
   const ProcessResult result = injected.Run(
       STEMTAP_TEST_LAUNCH_LIST, {"_Z5k\xc3\xa4rnelv:30", "k\x01:5", "\x7f:7", "after:3"});
@@ -128,7 +128,7 @@ TEST_CASE("a name with control characters is no name: counted, not kept") {
   CHECK(SumByName(ring)["after"].count == 3);
 }
 
-TEST_CASE("a forked child makes no call to CUPTI, which would never return") {
+TEST_CASE("a forked child does not call CUPTI, because the call would not return") {
   for (const char* mode : {"abort", "hang"}) {
     CAPTURE(mode);
     const Injected injected;

@@ -50,7 +50,7 @@ class Bytes {
   alignas(8) std::array<unsigned char, 216> bytes_;
 };
 
-TEST_CASE("every field is read from its documented place") {
+TEST_CASE("every field is read from its documented offset") {
   Bytes bytes;
   REQUIRE(bytes.Decode() == Decoded::kKernel);
   const shm::KernelRecord& r = bytes.record;
@@ -74,7 +74,7 @@ TEST_CASE("every field is read from its documented place") {
   CHECK(bytes.name == Bytes::kName);
 }
 
-TEST_CASE("versions without graph fields leave what lies there alone") {
+TEST_CASE("versions without graph fields ignore the bytes at their offsets") {
   Bytes bytes;
   bytes.record.graph_id = 5;
   bytes.record.graph_node = 6;
@@ -83,7 +83,7 @@ TEST_CASE("versions without graph fields leave what lies there alone") {
   CHECK(bytes.record.graph_node == 0);
 }
 
-TEST_CASE("a record without usable times is told apart, by reason") {
+TEST_CASE("a record without usable times is classified by reason") {
   struct Case {
     std::uint64_t start, end;
     Decoded expected;
@@ -103,7 +103,7 @@ TEST_CASE("a record without usable times is told apart, by reason") {
   }
 }
 
-TEST_CASE("a duration of zero is a clock's rounding and is kept") {
+TEST_CASE("a duration of zero is kept because clocks round") {
   Bytes bytes;
   bytes.Set(24, std::uint64_t{1'000});
   REQUIRE(bytes.Decode() == Decoded::kKernel);
@@ -111,7 +111,7 @@ TEST_CASE("a duration of zero is a clock's rounding and is kept") {
   CHECK(bytes.record.start_ns == 1'000);
 }
 
-TEST_CASE("a device number that does not fit becomes unknown, not another device") {
+TEST_CASE("a device number that does not fit becomes unknown") {
   for (const std::uint32_t device : {65'535u, 65'536u, 65'539u, 0xFFFFFFFFu}) {
     Bytes bytes;
     bytes.Set(40, device);

@@ -51,14 +51,14 @@ bool Holds(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
 }
 
-TEST_CASE("no CUPTI") {
+TEST_CASE("recording is disabled without CUPTI") {
   // Not installed: this path does not exist on any machine.
   CHECK(Holds(ReasonFor({{"STEMTAP_CUPTI", "/no/such/libcupti.so"}}), "CUPTI not found"));
   // A driver that is too old for CUPTI: none is searched for.
   CHECK(Holds(ReasonFor({{"FAKE_GPU_DRIVER_VERSION", "9020"}}), "CUPTI not found"));
 }
 
-TEST_CASE("no CUPTI: a folder that has only the driver") {
+TEST_CASE("recording is disabled if the directory contains only the driver") {
   const TempDir dir;
   std::filesystem::create_symlink(FakeGpuDir() / "libcuda.so.1", dir / "libcuda.so.1");
   // A driver of an unreleased CUDA version: no library on this machine can be its CUPTI.
@@ -69,11 +69,11 @@ TEST_CASE("no CUPTI: a folder that has only the driver") {
   CHECK(Holds(reason, "STEMTAP_CUPTI"));
 }
 
-TEST_CASE("a library that is not CUPTI") {
+TEST_CASE("recording is disabled if the library is not CUPTI") {
   CHECK(ReasonFor({{"STEMTAP_CUPTI", "libm.so.6"}}) == "this libcupti lacks cuptiGetVersion");
 }
 
-TEST_CASE("CUPTI where STEMTAP_CUPTI and CUDA_HOME say") {
+TEST_CASE("CUPTI is found by STEMTAP_CUPTI and CUDA_HOME") {
   const TempDir dir;
   std::filesystem::create_symlink(FakeGpuDir() / "libcuda.so.1", dir / "libcuda.so.1");
   std::filesystem::create_directories(dir / "home/extras/CUPTI/lib64");
@@ -88,7 +88,7 @@ TEST_CASE("CUPTI where STEMTAP_CUPTI and CUDA_HOME say") {
 
   // The loader's path has priority.
   if (RunProcess({"sh", "-c", "ldconfig -p | grep -q 'libcupti.so.12 '"}).exit_code == 0) {
-    MESSAGE("SKIPPED in part: the loader's cache of this machine has a libcupti.so.12");
+    MESSAGE("SKIPPED in part: the loader's cache contains libcupti.so.12");
     return;
   }
   Variables home = common;
@@ -96,7 +96,7 @@ TEST_CASE("CUPTI where STEMTAP_CUPTI and CUDA_HOME say") {
   CHECK(ReasonFor(home) == "recorded");
 }
 
-TEST_CASE("another tool has CUPTI, and is named") {
+TEST_CASE("another tool that uses CUPTI is reported by name") {
   for (const char* level : {"kernels", "gate"}) {
     CAPTURE(level);
     const std::string reason =
@@ -105,14 +105,14 @@ TEST_CASE("another tool has CUPTI, and is named") {
   }
 }
 
-TEST_CASE("another tool is in the process by its environment") {
+TEST_CASE("another tool is recognized by its environment variables") {
   CHECK(ReasonFor({{"NSYS_PROFILING_SESSION_ID", "1"}}) ==
         "Nsight Systems (nsys) is in this process");
   CHECK(ReasonFor({{"NV_SANITIZER_INJECTION_TRANSPORT_TYPE", "1"}}) ==
         "compute-sanitizer is in this process");
 }
 
-TEST_CASE("a profiler that uses CUDA itself is not recorded, and starts no collector") {
+TEST_CASE("a profiler that uses CUDA is not recorded and starts no collector") {
   const TempDir dir;
   const auto nsys = dir / "nsys";
   std::filesystem::copy_file(TestProgram("exit_return"), nsys);
@@ -134,7 +134,7 @@ TEST_CASE("a profiler that uses CUDA itself is not recorded, and starts no colle
   CHECK(std::filesystem::is_empty(dir / "empty"));
 }
 
-TEST_CASE("another injection library is loaded after ours, and both work") {
+TEST_CASE("another injection library is loaded after this library, and both work") {
   const Injected injected;
   const ProcessResult result =
       injected.Run("exit_return", kArguments, {{"STEMTAP_CHAIN", STEMTAP_TEST_OTHER_LIBRARY}});
@@ -145,7 +145,7 @@ TEST_CASE("another injection library is loaded after ours, and both work") {
   ring.Drain();
   CHECK(ring.kept() == kLaunches);
 
-  // Neither library depends on the other: ours may be disabled, the other may fail.
+  // Neither library depends on the other: this library may be disabled, and the other may fail.
   const Injected off;
   CHECK(off.Run("exit_return", kArguments,
                 {{"STEMTAP_CHAIN", STEMTAP_TEST_OTHER_LIBRARY}, {"STEMTAP_DISABLE", "1"}})
@@ -160,7 +160,7 @@ TEST_CASE("another injection library is loaded after ours, and both work") {
             .err.empty());
 }
 
-TEST_CASE("a tool built on NVBit is in the process") {
+TEST_CASE("recording is disabled if an NVBit tool is loaded") {
   const std::string reason = "an NVBit tool is loaded in this process";
   for (const std::string how : {"STEMTAP_CHAIN", "LD_PRELOAD"}) {
     CAPTURE(how);
@@ -175,11 +175,11 @@ TEST_CASE("a tool built on NVBit is in the process") {
   }
 }
 
-TEST_CASE("a version whose records are not known") {
+TEST_CASE("recording is disabled for CUPTI versions with unknown records") {
   CHECK(Holds(ReasonFor({{"FAKE_CUPTI_VERSION", "11"}}), "CUPTI version 11 is not supported"));
 }
 
-TEST_CASE("calls without which nothing can be recorded fail: the call or the meaning is named") {
+TEST_CASE("the failure of a required call is reported with the call or the cause") {
   const auto reason = [](const char* script, const char* level = "kernels") {
     return ReasonFor({{"FAKE_CUPTI_FAIL", script}, {"STEMTAP_LEVEL", level}});
   };
@@ -194,7 +194,7 @@ TEST_CASE("calls without which nothing can be recorded fail: the call or the mea
   }
 }
 
-TEST_CASE("calls that can be missed fail: everything is recorded all the same") {
+TEST_CASE("the failure of an optional call does not affect the recording") {
   for (const char* script :
        {"cuptiActivitySetAttribute=999", "cuptiActivityGetNumDroppedRecords=999",
         "cuptiGetResultString=999", "cuptiActivityEnable@2=999,cuptiActivityEnable@3=999",
@@ -212,7 +212,7 @@ TEST_CASE("calls that can be missed fail: everything is recorded all the same") 
   }
 }
 
-TEST_CASE("launch callbacks that are refused: the header says that nothing is gated") {
+TEST_CASE("if launch callbacks are refused, the header reports that no launch is gated") {
   const Injected injected;
   const auto ring = RunUndisturbed(
       injected, {{"FAKE_CUPTI_FAIL", "cuptiEnableCallback=999"}, {"STEMTAP_LEVEL", "gate"}});
@@ -220,7 +220,7 @@ TEST_CASE("launch callbacks that are refused: the header says that nothing is ga
   CHECK(ring->gated() == 0);
 }
 
-TEST_CASE("records that cannot be fetched are not claimed") {
+TEST_CASE("records that cannot be fetched are not counted as seen") {
   {
     const Injected injected;
     const auto ring =
@@ -240,7 +240,7 @@ TEST_CASE("records that cannot be fetched are not claimed") {
   }
 }
 
-TEST_CASE("a program with more rights than its user is left alone") {
+TEST_CASE("a setuid program is not recorded") {
   const Injected injected;
   const auto run = [&](bool secure) {
     const std::string program = injected.scratch(secure ? "secure" : "plain").string();
@@ -253,7 +253,7 @@ TEST_CASE("a program with more rights than its user is left alone") {
     return RunProcess({program, STEMTAP_TEST_FAKE_CUDA}, injected.Options());
   };
   if (geteuid() != 0) {
-    MESSAGE("SKIPPED: only root can make a program of another user's");
+    MESSAGE("SKIPPED: only root can change the owner of a program");
     return;
   }
   CHECK(run(false).out == "secure 0\n");
@@ -261,14 +261,14 @@ TEST_CASE("a program with more rights than its user is left alone") {
   CHECK(rings == 1);
   const ProcessResult secure = run(true);
   if (secure.out != "secure 1\n") {
-    MESSAGE("SKIPPED: no setuid programs here");
+    MESSAGE("SKIPPED: setuid programs are not supported on this file system");
     return;
   }
   CHECK(secure.err.empty());
   CHECK(injected.RingFiles().size() == rings);
 }
 
-TEST_CASE("no ring: one line on stderr") {
+TEST_CASE("a ring that cannot be created is reported in one line on stderr") {
   const TempDir dir;
   const std::string file = dir.Write("file", "").string();
   for (const std::string& session : {std::string("/no/such/folder"), file, std::string("/proc")}) {
@@ -283,7 +283,7 @@ TEST_CASE("no ring: one line on stderr") {
   }
 }
 
-TEST_CASE("a full disk: one line on stderr, and nothing left behind") {
+TEST_CASE("a full disk is reported in one line on stderr, and no file is left behind") {
   const Injected injected;
   const std::string disk = injected.scratch("disk").string();
   std::filesystem::create_directory(disk);
@@ -294,7 +294,7 @@ TEST_CASE("a full disk: one line on stderr, and nothing left behind") {
         injected.Options({{"STEMTAP_SESSION", disk}}));
   };
   if (run("true").exit_code != 0) {
-    MESSAGE("SKIPPED: no file system can be mounted here");
+    MESSAGE("SKIPPED: file systems cannot be mounted on this machine");
     return;
   }
   const ProcessResult result = run("\"$1\" 2000 print && ls -A \"$0\"");
@@ -318,7 +318,7 @@ TEST_CASE("a limit on file sizes does not kill the program") {
   CHECK(injected.RingFiles().empty());
 }
 
-TEST_CASE("no memory for buffers: the reason is told") {
+TEST_CASE("a lack of memory for buffers is reported as the reason") {
   const Injected injected;
   // Enough for the program, but a sixteenth of it is less than eight buffers of 16 MiB.
   ProcessOptions options =
@@ -333,7 +333,7 @@ TEST_CASE("no memory for buffers: the reason is told") {
   CHECK(std::string(ring.header().reason) == "no memory for activity buffers");
 }
 
-TEST_CASE("where addresses are limited, the program keeps most of them") {
+TEST_CASE("with an address space limit, the program keeps most of the address space") {
   const std::string command = "ulimit -v $1; exec \"$0\" launches=20000 threads=200";
   const std::string program = TestProgram("chaos_victim").string();
   // 512 MiB for 1,024 buffers would leave too little for 200 threads.
@@ -364,7 +364,7 @@ TEST_CASE("where addresses are limited, the program keeps most of them") {
   CHECK(injected.RingFiles().empty());
 }
 
-TEST_CASE("a session that has ended: one line on stderr, and no ring") {
+TEST_CASE("a session that has ended is reported in one line on stderr, and no ring is created") {
   const Injected injected;
   std::ofstream(injected.session() / "session.json") << "{}";
   const ProcessResult result = injected.Run("exit_return", {"1000"});
@@ -374,7 +374,7 @@ TEST_CASE("a session that has ended: one line on stderr, and no ring") {
   CHECK(injected.RingFiles().empty());
 }
 
-TEST_CASE("stderr that nobody reads any more does not end the program") {
+TEST_CASE("a closed stderr pipe does not end the program") {
   const Injected injected;
   // A pipe whose only reader ends before the program starts.
   const ProcessResult result =

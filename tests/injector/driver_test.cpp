@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tests that the library forwards cuInit correctly, on the simulated driver and on the real driver,
-// which finds no device here.
+// which finds no device on this machine.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -21,7 +21,7 @@ std::vector<std::string> ThreeInits(const std::filesystem::path& directory) {
 }
 
 // Returns what an injection library that returns `value` reports when cuInit is called three times:
-// loaded by itself, or chained behind ours.
+// loaded by itself, or chained by this library.
 std::string OnItsOwn(const std::filesystem::path& driver, const std::string& value) {
   return RunProcess(ThreeInits(driver),
                     BareOptions({{"CUDA_INJECTION64_PATH", STEMTAP_TEST_INJECTED},
@@ -38,7 +38,8 @@ std::string BehindOurs(const std::filesystem::path& driver, const std::string& v
   return result.out;
 }
 
-TEST_CASE("a chained library that returns 0 is loaded again at the next cuInit, as on its own") {
+TEST_CASE(
+    "a chained library that returns 0 is loaded again by the next cuInit, as without stemtap") {
   for (const char* value : {"0", "1", "-1"}) {
     CAPTURE(std::string(value));
     const std::string expected = OnItsOwn(FakeGpuDir(), value);
@@ -47,7 +48,7 @@ TEST_CASE("a chained library that returns 0 is loaded again at the next cuInit, 
   }
 }
 
-TEST_CASE("the real driver treats a chained library as on its own") {
+TEST_CASE("the real driver treats a chained library as without stemtap") {
   const RealDrivers drivers;
   STEMTAP_SKIP_WITHOUT_DRIVERS(drivers);
   for (const auto& driver : drivers.directories()) {
@@ -80,7 +81,7 @@ void CheckDisabled(const std::filesystem::path& driver, const Variables& variabl
   CHECK(reason.starts_with("CUPTI "));
 }
 
-TEST_CASE("with the real driver and no device the library disables itself") {
+TEST_CASE("recording is disabled with the real driver and no device") {
   const RealDrivers drivers;
   STEMTAP_SKIP_WITHOUT_DRIVERS(drivers);
   const auto cupti = RealNvidia("cupti");

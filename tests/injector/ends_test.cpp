@@ -41,7 +41,7 @@ ByName VictimTruth(std::uint64_t launches) {
   return sums;
 }
 
-TEST_CASE("programs that end cleanly: everything is kept, to the nanosecond") {
+TEST_CASE("all launches of programs that exit cleanly are kept with their exact durations") {
   struct Case {
     const char* program;
     std::vector<std::string> arguments;
@@ -74,7 +74,7 @@ TEST_CASE("programs that end cleanly: everything is kept, to the nanosecond") {
   }
 }
 
-TEST_CASE("the header tells who recorded") {
+TEST_CASE("the header identifies the recorded process") {
   const Injected injected;
   REQUIRE(injected.Run("exit_return").exit_code == 0);
   const Ring ring(injected.RingFile());
@@ -91,7 +91,7 @@ TEST_CASE("the header tells who recorded") {
   CHECK(ring.gated() == 0);
 }
 
-TEST_CASE("kernels under way at exit() are counted as incomplete") {
+TEST_CASE("kernels that run at exit() are counted as incomplete") {
   const Injected injected;
   const Variables variables = {{"FAKE_GPU_CLOCK", "real"}};
   CheckSame(injected.Run("exit_call", {"10000"}, variables),
@@ -107,7 +107,7 @@ TEST_CASE("kernels under way at exit() are counted as incomplete") {
   CHECK(ring.kept() >= 10000 - 1024);
 }
 
-TEST_CASE("records carry device, stream, shape and correlation") {
+TEST_CASE("records contain device, stream, configuration and correlation id") {
   const Injected injected;
   REQUIRE(injected.Run("exit_return", {"1000"}).exit_code == 0);
   Ring ring(injected.RingFile());
@@ -135,7 +135,7 @@ TEST_CASE("records carry device, stream, shape and correlation") {
   }
 }
 
-TEST_CASE("kernels of graphs carry the graph") {
+TEST_CASE("records of graph kernels contain the graph id") {
   const Injected injected;
   REQUIRE(injected.Run("graph", {"1000"}).exit_code == 0);
   Ring ring(injected.RingFile());
@@ -168,14 +168,14 @@ void CheckAbruptEnd(const char* program) {
   CHECK(SumByName(ring) == VictimTruth(10000));
 }
 
-TEST_CASE("_exit: what was flushed is there") {
+TEST_CASE("flushed records are in the ring after _exit") {
   CheckAbruptEnd("exit_underscore");
 }
-TEST_CASE("SIGKILL: what was flushed is there") {
+TEST_CASE("flushed records are in the ring after SIGKILL") {
   CheckAbruptEnd("exit_sigkill");
 }
 
-TEST_CASE("_exit with no wait: the ring makes sense") {
+TEST_CASE("the ring is consistent after _exit without a wait") {
   const Injected injected;
   CheckSame(injected.Run("exit_underscore", {"50000"}),
             RunProcess(Command("exit_underscore", {"50000"}), BareOptions()));
@@ -185,7 +185,7 @@ TEST_CASE("_exit with no wait: the ring makes sense") {
   CHECK(ring.kernels().size() <= 50000);
 }
 
-TEST_CASE("abort: the signal goes through, the ring makes sense") {
+TEST_CASE("abort ends the program with its signal, and the ring is consistent") {
   const Injected injected;
   CheckSame(injected.Run("abort_me"), RunProcess(Command("abort_me", {"1000"}), BareOptions()));
   Ring ring(injected.RingFile());
@@ -193,7 +193,7 @@ TEST_CASE("abort: the signal goes through, the ring makes sense") {
   CHECK(ring.kernels().size() >= ring.kept());
 }
 
-TEST_CASE("killed while it records: nothing that counts as kept is missing") {
+TEST_CASE("all records that are counted as kept are in the ring of a killed process") {
   int recorded = 0;
   for (int attempt = 0; attempt < 20; ++attempt) {
     const Injected injected;
@@ -216,7 +216,7 @@ TEST_CASE("killed while it records: nothing that counts as kept is missing") {
   CHECK(recorded > 0);
 }
 
-TEST_CASE("launches after the ring is closed change no count") {
+TEST_CASE("launches of other threads after the ring is closed change no count") {
   int seen_closed = 0;
   for (int attempt = 0; attempt < 10; ++attempt) {
     const Injected injected;
@@ -238,7 +238,7 @@ TEST_CASE("launches after the ring is closed change no count") {
   CHECK(seen_closed > 0);
 }
 
-TEST_CASE("a program forked before cuInit: a ring for each of both") {
+TEST_CASE("two processes that fork before cuInit have a ring each") {
   const Injected injected;
   CheckSame(injected.Run("fork_cuda", {"3000"}),
             RunProcess(Command("fork_cuda", {"3000"}), BareOptions()));
@@ -267,7 +267,7 @@ TEST_CASE("a forked child ends without waiting for a thread that it does not hav
   CHECK(best < std::chrono::milliseconds(400));
 }
 
-TEST_CASE("no CUDA, no ring") {
+TEST_CASE("a program without CUDA has no ring") {
   const Injected injected;
   CHECK(injected.Run("no_cuda", {}).out == "hello\n");
   CHECK(injected.RingFiles().empty());
@@ -275,7 +275,7 @@ TEST_CASE("no CUDA, no ring") {
   CHECK(injected.RingFiles().empty());
 }
 
-TEST_CASE("preloaded it records as well") {
+TEST_CASE("a preloaded library records") {
   const Injected injected;
   ProcessOptions options = injected.Options({{"LD_PRELOAD", InjectorLibrary().string()}});
   std::erase_if(options.env, [](const auto& v) { return v.first == "CUDA_INJECTION64_PATH"; });
@@ -284,13 +284,13 @@ TEST_CASE("preloaded it records as well") {
   CHECK(ring.kept() == 1000);
 }
 
-TEST_CASE("switched off: no ring") {
+TEST_CASE("STEMTAP_DISABLE prevents the ring") {
   const Injected injected;
   CHECK(injected.Run("exit_return", {"1000"}, {{"STEMTAP_DISABLE", "1"}}).exit_code == 0);
   CHECK(injected.RingFiles().empty());
 }
 
-TEST_CASE("a ring that nobody empties: what does not fit is counted") {
+TEST_CASE("records that do not fit into a full ring are counted as dropped") {
   const Injected injected;
   CHECK(injected.Run("exit_return", {"400000"}).exit_code == 0);
   Ring ring(injected.RingFile());
@@ -303,7 +303,7 @@ TEST_CASE("a ring that nobody empties: what does not fit is counted") {
   CHECK(ring.lost(shm::Loss::kRingFull) == 400000 - ring.kept());
 }
 
-TEST_CASE("a ring that is emptied while the program runs loses nothing") {
+TEST_CASE("no record is dropped if the ring is emptied while the program runs") {
   const Injected injected;
   Process child(Command("exit_return", {"1000000"}), injected.Options());
   REQUIRE(WaitUntil([&] { return injected.RingFiles().size() == 1; }));

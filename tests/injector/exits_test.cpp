@@ -43,7 +43,7 @@ Ended Run(const char* how, int exit_code, int signal, const char* clock,
   return ended;
 }
 
-TEST_CASE("quick_exit, SIGTERM and execve: no handler runs, the ring makes sense") {
+TEST_CASE("the ring is consistent after quick_exit, SIGTERM and execve, which run no handler") {
   for (const char* clock : {"virtual", "real"}) {
     CHECK(Run("quick", 11, 0, clock).state == shm::RingState::kRecording);
     CHECK(Run("sigterm", -1, SIGTERM, clock).state == shm::RingState::kRecording);
@@ -51,7 +51,7 @@ TEST_CASE("quick_exit, SIGTERM and execve: no handler runs, the ring makes sense
   }
 }
 
-TEST_CASE("exit from another thread while kernels are in flight") {
+TEST_CASE("exit from another thread while kernels run leaves a consistent ring") {
   for (const char* clock : {"virtual", "real"}) {
     const Ended ended = Run("thread", 12, 0, clock);
     CHECK(ended.state == shm::RingState::kClosed);
@@ -59,7 +59,7 @@ TEST_CASE("exit from another thread while kernels are in flight") {
   }
 }
 
-TEST_CASE("exit during a launch storm") {
+TEST_CASE("exit while other threads launch leaves a consistent ring") {
   for (const char* clock : {"virtual", "real"}) {
     const Ended ended = Run("storm", 13, 0, clock);
     CHECK(ended.state == shm::RingState::kClosed);
@@ -77,7 +77,7 @@ TEST_CASE("launches of destructors after the ring is closed change no count") {
   }
 }
 
-TEST_CASE("nothing synchronised, nothing destroyed: all of it is accounted for") {
+TEST_CASE("all launches are accounted for without synchronization or cleanup") {
   for (const char* clock : {"virtual", "real"}) {
     const Ended ended = Run("reset", 0, 0, clock);
     CHECK(ended.state == shm::RingState::kClosed);

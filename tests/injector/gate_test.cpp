@@ -67,7 +67,7 @@ struct Launches {
 
 using Positions = std::vector<std::size_t>;
 
-TEST_CASE("the credits are spent, no more, and those records are marked with their slot") {
+TEST_CASE("exactly the granted credits are spent, and captured records have their slot") {
   Injected injected;
   REQUIRE(injected.gate().Publish(NameKey("gemm"), kSlot));
   REQUIRE(injected.gate().Publish(NameKey("copy"), shm::kClosedSlot));
@@ -85,7 +85,7 @@ TEST_CASE("the credits are spent, no more, and those records are marked with the
   }
 }
 
-TEST_CASE("more credits than launches: the rest stays") {
+TEST_CASE("credits beyond the number of launches remain") {
   Injected injected;
   REQUIRE(injected.gate().Publish(NameKey("gemm"), kSlot));
   injected.gate().Grant(kSlot, 100);
@@ -114,7 +114,7 @@ TEST_CASE("the seed and the process decide which launches spend credits") {
   CHECK(run.marked() == expected);
 }
 
-TEST_CASE("the more specific key is asked first") {
+TEST_CASE("a more specific key takes precedence") {
   Injected injected;
   const std::uint64_t a = HashOf("a");
   const std::uint64_t b = HashOf("b");
@@ -139,7 +139,7 @@ TEST_CASE("the more specific key is asked first") {
   CHECK(gate.spent(4) == 0);
 }
 
-TEST_CASE("a specific key that points nowhere hands on to the general one") {
+TEST_CASE("a specific key without a slot falls back to the general key") {
   Injected injected;
   REQUIRE(injected.gate().Publish(shm::ConfigKey(HashOf("b"), kShape), shm::kNoSlot));
   REQUIRE(injected.gate().Publish(NameKey("b"), 4));
@@ -149,7 +149,7 @@ TEST_CASE("a specific key that points nowhere hands on to the general one") {
   CHECK(injected.gate().spent(4) == 1);
 }
 
-TEST_CASE("another shape is another context") {
+TEST_CASE("a different configuration is a different context") {
   Injected injected;
   shm::LaunchConfig other = kShape;
   other.grid[0] = 2;
@@ -159,7 +159,7 @@ TEST_CASE("another shape is another context") {
   CHECK(Launches(injected, {"b:10"}).marked().empty());
 }
 
-TEST_CASE("a name that nobody knows is captured once") {
+TEST_CASE("an unknown kernel is captured once") {
   Injected injected;
   injected.gate();
   const Launches run(injected, {"a:10", "b:10", "a:10"});
@@ -172,7 +172,7 @@ TEST_CASE("a name that nobody knows is captured once") {
   }
 }
 
-TEST_CASE("kernels that wait for others are never captured, however they are launched") {
+TEST_CASE("kernels that wait for other kernels or blocks are never captured") {
   Injected injected;
   shm::GateTable& gate = injected.gate();
   // Not even with credits.
@@ -201,7 +201,7 @@ TEST_CASE("kernels that wait for others are never captured, however they are lau
         "never captured: ncclDevKernel_AllReduce (NCCL: it waits for other GPUs)");
 }
 
-TEST_CASE("the user is told of a cooperative launch that is never captured") {
+TEST_CASE("a cooperative kernel that is never captured is reported in the header") {
   Injected injected;
   const Launches run(injected, {"gemm:3", "coop/grid_sync:2"});
   CHECK(std::string(run.ring.header().reason) ==
@@ -210,7 +210,7 @@ TEST_CASE("the user is told of a cooperative launch that is never captured") {
   CHECK(std::string(Launches(another, {"gemm:3"}).ring.header().reason).empty());
 }
 
-TEST_CASE("what is never captured is still part of the history of its stream") {
+TEST_CASE("a launch that is never captured is part of its stream's history") {
   Injected injected;
   const std::uint64_t nccl = HashOf("ncclSend");
   const std::uint64_t gemm = HashOf("gemm");
@@ -222,7 +222,7 @@ TEST_CASE("what is never captured is still part of the history of its stream") {
   CHECK(Launches(injected, {"gemm:1", "ncclSend:1", "gemm:2"}).marked() == Positions{2});
 }
 
-TEST_CASE("all ways to launch are gated") {
+TEST_CASE("all launch functions are gated") {
   Injected injected;
   REQUIRE(injected.gate().Publish(NameKey("k"), kSlot));
   injected.gate().Grant(kSlot, 100);
@@ -231,7 +231,7 @@ TEST_CASE("all ways to launch are gated") {
   CHECK(run.marked().size() == 9);
 }
 
-TEST_CASE("the profiler is on for the captured launches, and for no other") {
+TEST_CASE("the profiler is active only during captured launches") {
   Injected injected;
   REQUIRE(injected.gate().Publish(NameKey("gemm"), kSlot));
   REQUIRE(injected.gate().Publish(NameKey("copy"), shm::kClosedSlot));
@@ -245,7 +245,7 @@ TEST_CASE("the profiler is on for the captured launches, and for no other") {
   CHECK(injected.ReadTruth().captured == 7);
 }
 
-TEST_CASE("the log actuator leaves the profiler alone") {
+TEST_CASE("the log actuator does not start the profiler") {
   Injected injected;
   injected.gate();
   const Launches run(injected, {"a:10"});
@@ -253,7 +253,7 @@ TEST_CASE("the log actuator leaves the profiler alone") {
   CHECK(run.captured_by_gpu() == 0);
 }
 
-TEST_CASE("a launch that the driver refuses gives its credit back") {
+TEST_CASE("a launch that the driver refuses returns its credit") {
   Injected injected;
   REQUIRE(injected.gate().Publish(NameKey("gemm"), kSlot));
   injected.gate().Grant(kSlot, 2);
@@ -265,7 +265,7 @@ TEST_CASE("a launch that the driver refuses gives its credit back") {
   CHECK(run.captured_by_gpu() == 2);
 }
 
-TEST_CASE("kernels that are put into a graph do not run, and cost no credit") {
+TEST_CASE("kernels that are added to a graph do not run and spend no credit") {
   Injected injected;
   const char* const kNames[] = {"gemm_tile_128", "_Z9softmax_fPKfPfi",
                                 "void reduce<float, 256>(float const*, float*, int)"};
@@ -284,7 +284,7 @@ TEST_CASE("kernels that are put into a graph do not run, and cost no credit") {
   CHECK(injected.ReadTruth().captured == 0);
 }
 
-TEST_CASE("threads spend the credits of all, not each their own") {
+TEST_CASE("all threads of a process share the credits") {
   Injected injected;
   const char* const kNames[] = {"gemm_tile_128", "_Z9softmax_fPKfPfi",
                                 "void reduce<float, 256>(float const*, float*, int)"};
@@ -313,7 +313,7 @@ TEST_CASE("threads spend the credits of all, not each their own") {
   CHECK(ring.captured() == 303);
 }
 
-TEST_CASE("several processes spend the credits of one table") {
+TEST_CASE("all processes of a session share the credits") {
   Injected injected;
   REQUIRE(injected.gate().Publish(NameKey("gemm_tile_128"), kSlot));
   injected.gate().Grant(kSlot, 50);
@@ -328,7 +328,7 @@ TEST_CASE("several processes spend the credits of one table") {
   CHECK(injected.gate().spent(kSlot) == 50);
 }
 
-TEST_CASE("names that come back under the same address are told apart") {
+TEST_CASE("different names at the same address are distinguished") {
   Injected injected;
   // reload_modules: other names at the places of unloaded ones, for both handles and pointers.
   REQUIRE(injected.gate().Publish(NameKey("gemm_tile_128"), 1));
@@ -349,7 +349,7 @@ TEST_CASE("names that come back under the same address are told apart") {
   CHECK(wrong == 0);
 }
 
-TEST_CASE("captures whose records are lost do not block later ones") {
+TEST_CASE("captures whose records are dropped do not block later captures") {
   for (const char* loss : {"FAKE_CUPTI_ZERO_TIMESTAMPS", "FAKE_CUPTI_DROP"}) {
     CAPTURE(std::string(loss));
     Injected injected;
@@ -375,7 +375,7 @@ TEST_CASE("captures whose records are lost do not block later ones") {
   }
 }
 
-TEST_CASE("captured launches are recognised across the wrap of correlation ids") {
+TEST_CASE("captured launches are recognized when correlation ids wrap") {
   Injected injected;
   REQUIRE(injected.gate().Publish(NameKey("gemm"), kSlot));
   injected.gate().Grant(kSlot, 500);
@@ -385,7 +385,7 @@ TEST_CASE("captured launches are recognised across the wrap of correlation ids")
   CHECK(run.marked().back() == 499);
 }
 
-TEST_CASE("a table that is not one is left alone") {
+TEST_CASE("an invalid gate table is ignored") {
   const Injected injected;
   std::ofstream(injected.session() / shm::kGateFileName) << "not a gate table";
   const Launches run(injected, {"a:10"});
@@ -394,14 +394,14 @@ TEST_CASE("a table that is not one is left alone") {
   CHECK(run.ring.kept() == 10);
 }
 
-TEST_CASE("a table of another version is left alone, with one remark") {
+TEST_CASE("a gate table of another version is ignored and reported once") {
   Injected injected;
   REQUIRE(injected.gate().Publish(NameKey("a"), kSlot));
   injected.gate().Grant(kSlot, 10);
   injected.gate_file().version = 3;
   std::uintmax_t bytes = sizeof(shm::GateFile);
-  SUBCASE("of this size") {}
-  SUBCASE("smaller, as the slots of version 3 are") {
+  SUBCASE("of the current size") {}
+  SUBCASE("of version 3, with smaller slots") {
     bytes = offsetof(shm::GateFile, table) + shm::kGateContexts * 16 + shm::kGateSlots * 8;
   }
   std::filesystem::resize_file(injected.session() / shm::kGateFileName, bytes);
@@ -412,7 +412,7 @@ TEST_CASE("a table of another version is left alone, with one remark") {
         "no launch is captured: the gate table has version 3; expected version 4");
 }
 
-TEST_CASE("a table that comes late is found, credits that come later are spent") {
+TEST_CASE("a table that is created late is found, and credits that are granted later are spent") {
   Injected injected;
   const std::string first = injected.scratch("first").string();
   const std::string second = injected.scratch("second").string();

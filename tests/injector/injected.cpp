@@ -56,12 +56,12 @@ void Ring::Drain() {
 void Ring::Take(const shm::Record& record) {
   switch (record.kind) {
     case shm::RecordKind::kKernel:
-      Expect(name_left_ == 0, "a kernel amid a name");
+      Expect(name_left_ == 0, "a kernel within a name");
       Expect(record.kernel.name_id < names_.size(), "a name that was not defined before its use");
       kernels_.push_back({record.kernel, names_[record.kernel.name_id]});
       return;
     case shm::RecordKind::kName: {
-      Expect(name_left_ == 0, "a name amid a name");
+      Expect(name_left_ == 0, "a name within a name");
       Expect(record.name.name_id == names_.size(), "name ids that are not dense");
       const std::size_t here = std::min<std::size_t>(record.name.length, sizeof(record.name.bytes));
       name_.assign(record.name.bytes, here);

@@ -76,7 +76,9 @@ Variables With(Variables variables, const Variables& more) {
   return variables;
 }
 
-TEST_CASE("a session of Kineto's: it has its third, we have ours, the gap is told") {
+TEST_CASE(
+    "a Kineto session receives its records, the library receives the rest, and the gap is "
+    "counted") {
   for (const char* subscribes : {"0", "1"}) {
     for (const char* teardown : {"0", "1"}) {
       CAPTURE(subscribes);
@@ -86,7 +88,7 @@ TEST_CASE("a session of Kineto's: it has its third, we have ours, the gap is tol
                                 With(kThird, {{"FAKE_KINETO_SUBSCRIBE", subscribes},
                                               {"FAKE_KINETO_TEARDOWN", teardown}}));
       CHECK(result.kineto.sessions == 1);
-      // The buffers that the library had lent by then are filled first. They go to Kineto, which
+      // The buffers that CUPTI holds at that time are filled first. They go to Kineto, which
       // does not know them and ignores them.
       const std::uint64_t theirs = result.kineto.records + result.kineto.unknown_records;
       CHECK(result.kineto.records > 0);
@@ -103,7 +105,7 @@ TEST_CASE("a session of Kineto's: it has its third, we have ours, the gap is tol
   }
 }
 
-TEST_CASE("session after session, each gap is told") {
+TEST_CASE("the gap of each of several Kineto sessions is counted") {
   const Injected injected;
   const Result result = Run(
       injected, "exit_return",
@@ -116,7 +118,7 @@ TEST_CASE("session after session, each gap is told") {
   CHECK(ring.kept() + result.kineto.records + result.kineto.unknown_records == 9000);
 }
 
-TEST_CASE("a session that starts and stops amid launching threads") {
+TEST_CASE("a Kineto session can start and stop while threads launch") {
   const Injected injected;
   const Result result =
       Run(injected, "threads", {{"FAKE_KINETO_START", "5000"}, {"FAKE_KINETO_STOP", "12000"}},
@@ -128,7 +130,7 @@ TEST_CASE("a session that starts and stops amid launching threads") {
   CHECK(ring.kept() + result.kineto.records <= 20'000);
 }
 
-TEST_CASE("a session while graphs are launched") {
+TEST_CASE("a Kineto session can start and stop while graphs are launched") {
   const Injected injected;
   // 10 launches of the capture, then a graph of 10 kernels each.
   const Result result =
@@ -151,18 +153,18 @@ void RunWithCycleCounter(const char* pause_ms) {
   CHECK(std::string(ring.header().reason).find("clock") != std::string::npos);
 }
 
-TEST_CASE("the cycle counter as CUPTI's clock: no duration is wrong") {
+TEST_CASE("durations are correct if CUPTI's clock is the cycle counter") {
   RunWithCycleCounter("0");
 }
 
-// After a pause the library has lent no buffer when the session begins, and the clock is not
+// After a pause CUPTI holds no buffer when the session begins, and the clock is not
 // checked until records in the wrong unit arrive.
-TEST_CASE("the cycle counter, set while nothing is recorded") {
+TEST_CASE("the cycle counter can be set as the clock while nothing is recorded") {
   RunWithCycleCounter("100");
 }
 
 // Launches between the end of a session and its detection are recorded by neither client.
-TEST_CASE("sessions at random times, in random programs") {
+TEST_CASE("Kineto sessions at random times leave consistent counts in random programs") {
   std::mt19937 random(20261);  // NOLINT: the same draws every time
   const auto draw = [&random](std::uint32_t below) { return random() % below; };
   for (int round = 0; round < 20; ++round) {
@@ -199,7 +201,7 @@ TEST_CASE("sessions at random times, in random programs") {
   }
 }
 
-TEST_CASE("Kineto that finds the gate's subscriber does nothing, and nothing is lost") {
+TEST_CASE("Kineto records nothing if the gate is subscribed, and no record is dropped") {
   const Injected injected;
   const Result result = Run(injected, "exit_return", With(kThird, {{"STEMTAP_LEVEL", "gate"}}));
   CHECK(result.kineto.subscribe == 39);
@@ -209,7 +211,7 @@ TEST_CASE("Kineto that finds the gate's subscriber does nothing, and nothing is 
   CHECK(ring.kept() == 9000);
 }
 
-TEST_CASE("what another profiler's flushes cost does not end its recording, nor ours") {
+TEST_CASE("the overhead of another profiler's flushes does not end either recording") {
   const Injected injected;
   // Of about 7 s, five belong to Kineto; the budget would be exceeded after three of them.
   const Result result = Run(injected, "exit_return",
@@ -227,7 +229,7 @@ TEST_CASE("what another profiler's flushes cost does not end its recording, nor 
   CHECK(ring.kept() > 100'000);
 }
 
-TEST_CASE("sessions by the clock, as in a program that finds CUDA by dlsym") {
+TEST_CASE("timed Kineto sessions work in a program that finds CUDA by dlsym") {
   const Injected injected;
   Run(injected, "exit_return",
       {{"FAKE_GPU_CLOCK", "real"},

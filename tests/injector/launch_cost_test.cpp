@@ -30,7 +30,7 @@ constexpr std::string_view kNames[] = {"gemm_tile_128", "_Z9softmax_fPKfPfi",
 const Variables kNoFlush = {{"STEMTAP_FLUSH_MS", "10000"}, {"FAKE_CUPTI_MAX_PENDING", "1000000"}};
 
 // Counts the instructions of `counted` launches after kWarm. Returns nothing, with a message, if
-// programs cannot be traced here.
+// programs cannot be traced.
 std::optional<Steps> Count(const Injected& injected, long counted, Variables variables) {
   variables.insert(variables.end(), kNoFlush.begin(), kNoFlush.end());
   const std::string go_on = injected.scratch("go_on").string();
@@ -44,7 +44,7 @@ std::optional<Steps> Count(const Injected& injected, long counted, Variables var
     std::ofstream(go_on).put('\n');
     steps = stepper.CountBetweenSignals(SIGUSR1);
   } catch (const Stepper::Forbidden& forbidden) {
-    MESSAGE("SKIPPED: no program may be traced here (" << forbidden.what() << ")");
+    MESSAGE("SKIPPED: this machine does not allow tracing (" << forbidden.what() << ")");
     return std::nullopt;
   }
   const ProcessResult& result = program.Wait();
@@ -66,7 +66,7 @@ std::set<std::uint64_t> Entries(const Steps& steps) {
   return entries;
 }
 
-TEST_CASE("kernels level: no instruction of the library's between two buffers") {
+TEST_CASE("the kernels level executes no library instruction between two buffers") {
   const Injected injected;
   const auto steps = Count(injected, kCounted, {});
   if (!steps) return;
@@ -74,7 +74,7 @@ TEST_CASE("kernels level: no instruction of the library's between two buffers") 
   CHECK(steps->own() == 0);
 }
 
-TEST_CASE("kernels level: a buffer is handed over in few instructions") {
+TEST_CASE("the kernels level provides and takes a buffer in few instructions") {
   const Injected injected;
   const auto steps = Count(injected, 300, {{"STEMTAP_BUFFER_KB", "16"}});
   if (!steps) return;
@@ -90,12 +90,12 @@ TEST_CASE("kernels level: a buffer is handed over in few instructions") {
   }
   MESSAGE(steps->visits.size() << " buffers in 300 launches: " << steps->own()
                                << " instructions, at most " << most << " for one; " << system_calls
-                               << " buffers were made on the spot");
+                               << " buffers were created on demand");
   // GCC 12: 72 if a buffer must be made.
   CHECK(most <= 80);
 }
 
-TEST_CASE("kernels level: no callback is switched on") {
+TEST_CASE("the kernels level enables no callback") {
   // If CUPTI refuses to enable a callback, the `kernels` level does not notice; the `gate` level
   // does.
   const Variables refusing = {{"FAKE_CUPTI_FAIL",
@@ -154,7 +154,7 @@ void CheckPerLaunch(const std::string& what, const Steps& steps, double most_own
   CHECK(libc <= most_libc);
 }
 
-TEST_CASE("gate level: so many instructions per launch") {
+TEST_CASE("the gate level executes a bounded number of instructions per launch") {
   const Variables gate = {{"STEMTAP_LEVEL", "gate"}, {"FAKE_GPU_CAPTURE_FACTOR", "0"}};
   struct Case {
     std::string what;

@@ -16,7 +16,7 @@ namespace {
 constexpr std::uint64_t kKernels = 10'000;
 constexpr std::uint64_t kGraphs = kKernels / 10;
 
-TEST_CASE("level graph: one record per launch of a graph, as long as its kernels") {
+TEST_CASE("the graph level has one record per graph launch, with the duration of its kernels") {
   for (const char* version : {"26", "28", "130000", "130300"}) {
     CAPTURE(version);
     const Injected injected;
@@ -51,7 +51,7 @@ TEST_CASE("level graph: one record per launch of a graph, as long as its kernels
   }
 }
 
-TEST_CASE("level graph: kernels outside graphs are recorded one by one") {
+TEST_CASE("the graph level records each kernel outside graphs") {
   const Injected injected;
   REQUIRE(injected.Run("exit_return", {"3000"}, {{"STEMTAP_LEVEL", "graph"}}).exit_code == 0);
   Ring ring(injected.RingFile());
@@ -60,7 +60,8 @@ TEST_CASE("level graph: kernels outside graphs are recorded one by one") {
   CHECK(SumByName(ring) == injected.ReadTruth().by_name);
 }
 
-TEST_CASE("level graph: a CUPTI that cannot, times the kernels, and says so") {
+TEST_CASE(
+    "the graph level records kernels and reports it if CUPTI does not support graph records") {
   const Injected injected;
   REQUIRE(injected
               .Run("graph", {std::to_string(kKernels)},
@@ -73,7 +74,7 @@ TEST_CASE("level graph: a CUPTI that cannot, times the kernels, and says so") {
         std::string::npos);
 }
 
-TEST_CASE("level kernels has no graph records, and names no kernel a graph") {
+TEST_CASE("the kernels level has no graph records and no kernel with a graph's name") {
   const Injected injected;
   REQUIRE(injected.Run("graph", {std::to_string(kKernels)}).exit_code == 0);
   Ring ring(injected.RingFile());
@@ -92,7 +93,7 @@ Variables With(Variables variables, const Variables& more) {
   return variables;
 }
 
-TEST_CASE("what CUPTI costs beyond the budget ends the recording, and the program goes on") {
+TEST_CASE("CUPTI overhead beyond the budget ends the recording, and the program continues") {
   const Injected injected;
   constexpr std::uint64_t kLaunches = 500'000;  // about 6 s
   REQUIRE(
@@ -114,7 +115,7 @@ TEST_CASE("what CUPTI costs beyond the budget ends the recording, and the progra
   CHECK(injected.ReadTruth().launches == kLaunches);
 }
 
-TEST_CASE("what the gate costs is counted, and it is off when the recording has ended") {
+TEST_CASE("the gate's overhead is counted, and the gate is disabled when the recording ends") {
   const Injected injected;
   constexpr std::uint64_t kLaunches = 500'000;
   REQUIRE(injected
@@ -131,7 +132,7 @@ TEST_CASE("what the gate costs is counted, and it is off when the recording has 
   CHECK(injected.ReadTruth().launches == kLaunches);
 }
 
-TEST_CASE("a budget that is kept changes nothing") {
+TEST_CASE("a budget that is not exceeded has no effect") {
   const Injected injected;
   constexpr std::uint64_t kLaunches = 200'000;  // the ring holds 262,144
   REQUIRE(injected

@@ -20,7 +20,7 @@ shm::KernelRecord Kernel() {
   return kernel;
 }
 
-TEST_CASE("kernels at the limits of CUDA look right") {
+TEST_CASE("kernels at the limits of CUDA are plausible") {
   shm::KernelRecord kernel = Kernel();
   CHECK(LooksRight(kernel));
   kernel.grid[0] = 2147483647;
@@ -35,7 +35,7 @@ TEST_CASE("kernels at the limits of CUDA look right") {
   CHECK(LooksRight(kernel));
 }
 
-TEST_CASE("what no kernel can be does not") {
+TEST_CASE("impossible kernels are not plausible") {
   const auto with = [](auto change) {
     shm::KernelRecord kernel = Kernel();
     change(kernel);

@@ -15,7 +15,7 @@ std::uint64_t HashOf(const std::string& name) {
   return shm::NameHash(name.data(), name.size());
 }
 
-TEST_CASE("ids go by content, whatever address the name has") {
+TEST_CASE("equal names have equal ids at any address") {
   const auto ids = std::make_unique<NameIds>();
   const std::string here = "gemm_tile_128";
   const std::string there = here;
@@ -31,7 +31,7 @@ TEST_CASE("ids go by content, whatever address the name has") {
   CHECK(ids->Find(HashOf(reused)) == NameIds::kNone);
 }
 
-TEST_CASE("ids are dense, stay as they are, and end when the table is full") {
+TEST_CASE("ids are dense and stable, and no id is assigned when the table is full") {
   const auto ids = std::make_unique<NameIds>();
   for (std::uint32_t i = 0; i < NameIds::kMaxNames; ++i) {
     REQUIRE_FALSE(ids->full());
@@ -44,7 +44,7 @@ TEST_CASE("ids are dense, stay as they are, and end when the table is full") {
   CHECK(ids->Find(HashOf("one more")) == NameIds::kNone);
 }
 
-TEST_CASE("hashes that share a place are kept apart, across the end of the table too") {
+TEST_CASE("colliding hashes have different ids, also across the end of the table") {
   const auto ids = std::make_unique<NameIds>();
   // The last entry of the table, 2^17 - 1: the second and third id wrap around to the first
   // entries.

@@ -49,7 +49,7 @@ std::string TextOf(NameReader& reader, const char* name) {
   return {reader.text(), length};
 }
 
-TEST_CASE("a name is as long as it is, wherever its pages end") {
+TEST_CASE("a name is read completely across page boundaries") {
   Pages pages;
   const auto reader = std::make_unique<NameReader>();
   for (const std::size_t length : {0u, 1u, 7u, 100u, 5000u}) {
@@ -64,7 +64,7 @@ TEST_CASE("a name is as long as it is, wherever its pages end") {
   }
 }
 
-TEST_CASE("a name is read no further than its end or the most that is kept") {
+TEST_CASE("a name is read up to its end or the maximum length") {
   const auto reader = std::make_unique<NameReader>();
   const std::string just(shm::kMaxNameBytes, 'k');
   CHECK(reader->Read(just.c_str()) == shm::kMaxNameBytes);
@@ -78,7 +78,7 @@ TEST_CASE("a name is read no further than its end or the most that is kept") {
   CHECK(TextOf(*reader, last) == "short");
 }
 
-TEST_CASE("a name that is gone, or of which a part is gone, is told") {
+TEST_CASE("a name that is unmapped completely or in part is reported") {
   Pages pages;
   const auto reader = std::make_unique<NameReader>();
   std::strcpy(pages.at(2), "short");
@@ -95,7 +95,7 @@ TEST_CASE("a name that is gone, or of which a part is gone, is told") {
 }
 
 // Returns 0 if a name is read and an unmapped name is detected while a filter applies `end`, one of
-// SECCOMP_RET_..., to process_vm_readv; 2 if no filter can be installed here.
+// SECCOMP_RET_..., to process_vm_readv; 2 if no filter can be installed.
 int ReadWhereFiltered(NameReader& reader, Pages& pages, std::uint32_t end) {
   sock_filter program[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
                            BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
@@ -111,7 +111,7 @@ int ReadWhereFiltered(NameReader& reader, Pages& pages, std::uint32_t end) {
   return reader.Read(pages.at(2)) == NameReader::kGone ? 0 : 1;
 }
 
-TEST_CASE("a name that is gone is told where the system does not copy from process to process") {
+TEST_CASE("an unmapped name is reported where process_vm_readv is forbidden") {
   // An error code, or termination of the program.
   for (const std::uint32_t end : {SECCOMP_RET_ERRNO | EPERM, SECCOMP_RET_KILL_PROCESS}) {
     CAPTURE(end);
@@ -129,14 +129,14 @@ TEST_CASE("a name that is gone is told where the system does not copy from proce
     int status = 0;
     REQUIRE(waitpid(child, &status, 0) == child);
     if (WIFEXITED(status) && WEXITSTATUS(status) == 2) {
-      MESSAGE("SKIPPED: no system call can be refused here");
+      MESSAGE("SKIPPED: this machine does not allow seccomp filters");
       return;
     }
     CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 0));
   }
 }
 
-TEST_CASE("what was read stands until it is forgotten") {
+TEST_CASE("a page that was read is cached until Forget") {
   Pages pages;
   const auto reader = std::make_unique<NameReader>();
   std::strcpy(pages.at(1), "before");
@@ -148,7 +148,7 @@ TEST_CASE("what was read stands until it is forgotten") {
   CHECK(TextOf(*reader, pages.at(1) + 100) == "changed");
 }
 
-TEST_CASE("what is no text is no name") {
+TEST_CASE("binary data is not a plausible name") {
   CHECK(NameReader::Plausible("", 0));
   CHECK(NameReader::Plausible("void k<float, 2>(float*)", 24));
   CHECK(NameReader::Plausible("_Z5k\xc3\xa4rnelv", 11));  // identifiers may contain any letters
@@ -159,7 +159,7 @@ TEST_CASE("what is no text is no name") {
                             4));
 }
 
-TEST_CASE("a pointer is known in its buffer, and remembered after it") {
+TEST_CASE("a pointer is found in its buffer and is remembered afterward") {
   const auto pointers = std::make_unique<NamePointers>();
   const std::string names(1000, 'k');
   const char* name = names.data();
@@ -178,7 +178,7 @@ TEST_CASE("a pointer is known in its buffer, and remembered after it") {
   CHECK(pointers->FindInBuffer(name) == 8);
 }
 
-TEST_CASE("some hundred pointers are all remembered; when there are too many, the latest are") {
+TEST_CASE("hundreds of pointers are remembered, and the latest pointers if there are too many") {
   const auto pointers = std::make_unique<NamePointers>();
   pointers->NextBuffer();
   const std::string names(1'000'000, 'k');

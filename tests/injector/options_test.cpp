@@ -35,7 +35,7 @@ class Environment {
   std::vector<std::string> set_;
 };
 
-TEST_CASE("nothing set: the defaults of the table") {
+TEST_CASE("unset variables have the defaults of the table") {
   const Environment environment(Variables{});
   const Options options = ReadOptions();
   CHECK(options.session == nullptr);
@@ -55,7 +55,7 @@ TEST_CASE("nothing set: the defaults of the table") {
   CHECK(ToolInProcess() == nullptr);
 }
 
-TEST_CASE("everything set") {
+TEST_CASE("all variables can be set") {
   const Environment environment(Variables{{"STEMTAP_SESSION", "/a/session"},
                                           {"STEMTAP_LEVEL", "gate"},
                                           {"STEMTAP_ACTUATOR", "profiler"},
@@ -79,7 +79,7 @@ TEST_CASE("everything set") {
   CHECK(std::string(options.collector_options) == "--epsilon 0.02");
 }
 
-TEST_CASE("what is no number, or out of range, falls back to the default") {
+TEST_CASE("an invalid or out-of-range number falls back to the default") {
   for (const char* bad : {"", "x", "-1", "+50", " 50", "50 ", "50ms", "0x40", "1e3", "9", "10001",
                           "4294967496", "18446744073709551816", "99999999999999999999999999"}) {
     const Environment environment(Variables{{"STEMTAP_FLUSH_MS", bad}, {"STEMTAP_BUFFER_KB", bad}});
@@ -96,7 +96,7 @@ TEST_CASE("what is no number, or out of range, falls back to the default") {
   CHECK(ReadOptions().flush_ms == 10000);
 }
 
-TEST_CASE("set to nothing is as not set") {
+TEST_CASE("an empty variable is an unset variable") {
   const Environment environment(
       {{"STEMTAP_SESSION", ""}, {"STEMTAP_LEVEL", ""}, {"STEMTAP_CUPTI", ""}});
   CHECK(ReadOptions().session == nullptr);
@@ -104,13 +104,13 @@ TEST_CASE("set to nothing is as not set") {
   CHECK(ReadOptions().cupti == nullptr);
 }
 
-TEST_CASE("an unknown level or actuator is the default one") {
+TEST_CASE("an unknown level or actuator falls back to the default") {
   const Environment environment(Variables{{"STEMTAP_LEVEL", "Gate"}, {"STEMTAP_ACTUATOR", "nsys"}});
   CHECK(ReadOptions().level == Level::kKernels);
   CHECK_FALSE(ReadOptions().profiler);
 }
 
-TEST_CASE("every level goes by the name that it has") {
+TEST_CASE("every level is parsed from its name") {
   for (const Level level : {Level::kGraph, Level::kKernels, Level::kGate}) {
     const Environment environment(Variables{{"STEMTAP_LEVEL", LevelName(level)}});
     CAPTURE(LevelName(level));
@@ -145,12 +145,12 @@ TEST_CASE("the budget is a percentage of up to three decimals") {
   }
 }
 
-TEST_CASE("an unknown actuator is named as the default one") {
+TEST_CASE("an unknown actuator has the default's name") {
   const Environment environment(Variables{{"STEMTAP_ACTUATOR", "nsys"}});
   CHECK(std::string(ReadOptions().actuator) == "log");
 }
 
-TEST_CASE("library:PATH is a library, whatever its path") {
+TEST_CASE("library:PATH selects a library for any path") {
   const Environment environment(Variables{{"STEMTAP_ACTUATOR", "library:/a b/log:x.so"}});
   const Options options = ReadOptions();
   CHECK_FALSE(options.profiler);
@@ -161,7 +161,7 @@ TEST_CASE("library:PATH is a library, whatever its path") {
   CHECK(std::string(ReadOptions().actuator) == "log");
 }
 
-TEST_CASE("captures per second: a hundred where the actuator acts, unless told otherwise") {
+TEST_CASE("actuators that affect launches have a default limit of 100 captures per second") {
   struct Case {
     std::string actuator, limit;
     std::uint32_t expected;
@@ -185,7 +185,7 @@ TEST_CASE("captures per second: a hundred where the actuator acts, unless told o
   }
 }
 
-TEST_CASE("the watchdog's limit, and none at all") {
+TEST_CASE("the watchdog's limit can be set and disabled") {
   using Case = std::pair<std::string, std::uint32_t>;
   for (const Case& c : std::vector<Case>{
            {"0", 0}, {"1", 1}, {"3600000", 3'600'000}, {"3600001", 30'000}, {"soon", 30'000}}) {
@@ -195,7 +195,7 @@ TEST_CASE("the watchdog's limit, and none at all") {
   }
 }
 
-TEST_CASE("STEMTAP_DISABLE counts unless it is 0 or nothing") {
+TEST_CASE("STEMTAP_DISABLE applies unless it is 0 or empty") {
   using Case = std::pair<std::string, bool>;
   for (const Case& c :
        std::vector<Case>{{"1", true}, {"yes", true}, {"00", true}, {"0", false}, {"", false}}) {
@@ -205,7 +205,7 @@ TEST_CASE("STEMTAP_DISABLE counts unless it is 0 or nothing") {
   }
 }
 
-TEST_CASE("marks of other tools are recognised by their names") {
+TEST_CASE("other tools are recognized by the names of their variables") {
   using Case = std::pair<std::string, std::string>;
   for (const Case& c :
        std::vector<Case>{{"NSYS_PROFILING_SESSION_ID", "Nsight Systems (nsys)"},

@@ -22,25 +22,25 @@ int Windows(std::uint32_t milli_percent, std::uint64_t cost_ns, std::uint64_t pr
   return 0;
 }
 
-TEST_CASE("exceeded after three windows, not at the limit") {
+TEST_CASE("the budget is exceeded after three windows above the limit") {
   CHECK(Windows(1000, kSecond / 100 + 100'000, 0) == 3);
   CHECK(Windows(1000, kSecond / 100, 0) == 0);
   CHECK(Windows(1, kSecond / 50'000, 0) == 3);
   CHECK(Windows(100'000, 2 * kSecond, 0) == 3);
 }
 
-TEST_CASE("without a budget nothing is too much") {
+TEST_CASE("no overhead exceeds an unlimited budget") {
   OverheadBudget budget;
   CHECK_FALSE(budget.any());
   CHECK(Windows(0, 50 * kSecond, 0) == 0);
 }
 
-TEST_CASE("busy threads have more time than the clock") {
+TEST_CASE("the budget is relative to the CPU time of busy threads") {
   CHECK(Windows(1000, kSecond / 50, 0) == 3);
   CHECK(Windows(1000, kSecond / 50, 64 * kSecond) == 0);
 }
 
-TEST_CASE("a burst is not enough, and one quiet window starts the count anew") {
+TEST_CASE("a burst does not exceed the budget, and one quiet window resets the count") {
   OverheadBudget budget;
   budget.Init(1000, 0, 0, 0);
   std::uint64_t cost = 0;
@@ -57,7 +57,7 @@ TEST_CASE("a burst is not enough, and one quiet window starts the count anew") {
   CHECK(budget.share() == 2000);
 }
 
-TEST_CASE("asked more often than a window is long, it waits for the window's end") {
+TEST_CASE("checks within a window wait for the window's end") {
   OverheadBudget budget;
   budget.Init(1000, 0, 0, 0);
   for (std::uint64_t tenth = 1; tenth < 30; ++tenth) {

@@ -14,7 +14,7 @@ namespace {
 
 using Capture = shm::GateAnswer;
 
-TEST_CASE("what was added is taken once, with its slot and flags") {
+TEST_CASE("an added capture is taken once, with its slot and flags") {
   const auto pending = std::make_unique<PendingCaptures>();
   Capture capture{};
   CHECK_FALSE(pending->Take(5, capture));
@@ -30,7 +30,7 @@ TEST_CASE("what was added is taken once, with its slot and flags") {
   CHECK(capture.flags == 1);
 }
 
-TEST_CASE("whether any are pending is known") {
+TEST_CASE("any() reports whether captures are pending") {
   const auto pending = std::make_unique<PendingCaptures>();
   Capture capture{};
   CHECK_FALSE(pending->any());
@@ -43,7 +43,7 @@ TEST_CASE("whether any are pending is known") {
   CHECK_FALSE(pending->any());
 }
 
-TEST_CASE("ids go on across their wrap at 2^32") {
+TEST_CASE("correlation ids can wrap at 2^32") {
   const auto pending = std::make_unique<PendingCaptures>();
   const std::uint32_t first = 0xFFFFFF00u;
   for (std::uint32_t i = 0; i < 512; ++i) REQUIRE(pending->Add(first + i, {1, 1}));
@@ -52,7 +52,7 @@ TEST_CASE("ids go on across their wrap at 2^32") {
   for (std::uint32_t i = 0; i < 512; ++i) REQUIRE_FALSE(pending->Take(first + i, capture));
 }
 
-TEST_CASE("a full table refuses, and has room again once one is taken") {
+TEST_CASE("a full table refuses captures until one is taken") {
   const auto pending = std::make_unique<PendingCaptures>();
   for (std::uint32_t id = 1; id <= PendingCaptures::kEntries; ++id)
     REQUIRE(pending->Add(id, {1, 1}));
@@ -64,7 +64,7 @@ TEST_CASE("a full table refuses, and has room again once one is taken") {
   CHECK(capture.credit_slot == 9);
 }
 
-TEST_CASE("no room near its place is no room") {
+TEST_CASE("a capture is refused if the slots near its hash are occupied") {
   const auto pending = std::make_unique<PendingCaptures>();
   for (std::uint32_t i = 0; i < PendingCaptures::kProbe; ++i) {
     REQUIRE(pending->Add(7 + i * PendingCaptures::kEntries, {1, 1}));
@@ -73,7 +73,7 @@ TEST_CASE("no room near its place is no room") {
   CHECK(pending->Add(8 + PendingCaptures::kProbe, {1, 1}));
 }
 
-TEST_CASE("captures whose record never came make room for new ones in the end") {
+TEST_CASE("captures without a record are eventually replaced by new captures") {
   const auto pending = std::make_unique<PendingCaptures>();
   const std::uint32_t first = 0xFFFFF000u;  // the wrap does not make them recent again
   for (std::uint32_t i = 0; i < PendingCaptures::kEntries; ++i) {
@@ -92,7 +92,7 @@ TEST_CASE("captures whose record never came make room for new ones in the end") 
   CHECK(left == PendingCaptures::kEntries - 1);
 }
 
-TEST_CASE("threads that add and one that takes lose nothing and mix nothing up") {
+TEST_CASE("no capture is lost or mixed up between adding threads and a taking thread") {
   const auto pending = std::make_unique<PendingCaptures>();
   constexpr std::uint32_t kThreads = 4;
   constexpr std::uint32_t kEach = 50'000;

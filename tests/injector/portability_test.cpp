@@ -21,7 +21,7 @@ namespace {
 std::string OutputOf(const std::vector<std::string>& argv) {
   const ProcessResult result = RunProcess(argv);
   if (result.exit_code == 127) {
-    MESSAGE("SKIPPED: no " << argv[0] << " here");
+    MESSAGE("SKIPPED: " << argv[0] << " is not installed");
     return {};
   }
   INFO(result.err);
@@ -37,7 +37,7 @@ std::vector<std::string> Lines(const std::string& text) {
   return lines;
 }
 
-TEST_CASE("the library needs libc.so.6 and nothing else") {
+TEST_CASE("the library requires only libc.so.6") {
   const std::string dynamic = OutputOf({"readelf", "-dW", InjectorLibrary()});
   if (dynamic.empty()) return;
   std::vector<std::string> needed;
@@ -52,7 +52,7 @@ TEST_CASE("the library needs libc.so.6 and nothing else") {
   CHECK(dynamic.find("NOW") != std::string::npos);  // missing symbols are reported at load time
 }
 
-TEST_CASE("one symbol is visible") {
+TEST_CASE("the library exports one symbol") {
   const std::string symbols = OutputOf({"nm", "-D", "--defined-only", InjectorLibrary()});
   if (symbols.empty()) return;
   std::vector<std::string> names;
@@ -60,7 +60,7 @@ TEST_CASE("one symbol is visible") {
   CHECK(names == std::vector<std::string>{"InitializeInjection"});
 }
 
-TEST_CASE("no symbol is younger than GLIBC_2.17, none comes from a C++ runtime") {
+TEST_CASE("no symbol is newer than GLIBC_2.17 or from a C++ runtime") {
   const std::string symbols = OutputOf({"nm", "-D", "--undefined-only", InjectorLibrary()});
   if (symbols.empty()) return;
   int versioned = 0;
@@ -81,7 +81,7 @@ TEST_CASE("no symbol is younger than GLIBC_2.17, none comes from a C++ runtime")
   CHECK(versioned > 10);
 }
 
-TEST_CASE("the loader is asked for no younger feature and no younger processor") {
+TEST_CASE("the library requires no newer loader feature and no newer processor") {
   // Not visible in the symbols: short relative relocations require GLIBC_ABI_DT_RELR (2.36).
   const std::string versions = OutputOf({"readelf", "-VW", InjectorLibrary()});
   if (versions.empty()) return;
@@ -100,7 +100,7 @@ TEST_CASE("the loader is asked for no younger feature and no younger processor")
   CHECK(notes.out.find("x86 ISA needed: x86-64-v") == std::string::npos);
 }
 
-TEST_CASE("what newer C libraries moved into libc is bound weakly") {
+TEST_CASE("functions that newer C libraries moved into libc are weak symbols") {
   const std::string symbols = OutputOf({"nm", "-D", "--undefined-only", InjectorLibrary()});
   if (symbols.empty()) return;
   std::set<std::string> weak;
@@ -115,7 +115,7 @@ TEST_CASE("what newer C libraries moved into libc is bound weakly") {
   }
 }
 
-TEST_CASE("no thread-local storage, no executable stack, no page that is written and run") {
+TEST_CASE("the library has no thread-local storage, executable stack or writable executable page") {
   const std::string segments = OutputOf({"readelf", "-lW", InjectorLibrary()});
   if (segments.empty()) return;
   bool stack = false;
@@ -134,7 +134,7 @@ TEST_CASE("no thread-local storage, no executable stack, no page that is written
   CHECK(stack);
 }
 
-TEST_CASE("what is loaded of the file is small, with debug information in it or without") {
+TEST_CASE("the loaded part of the file is small, with or without debug information") {
   const std::string segments = OutputOf({"readelf", "-lW", InjectorLibrary()});
   if (segments.empty()) return;
   std::uint64_t bytes = 0;

@@ -49,11 +49,11 @@ std::string InjectionPath(const Variables& more) {
   return result.out;
 }
 
-TEST_CASE("CUDA is pointed to the library itself, by its absolute path") {
+TEST_CASE("CUDA_INJECTION64_PATH is set to the absolute path of the library") {
   CHECK(InjectionPath({}) == std::filesystem::canonical(InjectorLibrary()).string());
 }
 
-TEST_CASE("the path is absolute also when the library was preloaded by a relative one") {
+TEST_CASE("the path is absolute if the library was preloaded by a relative path") {
   ProcessOptions options;
   options.unset_env = kMarks;
   options.cwd = InjectorLibrary().parent_path();
@@ -64,13 +64,13 @@ TEST_CASE("the path is absolute also when the library was preloaded by a relativ
   CHECK(result.out == std::filesystem::canonical(InjectorLibrary()).string());
 }
 
-TEST_CASE("what is set already is respected, also when it says none") {
+TEST_CASE("an existing variable is kept, even if it is empty") {
   CHECK(InjectionPath({{"CUDA_INJECTION64_PATH", "none"}}) == "none");
   CHECK(InjectionPath({{"CUDA_INJECTION64_PATH", "/another/tool.so"}}) == "/another/tool.so");
   CHECK(InjectionPath({{"CUDA_INJECTION64_PATH", ""}}) == "");
 }
 
-TEST_CASE("switched off, or in another tool's process, nothing is set") {
+TEST_CASE("no variable is set if stemtap is disabled or another tool is in the process") {
   CHECK(InjectionPath({{"STEMTAP_DISABLE", "1"}}) == "(unset)");
   CHECK(InjectionPath({{"STEMTAP_DISABLE", "0"}}) != "(unset)");
   CHECK(InjectionPath({{"NSYS_PROFILING_SESSION_ID", "7"}}) == "(unset)");
@@ -95,7 +95,7 @@ std::string InjectionPathIn(const std::string& name, const std::string& shell,
   return result.out;
 }
 
-TEST_CASE("ncu, nsys and compute-sanitizer themselves do not get the library's path") {
+TEST_CASE("ncu, nsys and compute-sanitizer do not get the library's path") {
   for (const char* name :
        {"ncu", "nv-nsight-cu-cli", "nsys", "nsys-launcher", "compute-sanitizer"}) {
     CAPTURE(std::string(name));
@@ -113,7 +113,7 @@ TEST_CASE("ncu, nsys and compute-sanitizer themselves do not get the library's p
   }
 }
 
-TEST_CASE("programs without CUDA do what they do") {
+TEST_CASE("a program without CUDA is not affected") {
   const TempDir dir;
   dir.Write("file", "some text\n");
   const std::vector<std::vector<std::string>> programs = {
@@ -136,7 +136,7 @@ TEST_CASE("programs without CUDA do what they do") {
     const ProcessResult bare = Run(argv, {}, false, dir.path());
     const ProcessResult preloaded = Run(argv, {}, true, dir.path());
     if (bare.exit_code == 127 && argv[0] == "python3") {
-      MESSAGE("SKIPPED: no python3 here");
+      MESSAGE("SKIPPED: python3 is not installed");
       continue;
     }
     CHECK(preloaded.exit_code == bare.exit_code);
@@ -148,7 +148,7 @@ TEST_CASE("programs without CUDA do what they do") {
   CHECK(std::distance(std::filesystem::directory_iterator(dir.path()), {}) == 1);
 }
 
-TEST_CASE("a program sees one variable more, and no descriptor, thread or signal setting") {
+TEST_CASE("a program has one more variable and no new descriptor, thread or signal setting") {
   // The fields of /proc/self/status that a library could change.
   const std::vector<std::string> argv = {
       "/bin/sh", "-c", "exec grep -E '^(Threads|Sig(Blk|Ign|Cgt)|FDSize|Umask)' /proc/self/status"};

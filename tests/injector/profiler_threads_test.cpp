@@ -9,7 +9,7 @@
 namespace stemtap::test {
 namespace {
 
-TEST_CASE("a capture is profiled to its end, whatever other threads capture meanwhile") {
+TEST_CASE("a capture is profiled to its end while other threads capture") {
   Injected injected;
   const std::string name = "gemm_tile_128";
   REQUIRE(injected.gate().Publish(shm::NameKey(shm::NameHash(name.data(), name.size())), 1));

@@ -20,7 +20,7 @@ void CheckAccounts(Ring& ring, std::uint64_t launches) {
   CHECK(ring.kernels().size() == ring.kept());
 }
 
-TEST_CASE("records of every version are read right") {
+TEST_CASE("records of every version are decoded correctly") {
   for (const char* version : {"12", "13", "14", "26", "27", "28", "130000", "130001", "130300"}) {
     CAPTURE(version);
     const Injected injected;
@@ -35,7 +35,7 @@ TEST_CASE("records of every version are read right") {
   }
 }
 
-TEST_CASE("records without timestamps are counted, the others are kept") {
+TEST_CASE("records without timestamps are counted, and the others are kept") {
   const Injected injected;
   REQUIRE(
       injected.Run("exit_return", {"10000"}, {{"FAKE_CUPTI_ZERO_TIMESTAMPS", "10"}}).exit_code ==
@@ -56,7 +56,7 @@ TEST_CASE("records that CUPTI dropped are counted") {
   CHECK(ring.lost(shm::Loss::kCuptiDropped) == 1428);
 }
 
-TEST_CASE("records delivered late, by CUPTI's own thread, are all there") {
+TEST_CASE("all records that CUPTI's thread delivers late are kept") {
   const Injected injected;
   REQUIRE(injected.Run("threads", {"20000"}, {{"FAKE_CUPTI_LATE", "1"}, {"STEMTAP_FLUSH_MS", "10"}})
               .exit_code == 0);
@@ -66,7 +66,7 @@ TEST_CASE("records delivered late, by CUPTI's own thread, are all there") {
   CHECK(SumByName(ring) == injected.ReadTruth().by_name);
 }
 
-TEST_CASE("correlation ids that wrap at 2^32") {
+TEST_CASE("all records are kept when correlation ids wrap at 2^32") {
   const Injected injected;
   REQUIRE(injected.Run("exit_return", {"10000"}, {{"FAKE_CUPTI_FIRST_CORRELATION", "4294962296"}})
               .exit_code == 0);
@@ -78,7 +78,7 @@ TEST_CASE("correlation ids that wrap at 2^32") {
   CHECK(ring.kernels().back().record.correlation_id < 10'000);
 }
 
-TEST_CASE("any buffer size and flush period will do") {
+TEST_CASE("all records are kept with any buffer size and flush period") {
   for (const char* kib : {"16", "64", "4096"}) {
     for (const char* clock : {"virtual", "real"}) {
       CAPTURE(kib);
@@ -106,7 +106,7 @@ TEST_CASE("any buffer size and flush period will do") {
   }
 }
 
-TEST_CASE("a profiler that was there first keeps CUPTI") {
+TEST_CASE("a profiler that starts first keeps CUPTI") {
   const Injected injected;
   const std::vector<std::string> arguments = {"9000", "before"};
   const ProcessResult result = injected.Run("profiler_client", arguments);
@@ -118,7 +118,7 @@ TEST_CASE("a profiler that was there first keeps CUPTI") {
   CHECK(std::string(ring.header().reason).starts_with("CUPTI is in use by another tool"));
 }
 
-TEST_CASE("a profiler that comes later gets CUPTI and all of its own records") {
+TEST_CASE("a profiler that starts later gets CUPTI and all of its records") {
   for (const char* when : {"after", "between"}) {
     CAPTURE(when);
     const Injected injected;
@@ -131,7 +131,7 @@ TEST_CASE("a profiler that comes later gets CUPTI and all of its own records") {
       REQUIRE(r.out.starts_with("subscribe=0 records="));
       return std::stoll(r.out.substr(r.out.rfind('=') + 1));
     };
-    // Buffers that the library had lent by then go to the other profiler, which may find records in
+    // Buffers that CUPTI holds at that time go to the other profiler, which may find records in
     // them.
     CHECK(records(result) >= records(bare));
     Ring ring(injected.RingFile());
@@ -139,14 +139,14 @@ TEST_CASE("a profiler that comes later gets CUPTI and all of its own records") {
     CHECK(ring.state() == shm::RingState::kClosed);
     CHECK(ring.seen() == ring.kept() + ring.lost_records());
     CHECK(ring.kept() == ring.kernels().size());
-    // Each record went to one of the two clients. Records of ours that the other client got show up
-    // as a buffer.
+    // Each record went to one of the two clients. Records of this library that the other client
+    // received show up as a buffer.
     CHECK(records(result) - records(bare) + static_cast<long long>(ring.kept()) <= 9000);
     if (records(result) > records(bare)) CHECK(ring.lost(shm::Loss::kForeignBuffers) > 0);
   }
 }
 
-TEST_CASE("a profiler that stops gives CUPTI back, and the gap is told") {
+TEST_CASE("recording resumes when another profiler stops, and the gap is counted") {
   for (const char* when : {"kineto", "finalize"}) {
     CAPTURE(when);
     const Injected injected;
@@ -181,7 +181,7 @@ TEST_CASE("a profiler that stops gives CUPTI back, and the gap is told") {
   }
 }
 
-TEST_CASE("in gate level a later profiler is told that the place is taken") {
+TEST_CASE("at the gate level, a later profiler receives an error from CUPTI") {
   const Injected injected;
   const ProcessResult result =
       injected.Run("profiler_client", {"9000", "after"}, {{"STEMTAP_LEVEL", "gate"}});

@@ -38,7 +38,7 @@ bool Has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-TEST_CASE("what is never captured is uncovered time, and is named") {
+TEST_CASE("a kernel that is never captured is reported as uncovered time") {
   const Run run({"--actuator", "profiler"}, {"gemm:30", "ncclDevKernel_AllReduce_Sum:10"});
   CHECK(run.result.exit_code == 0);
   const std::string summary = run.summary();
@@ -50,13 +50,13 @@ TEST_CASE("what is never captured is uncovered time, and is named") {
       Has(summary, "never captured: ncclDevKernel_AllReduce_Sum (NCCL: it waits for other GPUs)"));
 }
 
-TEST_CASE("left out by --exclude, it leaves nothing uncovered") {
+TEST_CASE("a kernel that --exclude omits does not count as uncovered") {
   const Run run({"--exclude", "nccl"}, {"gemm:30", "ncclDevKernel_AllReduce_Sum:10"});
   CHECK(run.result.exit_code == 0);
   CHECK(Has(run.summary(), "uncovered time 0.00 %"));
 }
 
-TEST_CASE("the example writes down each captured launch") {
+TEST_CASE("the example actuator writes each captured launch") {
   const Run run({"--actuator", "library:" STEMTAP_TEST_CAPTURE_LIST},
                 {"gemm:20", "long/void f<\"a,b\">():2", "bad/gemm:1"},
                 {{"CAPTURE_LIST", "list.csv"}});
@@ -78,7 +78,7 @@ TEST_CASE("the example writes down each captured launch") {
   CHECK(Has(run.session(), "\"max_captures_per_second\": 100"));
 }
 
-TEST_CASE("a path that is relative to here holds wherever the program goes") {
+TEST_CASE("a relative library path is valid after the program changes its directory") {
   TempDir dir;
   std::filesystem::copy_file(STEMTAP_TEST_CAPTURE_LIST, dir / "mine.so");
   ProcessOptions process = BareOptions({{"CAPTURE_LIST", (dir / "list.csv").string()}});
@@ -93,7 +93,7 @@ TEST_CASE("a path that is relative to here holds wherever the program goes") {
   CHECK(Has(ReadFile(dir / "list.csv"), "\"gemm\""));
 }
 
-TEST_CASE("a library that is not there is told before the program starts") {
+TEST_CASE("a missing library is reported before the program starts") {
   const Run run({"--actuator", "library:/nowhere/lib.so"}, {"gemm:3"});
   CHECK(run.result.exit_code == 1);
   CHECK(run.result.err == "stemtap: /nowhere/lib.so: cannot be read; expected a shared library\n");
@@ -104,7 +104,7 @@ TEST_CASE("a library that is not there is told before the program starts") {
   CHECK_FALSE(folder.started());
 }
 
-TEST_CASE("a library that turns out to be none costs the captures, not the program") {
+TEST_CASE("an invalid library disables captures and does not affect the program") {
   const Run run({"--actuator", "library:" STEMTAP_TEST_EMPTY_LIBRARY}, {"gemm:30"});
   CHECK(run.result.exit_code == 0);
   CHECK(run.result.out == "launches 30 captured 0\n");
@@ -114,7 +114,7 @@ TEST_CASE("a library that turns out to be none costs the captures, not the progr
   CHECK(Has(run.summary(), " lacks stemtap_capture_start"));
 }
 
-TEST_CASE("options that make no sense are wrong use") {
+TEST_CASE("invalid options are a usage error") {
   for (const std::vector<std::string>& options :
        std::vector<std::vector<std::string>>{{"--actuator", "library:"},
                                              {"--actuator", "nsys"},
@@ -135,7 +135,7 @@ TEST_CASE("options that make no sense are wrong use") {
   CHECK(kernels.err == "stemtap: --actuator profiler acts at launches; expected --level gate\n");
 }
 
-TEST_CASE("the limit per second reaches the program") {
+TEST_CASE("the limit of captures per second is passed to the program") {
   const Run run({"--actuator", "profiler", "--max-captures-per-second", "1"},
                 {"a:1", "b:1", "c:1"});
   CHECK(run.result.exit_code == 0);

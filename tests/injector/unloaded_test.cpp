@@ -9,7 +9,7 @@
 namespace stemtap::test {
 namespace {
 
-TEST_CASE("names that are unmapped before the exit: those that were seen before are still known") {
+TEST_CASE("names that were read before they were unmapped are kept") {
   const Injected injected;
   const std::vector<std::string> arguments = {"50000", "print"};
   const ProcessResult bare = RunProcess(Command("exit_return", arguments), BareOptions());
@@ -27,7 +27,7 @@ TEST_CASE("names that are unmapped before the exit: those that were seen before 
   CHECK(SumByName(ring) == injected.ReadTruth().by_name);
 }
 
-TEST_CASE("names that are unmapped before they were ever seen: the records are counted") {
+TEST_CASE("records whose names were unmapped before they were read are counted") {
   const Injected injected;
   // Less than one buffer, and a flush period longer than the run: nothing is fetched before the
   // exit.
@@ -44,11 +44,11 @@ TEST_CASE("names that are unmapped before they were ever seen: the records are c
   CHECK(ring.lost_records() == 500);
 }
 
-TEST_CASE("a program that forbids system calls after cuInit, on pain of death, is recorded") {
+TEST_CASE("a program whose seccomp filter kills it for other system calls is recorded") {
   const Injected injected;
   const ProcessResult bare = RunProcess({STEMTAP_TEST_FILTER_CALLS, "5000"}, BareOptions());
   if (bare.exit_code == 77) {
-    MESSAGE("SKIPPED: no system call can be forbidden here");
+    MESSAGE("SKIPPED: this machine does not allow seccomp filters");
     return;
   }
   REQUIRE(bare.exit_code == 0);

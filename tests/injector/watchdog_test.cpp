@@ -25,7 +25,7 @@ struct Watched {
   }
 };
 
-TEST_CASE("a launch that stays in its capture") {
+TEST_CASE("a launch that stays in its capture raises an alarm") {
   Watched w;
   CHECK(w.Look(1000, 0, 0, 0, false) == Alarm::kNone);
   CHECK(w.Look(1010, 1005, 0, 0, true) == Alarm::kNone);
@@ -33,7 +33,7 @@ TEST_CASE("a launch that stays in its capture") {
   CHECK(w.Look(1041, 1005, 0, 500, true) == Alarm::kInActuator);  // regardless of other kernels
 }
 
-TEST_CASE("captures one after another are each watched for themselves") {
+TEST_CASE("consecutive captures are watched separately") {
   Watched w;
   for (std::uint64_t now = 1000; now < 2000; now += 20) {
     CHECK(w.Look(now, now - 1, 0, now, true) == Alarm::kNone);
@@ -41,7 +41,7 @@ TEST_CASE("captures one after another are each watched for themselves") {
   CHECK(w.Look(2010, 0, 0, 0, true) == Alarm::kNone);
 }
 
-TEST_CASE("a process that was stopped amid a capture is given its time again") {
+TEST_CASE("the time restarts for a process that was stopped during a capture") {
   Watched w;
   w.dog.Init(60, 50);
   CHECK(w.Look(1000, 999, 0, 0, true) == Alarm::kNone);
@@ -55,7 +55,7 @@ TEST_CASE("a process that was stopped amid a capture is given its time again") {
   CHECK(pending.Look(100'011, 0, 1, 0, true) == Alarm::kNoRecord);
 }
 
-TEST_CASE("captures after which no kernel ends") {
+TEST_CASE("captures that are not followed by a kernel's end raise an alarm") {
   Watched w;
   CHECK(w.Look(1000, 0, 1, 7, true) == Alarm::kNone);
   CHECK(w.Look(1020, 0, 3, 7, true) == Alarm::kNone);  // more captures do not delay the alarm
@@ -63,7 +63,7 @@ TEST_CASE("captures after which no kernel ends") {
   CHECK(w.Look(1031, 0, 4, 7, true) == Alarm::kNoRecord);
 }
 
-TEST_CASE("a record after the capture, then silence: the program rests") {
+TEST_CASE("a pause after a record that followed the capture raises no alarm") {
   Watched w;
   CHECK(w.Look(1000, 0, 1, 7, true) == Alarm::kNone);
   CHECK(w.Look(1010, 0, 1, 8, true) == Alarm::kNone);
@@ -74,13 +74,13 @@ TEST_CASE("a record after the capture, then silence: the program rests") {
   CHECK(w.Look(9041, 0, 2, 8, true) == Alarm::kNoRecord);
 }
 
-TEST_CASE("nothing pending, nothing to wait for") {
+TEST_CASE("no alarm is raised if no kernel is pending") {
   Watched w;
   CHECK(w.Look(1000, 0, 1, 7, false) == Alarm::kNone);
   CHECK(w.Look(9000, 0, 1, 7, false) == Alarm::kNone);
 }
 
-TEST_CASE("0 is no limit") {
+TEST_CASE("the limit 0 disables the watchdog") {
   Watchdog dog;
   dog.Init(0, 50);
   CHECK(dog.Look({1000, 1, 5, 0, true}) == Alarm::kNone);
@@ -93,7 +93,7 @@ std::string Noted(KernelNote& note) {
   return name;
 }
 
-TEST_CASE("a note holds the last name, cut, and nothing that moves a terminal's cursor") {
+TEST_CASE("a note contains the last name, truncated and without terminal control characters") {
   KernelNote note;
   CHECK(Noted(note).empty());
   note.Write("gemm");
@@ -105,7 +105,7 @@ TEST_CASE("a note holds the last name, cut, and nothing that moves a terminal's 
   CHECK(Noted(note) == std::string(KernelNote::kBytes - 1, 'x'));
 }
 
-TEST_CASE("a note that threads write holds one name whole") {
+TEST_CASE("a note that several threads write contains one complete name") {
   KernelNote note;
   const std::string a(90, 'a');
   const std::string b(80, 'b');

@@ -13,13 +13,13 @@ Status Check(const std::string& text) {
   return CheckJsonText(text, "run/session.json", "stemtap.session/1", "a session.json");
 }
 
-TEST_CASE("a document is an object with its schema, whatever else it has") {
+TEST_CASE("a document is an object with the expected schema; other fields are allowed") {
   CHECK(Check(R"({"schema":"stemtap.session/1"})").ok());
   CHECK(Check("\n {\"a\":[1,{\"schema\":\"other\"}],\"schema\":\"stemtap.session/1\",\"b\":null}\n")
             .ok());
 }
 
-TEST_CASE("what is no such document is refused with its place") {
+TEST_CASE("an invalid document is rejected with the place of the error") {
   const std::string deep = R"({"schema":"stemtap.session/1","a":)" + std::string(100'000, '[');
   const struct {
     std::string text;
@@ -63,7 +63,7 @@ TEST_CASE("what is no such document is refused with its place") {
   }
 }
 
-TEST_CASE("a text of megabytes that is cut does not stand in its error") {
+TEST_CASE("an error in a long text does not quote the whole text") {
   const Status status = Check(R"({"schema":"stemtap.session/1","a":")" + std::string(4 << 20, 'x'));
   REQUIRE(!status.ok());
   CHECK(status.error().message.size() < 300);

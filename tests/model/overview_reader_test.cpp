@@ -150,7 +150,7 @@ TEST_CASE("every field of an overview is read") {
   CHECK(o.kernels[1].config.block[0] == 64);
 }
 
-TEST_CASE("what may be missing is 0, empty, or no bound") {
+TEST_CASE("missing optional fields are 0, empty or no bound") {
   const Result<model::Overview> parsed = model::ParseOverview(kMin, "f.json");
   if (!parsed.ok()) FAIL(parsed.error().message);
   CHECK(parsed.value().ended);
@@ -163,7 +163,7 @@ TEST_CASE("what may be missing is 0, empty, or no bound") {
   CHECK(std::isnan(null.value().bound));
 }
 
-TEST_CASE("what a later version may add is passed over") {
+TEST_CASE("unknown fields of later versions are ignored") {
   std::string text = With(R"("seen": 816100, "kept")",
                           R"("new": {"a": [1, {"b": "}"}], "seen": 3}, "seen": 816100, "kept")");
   const auto add = [&text](const std::string& at, const std::string& what) {
@@ -182,7 +182,7 @@ TEST_CASE("what a later version may add is passed over") {
   CHECK(parsed.value().timeline[1].observed == 8192);
 }
 
-TEST_CASE("what is not as expected is named by its place") {
+TEST_CASE("an unexpected value is rejected with its place") {
   CHECK(ErrorOf(With("\"captured\": 10", "\"captured\": -1")) ==
         "f.json: kernels[0].captured: is -1; expected a whole number");
   CHECK(ErrorOf(With("5824, 120]", "5824]")) ==
@@ -210,7 +210,7 @@ TEST_CASE("what is not as expected is named by its place") {
             .starts_with("f.json: losses.ring\\x1B[31m: is an array; expected"));
 }
 
-TEST_CASE("an overview that contradicts itself is refused with the place") {
+TEST_CASE("an inconsistent overview is rejected with the place of the error") {
   const auto error = [](const std::string& from, const std::string& to) {
     const std::string message = ErrorOf(With(from, to));
     CHECK(message != "");
@@ -241,7 +241,7 @@ TEST_CASE("an overview that contradicts itself is refused with the place") {
   CHECK(error("[1, 8192,", "[1, 4095,").find("timeline[1][1]: is 4095") != std::string::npos);
 }
 
-TEST_CASE("a field that occurs twice is refused wherever it is read") {
+TEST_CASE("a duplicate field is rejected on every level") {
   CHECK(ErrorOf(With("\"seen\": 816100, \"kept\"", "\"seen\": 1, \"seen\": 816100, \"kept\"")) ==
         "f.json: seen: occurs twice; expected it once");
   CHECK(ErrorOf(With("\"ring_full\": 90", "\"ring_full\": 90, \"ring_full\": 90")) ==
@@ -250,7 +250,7 @@ TEST_CASE("a field that occurs twice is refused wherever it is read") {
         "f.json: kernels[0].name: occurs twice; expected it once");
 }
 
-TEST_CASE("what is written is read back") {
+TEST_CASE("an overview reads back as it was written") {
   const Result<model::Overview> parsed = model::ParseOverview(kExample, "f.json");
   REQUIRE(parsed.ok());
   const std::string text = model::OverviewToJson(parsed.value());
@@ -264,7 +264,7 @@ TEST_CASE("what is written is read back") {
   CHECK(empty.ok());
 }
 
-TEST_CASE("an overview that is cut anywhere is an error") {
+TEST_CASE("an overview truncated at any byte is an error") {
   const std::string whole = kExample.substr(0, kExample.find_last_of('}'));
   for (std::size_t size = 0; size <= whole.size(); ++size) {
     CAPTURE(size);
@@ -272,7 +272,7 @@ TEST_CASE("an overview that is cut anywhere is an error") {
   }
 }
 
-TEST_CASE("what is no JSON is one line") {
+TEST_CASE("an invalid text gives a one-line error") {
   const std::string deep(100000, '[');
   for (const std::string& text : {std::string(),
                                   std::string("\n"),
@@ -302,7 +302,7 @@ TEST_CASE("what is no JSON is one line") {
   }
 }
 
-TEST_CASE("a reader that reads again keeps nothing of what it read before") {
+TEST_CASE("a reader that is used again keeps no values of the previous overview") {
   const test::TempDir folder;
   const std::string path = folder.Write("overview.json", kExample).string();
   model::OverviewReader reader(true);

@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-TEST_CASE("every field is where the format says, with the value it was given") {
+TEST_CASE("every field is at the documented place and has its value") {
   Overview o;
   o.tool = "stemtap 0.1.0";
   o.mode = "live";
@@ -99,8 +99,7 @@ TEST_CASE("every field is where the format says, with the value it was given") {
        "slices": []}]})"));
 }
 
-TEST_CASE(
-    "an ended session has the certified bound of its plan where the observed error exceeds it") {
+TEST_CASE("an ended session contains the certified bound if the observed error exceeds it") {
   PlanTotals totals;
   totals.invocations = 10;
   totals.certified_bound = 0.048;
@@ -124,7 +123,7 @@ TEST_CASE(
   CHECK(std::isnan(overview.certified_bound));
 }
 
-TEST_CASE("what there is none of is null, empty or left out") {
+TEST_CASE("absent values are null, empty or omitted") {
   Overview o;
   o.ended = true;
   o.bound = NAN;
@@ -138,7 +137,7 @@ TEST_CASE("what there is none of is null, empty or left out") {
 }
 
 TEST_CASE(
-    "names are data: control characters escaped, what is no UTF-8 replaced, as in session.json") {
+    "control characters in names are escaped and invalid UTF-8 is replaced, as in session.json") {
   std::string all;
   for (int c = 0; c < 256; ++c) all += static_cast<char>(c);
   const std::string hostile[] = {all,           "\"},{\"name\": \"",
@@ -161,7 +160,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("the largest numbers come through, and those that are none are null") {
+TEST_CASE("the largest numbers are written exactly, and infinities and NaN are null") {
   Overview o;
   o.seen = ~std::uint64_t{0};
   o.kernels.emplace_back().clusters.push_back(

@@ -36,7 +36,7 @@ std::string Reading(const std::string& text, Plan plan) {
   return read.ok() ? std::string("read") : read.error().message;
 }
 
-TEST_CASE("cells are those of the launches that samples were drawn from") {
+TEST_CASE("cells describe the launches from which samples were drawn") {
   const Plan plan = Example();
   const std::string text = CellsToJson(plan);
   Plan read = plan;
@@ -58,7 +58,7 @@ TEST_CASE("cells are those of the launches that samples were drawn from") {
             .starts_with("cells.json: clusters[0]: has a standard deviation of 33.6191"));
 }
 
-TEST_CASE("joined launches need cells, unless the others are sampled whole") {
+TEST_CASE("clusters with joined launches need cells unless all other launches are sampled") {
   Plan plan = Example();
   plan.kernels[0].clusters[0].cells.clear();
   const std::string text = CellsToJson(plan);

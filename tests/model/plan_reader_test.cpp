@@ -82,7 +82,7 @@ TEST_CASE("a plan reads back as it was written") {
   CHECK(std::isnan(read.value().totals.bound));
 }
 
-TEST_CASE("the sessions of a merged plan read back, and are refused by their place") {
+TEST_CASE("the sessions of a merged plan read back, and errors in them report their place") {
   Plan plan = Example();
   PlanSession first;
   first.id = "0123456789abcdef";
@@ -130,7 +130,7 @@ TEST_CASE("the sessions of a merged plan read back, and are refused by their pla
         "plan.json: sessions: is 1; expected an array");
 }
 
-TEST_CASE("a plan that is cut anywhere is refused") {
+TEST_CASE("a plan truncated at any byte is rejected") {
   const std::string text = PlanToJson(Example());
   for (std::size_t size = 0; size <= text.rfind('}'); ++size) {
     CAPTURE(size);
@@ -141,7 +141,7 @@ TEST_CASE("a plan that is cut anywhere is refused") {
   CHECK(read.error().message.find("is not JSON") != std::string::npos);
 }
 
-TEST_CASE("what is no plan is refused with the place") {
+TEST_CASE("an invalid plan is rejected with the place of the error") {
   const auto error = [](const std::string& text) {
     const Result<Plan> read = ParsePlan(text, "plan.json");
     return read.ok() ? std::string("read") : read.error().message;
@@ -224,7 +224,7 @@ Plan Consistent() {
   return plan;
 }
 
-TEST_CASE("a plan that contradicts itself is refused with the place and what was expected") {
+TEST_CASE("an inconsistent plan is rejected with the place and the expected value") {
   using nlohmann::json;
   const json good = json::parse(PlanToJson(Consistent()));
   const auto error = [&](const char* pointer, const json& value) {
@@ -308,7 +308,7 @@ TEST_CASE("a plan that contradicts itself is refused with the place and what was
   CHECK(error("/totals/dropped", ~std::uint64_t{0}).find("that fits 64 bits") != std::string::npos);
 }
 
-TEST_CASE("the sessions of a merged plan must be those of its totals") {
+TEST_CASE("the sessions of a merged plan must add up to its totals") {
   using nlohmann::json;
   Plan plan = Consistent();
   PlanSession first;
@@ -365,7 +365,7 @@ Plan WithJoined() {
   return plan;
 }
 
-TEST_CASE("joined launches read back, and must fit the cluster") {
+TEST_CASE("joined launches read back and must be consistent with their cluster") {
   using nlohmann::json;
   const std::string text = PlanToJson(WithJoined());
   const Result<Plan> read = ParsePlan(text, "p");
@@ -403,7 +403,9 @@ TEST_CASE("joined launches read back, and must fit the cluster") {
       "p: kernels[0].clusters[1].captured: is 0; expected at least 1, because launches are joined");
 }
 
-TEST_CASE("an older plan certifies what it states, and then states its observed error") {
+TEST_CASE(
+    "the bound of an older plan becomes its certified bound, and a larger observed error its "
+    "bound") {
   using nlohmann::json;
   json old = json::parse(PlanToJson(Consistent()));
   old["totals"].erase("certified_bound");
@@ -424,14 +426,14 @@ TEST_CASE("an older plan certifies what it states, and then states its observed 
   CHECK(std::isnan(none.value().totals.certified_bound));
 }
 
-TEST_CASE("kernels that only differ in what JSON does not hold may be listed twice") {
+TEST_CASE("kernels whose names differ only in invalid UTF-8 may be listed twice") {
   Plan plan = Consistent();
   plan.kernels[0].name = "a\xFF";
   plan.kernels[1].name = "a\xFE";
   CHECK(ParsePlan(PlanToJson(plan), "p").ok());
 }
 
-TEST_CASE("a key that occurs twice is refused wherever it is") {
+TEST_CASE("a duplicate key is rejected on every level") {
   const std::string good = PlanToJson(Consistent());
   const auto error = [&](const std::string& before, const std::string& what) {
     std::string text = good;

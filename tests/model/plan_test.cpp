@@ -15,7 +15,7 @@ bool Says(const Plan& plan, const std::string& text) {
   return PlanSummary(plan, 1).find(text) != std::string::npos;
 }
 
-TEST_CASE("the stated bound is the certified one or the observed error, whichever is larger") {
+TEST_CASE("the stated bound is the larger of the certified bound and the observed error") {
   const auto stated = [](double certified, double observed) {
     PlanTotals totals;
     totals.certified_bound = certified;
@@ -33,7 +33,7 @@ TEST_CASE("the stated bound is the certified one or the observed error, whicheve
   CHECK_FALSE(ExceedsCertifiedBound(0.06, NAN));
 }
 
-TEST_CASE("the summary names the observed error where it is the stated bound") {
+TEST_CASE("the summary reports the observed error if it is the stated bound") {
   Plan plan;
   plan.totals.duration_ns = 1000;
   const auto state = [&](double certified, double observed) {
@@ -67,7 +67,7 @@ TEST_CASE("the summary names the observed error where it is the stated bound") {
   CHECK(Says(plan, "no error bound"));
 }
 
-TEST_CASE("the summary of a merged plan names observed errors that only the sessions have") {
+TEST_CASE("the summary of a merged plan reports observed errors that only its sessions have") {
   Plan plan;
   plan.totals.duration_ns = 1000;
   plan.totals.certified_bound = 0.048;
@@ -91,7 +91,7 @@ PlanKernel SampledKernel(std::uint64_t invocations, std::vector<std::uint64_t> o
   return kernel;
 }
 
-TEST_CASE("the summary reports a run of which only first launches were captured") {
+TEST_CASE("the summary reports a run in which only first launches were captured") {
   Plan plan;
   plan.totals.certified_bound = 0.4;
   plan.totals.observed_error = plan.totals.bound = 3.04;
@@ -113,7 +113,7 @@ TEST_CASE("the summary reports a run of which only first launches were captured"
   CHECK_FALSE(says({SampledKernel(60, {0})}));
 }
 
-TEST_CASE("time and mean of the launches of a cluster follow from the bias of the joined ones") {
+TEST_CASE("time and mean of drawn and joined launches follow from the bias") {
   // 90 sampled launches of 100 ns and 10 joined launches of 60 ns.
   PlanCluster cluster;
   cluster.count = 100;
@@ -126,14 +126,14 @@ TEST_CASE("time and mean of the launches of a cluster follow from the bias of th
   CHECK(JoinedTime(cluster) == doctest::Approx(600.0));
 }
 
-TEST_CASE("the summary gives the share of joined launches, if there are any") {
+TEST_CASE("the summary contains the share of joined launches if there are any") {
   Plan plan;
   CHECK_FALSE(Says(plan, "joined launches 0"));
   plan.totals.joined_fraction = 0.0123;
   CHECK(Says(plan, "uncovered time 0.00 %, joined launches 1.23 %\n"));
 }
 
-TEST_CASE("the summary counts what is not in its figures") {
+TEST_CASE("the summary counts dropped, excluded and zero-duration launches") {
   Plan plan;
   CHECK_FALSE(Says(plan, "dropped"));
   CHECK_FALSE(Says(plan, "0 ns"));
@@ -149,7 +149,7 @@ TEST_CASE("the summary counts what is not in its figures") {
   CHECK(Says(plan, "5 launches with 0.000 ms were excluded"));
 }
 
-TEST_CASE("the summary says what is imputed, and then knows of no error") {
+TEST_CASE("the summary reports imputed launches, and then the error is unknown") {
   Plan plan;
   plan.totals.duration_ns = 1000;
   CHECK_FALSE(Says(plan, "perturbed"));
@@ -164,7 +164,7 @@ TEST_CASE("the summary says what is imputed, and then knows of no error") {
   CHECK(Says(plan, "2 of these have no unperturbed counterpart"));
 }
 
-TEST_CASE("a plan without imputed or joined launches or processes apart names none of them") {
+TEST_CASE("a plan omits the fields of imputed launches, joined launches and processes if unused") {
   Plan plan;
   plan.kernels.emplace_back().clusters.emplace_back().samples.emplace_back();
   const std::string json = PlanToJson(plan);

@@ -44,7 +44,7 @@ class CountingReader : public ProfileReader {
   std::uint64_t row_ = 0;
 };
 
-TEST_CASE("a profile is all that the reader has") {
+TEST_CASE("a loaded profile contains all rows of the reader") {
   CountingReader reader(false);
   const Result<Profile> loaded = LoadProfile(reader);
   REQUIRE(loaded.ok());
@@ -60,7 +60,7 @@ TEST_CASE("a profile is all that the reader has") {
   CHECK(profile.warnings == std::vector<std::string>{"a warning"});
 }
 
-TEST_CASE("an error of the reader is the answer") {
+TEST_CASE("an error of the reader is returned") {
   CountingReader reader(true);
   const Result<Profile> loaded = LoadProfile(reader);
   REQUIRE_FALSE(loaded.ok());
@@ -91,7 +91,7 @@ class DurationReader : public ProfileReader {
   std::size_t next_ = 0;
 };
 
-TEST_CASE("durations that exceed 63 bits in all are refused at the launch where they do") {
+TEST_CASE("durations whose sum exceeds 63 bits are rejected at the launch that exceeds it") {
   ProfileBatch batch;
   DurationReader fits({RunTime::kMaxNs - 7, 3, 4});
   CHECK(fits.Read(batch, 9).ok());
@@ -109,7 +109,7 @@ TEST_CASE("durations that exceed 63 bits in all are refused at the launch where 
         "to more than 9223372036854775807 ns (292 years); expected times in ns");
 }
 
-TEST_CASE("perturbed launches count with the longest duration that their mean may become") {
+TEST_CASE("perturbed launches are limited by the largest mean that can be imputed to them") {
   RunTime time;
   CHECK(time.Add(10));
   CHECK(time.AddPerturbed(RunTime::kMaxNs / 4));

@@ -30,7 +30,7 @@ std::unique_ptr<ProfileWriter> MustCreate(const std::string& path) {
   return std::move(writer).value();
 }
 
-TEST_CASE("every cell has its column") {
+TEST_CASE("every column sets and gets its own field") {
   shm::KernelRecord record;
   for (std::size_t i = 1; i + 1 < kCanonicalColumns.size(); ++i) {
     SetCell(record, static_cast<CanonicalColumn>(i), 100 + i);
@@ -42,7 +42,7 @@ TEST_CASE("every cell has its column") {
   }
 }
 
-TEST_CASE("a CSV says what is known, and quotes where it must") {
+TEST_CASE("a CSV contains the known values and quotes names if necessary") {
   TempDir folder;
   NameTable names;
   ProfileBatch batch;
@@ -76,7 +76,7 @@ TEST_CASE("a CSV says what is known, and quotes where it must") {
                               "3,0,0,0,0,,,,,,,0,,\"two\nlines\",-3\n");
 }
 
-TEST_CASE("nothing written is still a profile") {
+TEST_CASE("a writer without rows writes an empty profile") {
   TempDir folder;
   REQUIRE(MustCreate((folder / "a.csv").string())->Finish().ok());
   CHECK(ReadFile(folder / "a.csv") == kHeader + "\n");
@@ -85,7 +85,7 @@ TEST_CASE("nothing written is still a profile") {
         sizeof(BinaryProfileHeader) + sizeof(BinaryProfileEnd));
 }
 
-TEST_CASE("a binary profile defines each name once, before its use") {
+TEST_CASE("a binary profile defines each name once and before its use") {
   TempDir folder;
   NameTable names;
   ProfileBatch batch;
@@ -106,7 +106,7 @@ TEST_CASE("a binary profile defines each name once, before its use") {
   CHECK(kinds == "2 1 2 3 1 1 2 3 1 1 2 3 1 255 ");
 }
 
-TEST_CASE("without Finish() nothing appears") {
+TEST_CASE("without Finish(), no file appears") {
   TempDir folder;
   for (const char* name : {"a.csv", "a.csv.gz", "a.stemtap", "a.stemtap.zst"}) {
     NameTable names;
@@ -137,7 +137,7 @@ TEST_CASE("a full disk is reported") {
   }
 }
 
-TEST_CASE("names that could not be read back are refused") {
+TEST_CASE("names that could not be read back are rejected") {
   TempDir folder;
   for (const char* file : {"a.csv", "a.stemtap"}) {
     for (const std::string& name : {std::string(), std::string(shm::kMaxNameBytes + 1, 'x')}) {
@@ -152,7 +152,7 @@ TEST_CASE("names that could not be read back are refused") {
   }
 }
 
-TEST_CASE("the extension gives the format") {
+TEST_CASE("the file extension determines the format") {
   TempDir folder;
   for (const char* name : {"a.txt", "a", "a.gz", "a.csv.bz2", ".zst"}) {
     const auto writer = CreateProfileWriter((folder / name).string());

@@ -63,7 +63,7 @@ TEST_CASE("a session reads back as it was written") {
   CHECK(text.find("\"system\": null") != std::string::npos);
 }
 
-TEST_CASE("a session with a wrong field is refused with its place") {
+TEST_CASE("a session with an invalid field is rejected with the place of the error") {
   CHECK(ErrorOf(With("\"gaps\": 0", "\"gaps\": -1")) ==
         "s: counters.gaps: is -1; expected a whole number");
   CHECK(ErrorOf(With("\"gaps\": 0,", "")) ==

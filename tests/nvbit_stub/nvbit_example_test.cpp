@@ -127,7 +127,7 @@ void End() {
 }
 
 // One case, in order: an instrumented function stays instrumented while the tool runs.
-TEST_CASE("the NVBit example asks at each launch and tells what it took") {
+TEST_CASE("the NVBit example asks the gate at each launch and reports each capture") {
   Begin();
   Launch(kGemm);  // captured: instrumented, not timed
   REQUIRE(stub_gate.asked == 1);
@@ -179,7 +179,7 @@ TEST_CASE("the NVBit example asks at each launch and tells what it took") {
   End();
 }
 
-TEST_CASE("stream 0 is the thread's own where the call says so") {
+TEST_CASE("stream 0 is the per-thread stream for per-thread launch functions") {
   Begin();
   cuLaunchKernel_params params = {kGemm, 1, 1, 1, 32, 1, 1, 0, nullptr, nullptr, nullptr};
   CUlaunchConfig config = {1, 1, 1, 32, 1, 1, 0, nullptr};
@@ -215,7 +215,7 @@ std::thread LaunchElsewhere() {
   return other;
 }
 
-TEST_CASE("a launch of another thread waits, and is asked for, whenever it comes") {
+TEST_CASE("a launch of another thread waits and is gated") {
   Begin();
   std::thread other;
   driver.meanwhile = [&] { other = LaunchElsewhere(); };  // within a callback
@@ -234,7 +234,7 @@ TEST_CASE("a launch of another thread waits, and is asked for, whenever it comes
   End();
 }
 
-TEST_CASE("a launch without its second callback holds up no other") {
+TEST_CASE("a launch without its second callback does not block other launches") {
   Begin();
   cuLaunchKernel_params params = {kGemm, 4, 5, 6, 64, 2, 1, 128, kStream, nullptr, nullptr};
   CUresult status = CUDA_SUCCESS;
@@ -245,7 +245,7 @@ TEST_CASE("a launch without its second callback holds up no other") {
   End();
 }
 
-TEST_CASE("a gate that has failed lets every launch run as it was") {
+TEST_CASE("a failed gate does not change any launch") {
   Begin(true);
   Launch(kGemm);
   Launch(kNorm);

@@ -35,10 +35,10 @@ using test::BoundTally;
 using test::LaunchStream;
 using test::StreamLaunch;
 
-constexpr double kLeastCoverage = 0.95;
+constexpr double kMinCoverage = 0.95;
 // A region of 100 runs with a true coverage of 98 % falls short of 90 % with probability 1e-5, one
 // of 400 with a true coverage of 95 % with probability 1e-5.
-constexpr double kLeastRegionCoverage = 0.90;
+constexpr double kMinRegionCoverage = 0.90;
 constexpr std::uint64_t kRegionRuns = 100;
 
 constexpr std::uint64_t kFirst = 1;
@@ -111,11 +111,11 @@ std::uint32_t DrawKernelCount(Rng& rng) {
 // The time of a run grows with launches and kernels, so many kernels have few launches each here.
 // bound_cases_test has long runs of many kernels.
 std::uint64_t DrawLength(Rng& rng, std::uint32_t kernels) {
-  constexpr double kLeast = 2e3;
-  constexpr double kMost = 24e3;
-  constexpr double kMostByKernels = 28e3;  // kernels times launches
-  const double most = std::clamp(kMostByKernels / kernels, 2.0 * kLeast, kMost);
-  return static_cast<std::uint64_t>(LogBetween(rng, kLeast, most));
+  constexpr double kMin = 2e3;
+  constexpr double kMax = 24e3;
+  constexpr double kMaxByKernels = 28e3;  // kernels times launches
+  const double most = std::clamp(kMaxByKernels / kernels, 2.0 * kMin, kMax);
+  return static_cast<std::uint64_t>(LogBetween(rng, kMin, most));
 }
 
 // One run in 8 has no lag. In one run in 16 the lag is at least the length, so only first launches
@@ -393,7 +393,7 @@ void PrintTable(const char* title, const Tallies& tallies) {
 void PrintShortPairs(const Tallies& pairs) {
   Tallies low;
   for (const auto& [pair, tally] : pairs) {
-    if (tally.runs() >= kRegionRuns && tally.coverage() < kLeastRegionCoverage) {
+    if (tally.runs() >= kRegionRuns && tally.coverage() < kMinRegionCoverage) {
       low.emplace(pair, tally);
     }
   }
@@ -454,12 +454,12 @@ TEST_CASE("the bound holds for random workloads, in every region of their parame
   const double cpu_s = static_cast<double>(std::clock() - cpu_begin) / CLOCKS_PER_SEC;
   fmt::print("{} workloads in {:.1f} s, {:.1f} s of CPU\n", runs, took.count(), cpu_s);
 
-  CHECK(regions[kAll].coverage() >= kLeastCoverage);
+  CHECK(regions[kAll].coverage() >= kMinCoverage);
   for (const auto& [region, tally] : regions) {
     if (tally.runs() < kRegionRuns) continue;
     CAPTURE(region);
     CAPTURE(tally.runs());
-    CHECK(tally.coverage() >= kLeastRegionCoverage);
+    CHECK(tally.coverage() >= kMinRegionCoverage);
   }
 }
 

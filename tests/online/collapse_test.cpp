@@ -60,7 +60,7 @@ double BiasOf(const std::vector<SampledRange>& strata, const std::vector<std::si
   return bias;
 }
 
-TEST_CASE("strata that have captures stay apart and have no bias") {
+TEST_CASE("strata with captures stay separate and have no bias") {
   double bias = 3.0;
   const std::vector<JointStratum> joined =
       JoinStrata(std::vector{Sampled(10, 100.0, 2), Sampled(20, 101.0, 5)}, bias);
@@ -97,7 +97,7 @@ TEST_CASE("the captures of one stratum represent all neighbors that are close en
         std::vector<std::size_t>{2, 2, 2, 2, 2, kUncovered});
 }
 
-TEST_CASE("an uncovered stratum counts in full, whatever represents its neighbors") {
+TEST_CASE("an uncovered stratum counts in full even if its neighbors are represented") {
   double bias = 0.0;
   const std::vector<JointStratum> joined =
       JoinStrata(std::vector{Sampled(100, 10.0), Empty(5, 1000.0), Empty(4, 3000.0)}, bias);

@@ -90,7 +90,7 @@ TEST_CASE("graph nodes leave room for histories") {
   CHECK(contexts.refused() == 0);
 }
 
-TEST_CASE("the number of contexts is limited, and refused ones are counted") {
+TEST_CASE("the number of contexts is limited, and rejected contexts are counted") {
   ContextPredictor contexts(1);
   for (std::uint64_t key = 1; key <= 100000; ++key) {
     contexts.Observe(key * 0x9E3779B97F4A7C15u, 8, 50, ClusterOf);

@@ -59,7 +59,7 @@ TEST_CASE("launches that move from one cluster to another do not expire captures
   CHECK(!HasExpired([](int i) { return (i % 8 == 0) == (i < 64) ? 9000 : 1000; }, {0, 1}));
 }
 
-TEST_CASE("exploratory captures are counted apart from captures by credit") {
+TEST_CASE("exploratory captures are counted separately from captures by credit") {
   KernelSketch sketch(false);
   KernelClusters clusters;
   KernelCaptures captures;

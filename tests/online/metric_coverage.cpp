@@ -72,18 +72,18 @@ double DrawProportional(const model::PlanCluster& cluster, double duration_ns, R
   return duration_ns * std::exp(std::sqrt(log_variance) * normal - 0.5 * log_variance);
 }
 
-// The relative spread equals the spread of the duration but is at most kMostSpread, so values stay
+// The relative spread equals the spread of the duration but is at most kMaxSpread, so values stay
 // positive.
 double DrawLinear(const model::PlanCluster& cluster, double duration_ns, Rng& rng) {
-  constexpr double kMostSpread = 0.4;
-  constexpr double kLeast = 0.01;
+  constexpr double kMaxSpread = 0.4;
+  constexpr double kMin = 0.01;
   const double noise = std::sqrt(12.0) * (rng.Uniform() - 0.5);  // variance 1
   if (!(cluster.stddev_ns > 0.0)) return cluster.mean_ns;
-  const double spread = std::min(kMostSpread, cluster.stddev_ns / cluster.mean_ns);
+  const double spread = std::min(kMaxSpread, cluster.stddev_ns / cluster.mean_ns);
   const double scaled = (duration_ns - cluster.mean_ns) / cluster.stddev_ns;
   const double unit = kMetricCorrelation * scaled +
                       std::sqrt(1.0 - kMetricCorrelation * kMetricCorrelation) * noise;
-  return cluster.mean_ns * std::max(kLeast, 1.0 + spread * unit);
+  return cluster.mean_ns * std::max(kMin, 1.0 + spread * unit);
 }
 
 IntervalOutcome Compare(const analysis::Estimate& estimate, double truth,

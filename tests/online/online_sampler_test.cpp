@@ -172,7 +172,7 @@ TEST_CASE("a cluster that no context predicts is captured through the launches o
   }
 }
 
-TEST_CASE("a capture whose record is lost is written off, and another one is made") {
+TEST_CASE("a capture whose record is dropped is written off, and another one is made") {
   Bench bench({}, 1000);
   std::vector<std::uint64_t> by_credit;
   for (std::uint64_t i = 0; i < 1'300'000; ++i) {

@@ -34,7 +34,7 @@ TEST_CASE("the latest launches of a bin replace the earlier ones") {
   CHECK(SharesOf(record, 100) == Shares{{90, 1.0}});
 }
 
-TEST_CASE("each bin has its own predictions, in whatever order bins appear") {
+TEST_CASE("each bin has its own predictions for any order of bins") {
   PredictionRecord record;
   CHECK(SharesOf(record, 500).empty());
   for (const std::uint32_t bin : {500u, 900u, 20u, 501u, 0u}) record.Add(bin, bin + 1);

@@ -81,7 +81,7 @@ TEST_CASE("clusters whose captures differ from their mean get one more, once the
   CHECK(Supplemented(supplements, clusters, 10'000.0, 1e9) == Targets{2, 3, 2});
 }
 
-TEST_CASE("an estimate that is far off is supplemented on its side, bound met or not") {
+TEST_CASE("an estimate with a large error is supplemented on the side of the error") {
   std::vector<OnlineCluster> clusters = {Captured(1001.0), Captured(990.0), Captured(999.0)};
   Supplements supplements;
   CHECK(Supplemented(supplements, clusters, 1000.0, 1e9, false) ==
@@ -98,7 +98,7 @@ TEST_CASE("supplements cost at most their share of the captured time, and are ch
   CHECK(Supplemented(supplements, clusters, 10'000.0, 6000.0) == Targets{2, 3});
 }
 
-TEST_CASE("a line gets the credits of its neediest cluster, half of the need at a time") {
+TEST_CASE("a line gets credits for its cluster with the largest need, half of the need at a time") {
   OnlineCluster predicted;
   predicted.target = predicted.release = 9;
   predicted.captured = 1;

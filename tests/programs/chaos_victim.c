@@ -28,8 +28,8 @@
 #include "victim.h"
 
 enum {
-  kMostThreads = 4096,
-  kMostDevices = 16,
+  kMaxThreads = 4096,
+  kMaxDevices = 16,
   kHostileBytes = 20000,
   kStackBytes = 256 * 1024,
   kNodes = 10
@@ -46,7 +46,7 @@ typedef struct Work {
   long first, count, stride;
 } Work;
 
-static Victim g_victims[kMostDevices];
+static Victim g_victims[kMaxDevices];
 static char g_hostile_names[kKernels][kHostileBytes + 1];
 static Arguments g_arguments = {1000, 1, 1, 1, 0, "plain", "return"};
 static volatile sig_atomic_t g_sigchld = 0;
@@ -82,7 +82,7 @@ static void ParseArguments(int argc, char** argv, Arguments* a) {
     if (strncmp(argv[i], "work=", 5) == 0) a->work = value;
     if (strncmp(argv[i], "end=", 4) == 0) a->end = value;
   }
-  if (a->threads < 1 || a->threads > kMostThreads || a->devices < 1 || a->devices > kMostDevices) {
+  if (a->threads < 1 || a->threads > kMaxThreads || a->devices < 1 || a->devices > kMaxDevices) {
     exit(20);
   }
 }
@@ -251,8 +251,8 @@ static int StartThread(pthread_t* thread, void* (*body)(void*), void* argument) 
 }
 
 static void LaunchAll(const Arguments* a, long first, long count) {
-  static pthread_t threads[kMostThreads];
-  static Work work[kMostThreads];
+  static pthread_t threads[kMaxThreads];
+  static Work work[kMaxThreads];
   if (strcmp(a->work, "reload") == 0) {
     LaunchReloading(a, first, count);
     return;

@@ -37,7 +37,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { kBufferBytes = 4 << 20, kMostBuffers = 4096, kWaitForCudaMs = 10, kMaxAwaitMs = 10000 };
+enum { kBufferBytes = 4 << 20, kMaxBuffers = 4096, kWaitForCudaMs = 10, kMaxAwaitMs = 10000 };
 
 static struct {
   CUptiResult (*Subscribe)(CUpti_SubscriberHandle*, CUpti_CallbackFunc, void*);
@@ -64,7 +64,7 @@ static atomic_int g_finalize_wanted;
 
 /* Kineto keeps a table of the buffers that it has lent, and reports unknown buffers. */
 static pthread_mutex_t g_mutex = PTHREAD_MUTEX_INITIALIZER;
-static uint8_t* g_lent[kMostBuffers];
+static uint8_t* g_lent[kMaxBuffers];
 
 static long Setting(const char* name, long fallback) {
   const char* value = getenv(name);
@@ -92,18 +92,18 @@ static void Request(uint8_t** buffer, size_t* size, size_t* max_records) {
   *max_records = 0;
   pthread_mutex_lock(&g_mutex);
   int at = 0;
-  while (at < kMostBuffers && g_lent[at] != NULL) ++at;
-  if (at < kMostBuffers) g_lent[at] = *buffer;
+  while (at < kMaxBuffers && g_lent[at] != NULL) ++at;
+  if (at < kMaxBuffers) g_lent[at] = *buffer;
   pthread_mutex_unlock(&g_mutex);
 }
 
 static int TakeFromTable(const uint8_t* buffer) {
   pthread_mutex_lock(&g_mutex);
   int at = 0;
-  while (at < kMostBuffers && g_lent[at] != buffer) ++at;
-  if (at < kMostBuffers) g_lent[at] = NULL;
+  while (at < kMaxBuffers && g_lent[at] != buffer) ++at;
+  if (at < kMaxBuffers) g_lent[at] = NULL;
   pthread_mutex_unlock(&g_mutex);
-  return at < kMostBuffers;
+  return at < kMaxBuffers;
 }
 
 static void Complete(CUcontext context, uint32_t stream, uint8_t* buffer, size_t size,
@@ -294,7 +294,7 @@ __attribute__((destructor)) static void Report(void) {
   FILE* file = fopen(name, "w");
   if (file == NULL) return;
   int lent = 0;
-  for (int i = 0; i < kMostBuffers; ++i) lent += g_lent[i] != NULL;
+  for (int i = 0; i < kMaxBuffers; ++i) lent += g_lent[i] != NULL;
   fprintf(file,
           "sessions %d subscribe %d records %ld unknown_buffers %ld unknown_records %ld lent %d\n",
           g_sessions, g_last_subscribe, atomic_load(&g_records), atomic_load(&g_unknown_buffers),

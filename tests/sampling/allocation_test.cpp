@@ -31,7 +31,7 @@ std::vector<Stratum> RandomStrata(std::mt19937_64& random, std::size_t n, std::u
   return strata;
 }
 
-TEST_CASE("sample size: at least one, at least the floor, and no overflow") {
+TEST_CASE("the sample size is at least one, at least the floor, and does not overflow") {
   CHECK(SampleSize(1000, 0, 0.05, kZ) == 1);
   CHECK(SampleSize(0, 0, 0.05, kZ) == 1);
   CHECK(SampleSize(1000, 1, 0.05, kZ, kFloorClt) == 30);
@@ -40,26 +40,26 @@ TEST_CASE("sample size: at least one, at least the floor, and no overflow") {
   CHECK(SampleSize(1000, 5, 0.05, INFINITY) == std::uint64_t{1} << 62);
 }
 
-TEST_CASE("allocation: nothing, one invocation, no spread, empty strata") {
+TEST_CASE("allocation handles no strata, one launch, no spread and empty strata") {
   const ErrorTarget target{0.05, kZ};
   CHECK(Allocate({}, target, Population::kFinite).empty());
   const std::vector<Stratum> strata = {{1, 500, 0}, {1000, 80, 0}, {0, 0, 0}, {5, 0, 0}};
   CHECK(Allocate(strata, target, Population::kFinite) == std::vector<std::uint64_t>{1, 1, 0, 1});
 }
 
-TEST_CASE("a bound of zero takes everything that varies") {
+TEST_CASE("a bound of zero samples every stratum with variance completely") {
   const std::vector<Stratum> strata = {{10, 100, 25}, {1000, 80, 0}};
   CHECK(Allocate(strata, {0.0, kZ}, Population::kFinite) == std::vector<std::uint64_t>{10, 1});
   CHECK(Allocate(strata, {0.05, INFINITY}, Population::kFinite) ==
         std::vector<std::uint64_t>{10, 1});
 }
 
-TEST_CASE("the floor is kept, up to the size of the stratum") {
+TEST_CASE("the floor applies up to the size of the stratum") {
   const std::vector<Stratum> strata = {{3, 100, 1}, {1000, 80, 1}};
   CHECK(Allocate(strata, {0.5, kZ}, Population::kFinite, 5) == std::vector<std::uint64_t>{3, 5});
 }
 
-TEST_CASE("rounded up, every allocation meets its bound") {
+TEST_CASE("every allocation meets its bound after rounding up") {
   std::mt19937_64 random(3);
   for (int round = 0; round < 500; ++round) {
     const auto strata = RandomStrata(random, 1 + random() % 20, 5000);
@@ -69,7 +69,7 @@ TEST_CASE("rounded up, every allocation meets its bound") {
   }
 }
 
-TEST_CASE("KKT: free sizes have one marginal price, clamped ones lie on its right side") {
+TEST_CASE("allocations satisfy the KKT conditions: free sizes have one marginal price") {
   std::mt19937_64 random(5);
   for (int round = 0; round < 300; ++round) {
     const auto strata = RandomStrata(random, 2 + random() % 10, 3000);
@@ -105,7 +105,8 @@ TEST_CASE("KKT: free sizes have one marginal price, clamped ones lie on its righ
   }
 }
 
-TEST_CASE("no cheaper whole-number allocation exists than one sample per stratum below ours") {
+TEST_CASE(
+    "an allocation costs at most one sample per stratum more than the best integer allocation") {
   // Brute force over all sizes of two or three small strata.
   std::mt19937_64 random(9);
   for (int round = 0; round < 200; ++round) {

@@ -13,14 +13,14 @@
 namespace stemtap::sampling {
 namespace {
 
-TEST_CASE("a stratum taken whole has no error, one without a sample has no bound") {
+TEST_CASE("a fully sampled stratum has no error, and a stratum without samples has no bound") {
   CHECK(EstimateVariance({10, 100, 25}, 10) == 0.0);
   CHECK(EstimateVariance({1, 100, 0}, 1) == 0.0);
   CHECK(std::isinf(EstimateVariance({10, 100, 25}, 0)));
   CHECK(ErrorBound({}, {}, 2.0) == 0.0);
 }
 
-TEST_CASE("worked number: 1,000 of mean 100 and sigma 20, 16 sampled") {
+TEST_CASE("16 samples of 1,000 launches with mean 100 and sigma 20 have the computed bound") {
   const std::vector<Stratum> strata = {{1000, 100, 400}};
   const std::vector<std::uint64_t> samples = {16};
   const double expected =
@@ -28,12 +28,12 @@ TEST_CASE("worked number: 1,000 of mean 100 and sigma 20, 16 sampled") {
   CHECK(ErrorBound(strata, samples, 2.0) == doctest::Approx(expected).epsilon(1e-12));
 }
 
-TEST_CASE("calibrated weights fall back to plain ones where nothing was measured") {
+TEST_CASE("calibrated weights are the plain weights if no duration was measured") {
   CHECK(CalibratedWeight(10, 5.0, 2, 0.0) == 5.0);
   CHECK(CalibratedWeight(10, 5.0, 0, 0.0) == 0.0);
 }
 
-TEST_CASE("the bound covers the error as often as it says") {
+TEST_CASE("the bound covers the error with the stated probability") {
   // 2,000 samples of size 40 from one uniform stratum of 1,000. The error is approximately normal.
   // The share within the bound has a standard error of sqrt(0.95 * 0.05 / 2000) = 0.0049; six
   // standard errors (false failure about 1e-9) are 0.029.

@@ -74,7 +74,7 @@ double BruteForce(const std::vector<stats::Moments>& cells, const ErrorTarget& t
   return best;
 }
 
-TEST_CASE("optimal: close to the enumerated optimum on small kernels") {
+TEST_CASE("optimal strata are close to the enumerated optimum on small kernels") {
   Rng rng(7);
   double sum = 0.0;
   int cases = 0;
@@ -127,7 +127,7 @@ Rows ManyKernels(std::size_t kernels, std::uint64_t seed) {
   return rows;
 }
 
-TEST_CASE("optimal: meets the bound near the lower bound, with any floor") {
+TEST_CASE("optimal strata meet the bound near the lower bound of the cost for any floor") {
   const Rows rows = ManyKernels(200, 3);
   for (const double error_bound : {0.05, 0.01, 0.002}) {
     for (const std::uint64_t floor : {1u, 2u, 5u}) {
@@ -155,7 +155,8 @@ TEST_CASE("optimal: meets the bound near the lower bound, with any floor") {
   }
 }
 
-TEST_CASE("optimal: the order of the parts changes nothing, a warm start only within the gap") {
+TEST_CASE(
+    "optimal strata do not depend on the order of parts, and on a warm start only within the gap") {
   const Rows rows = ManyKernels(150, 5);
   const ErrorTarget target{0.01, stats::TwoSidedZ(0.95)};
   const ParallelFor backwards = [](std::size_t count, const auto& part) {
@@ -177,7 +178,7 @@ TEST_CASE("optimal: the order of the parts changes nothing, a warm start only wi
   }
 }
 
-TEST_CASE("optimal: degenerate rows") {
+TEST_CASE("optimal strata of degenerate rows are valid") {
   const ErrorTarget target{0.05, stats::TwoSidedZ(0.95)};
   const auto solve = [&](const Rows& rows, std::uint64_t floor = 1) {
     return SolveOptimalStrata(ViewsOf(rows), target, floor, 0.0, Effort::kThorough, Serially);
@@ -202,7 +203,7 @@ TEST_CASE("optimal: degenerate rows") {
   CHECK(FiguresOf(giant, target).bound <= 0.05);
 }
 
-TEST_CASE("optimal: a row longer than the table is cut where it is not joined") {
+TEST_CASE("a row longer than the cut table is joined to the table size and meets the bound") {
   std::vector<stats::Moments> cells;
   for (int i = 0; i < 3000; ++i) cells.emplace_back(10 + i % 7, 1000.0 + 3.0 * i, 20.0);
   const CutTable table(cells);

@@ -134,7 +134,7 @@ void CheckSameNumbers(const model::Plan& a, const model::Plan& b) {
   CHECK(a.totals.speedup == b.totals.speedup);
 }
 
-TEST_CASE("estimates and counts of merged plans are the sums, every sample keeps its weight") {
+TEST_CASE("merging adds estimates and counts, and every sample keeps its weight") {
   std::mt19937_64 random(1);
   const std::vector<model::Plan> plans = {PlanOf(Skewed(1, 6), "a", random),
                                           PlanOf(Skewed(2, 4), "b", random),
@@ -181,7 +181,7 @@ TEST_CASE("estimates and counts of merged plans are the sums, every sample keeps
   CHECK(weighted == doctest::Approx(static_cast<double>(sum.duration_ns)).epsilon(1e-12));
 }
 
-TEST_CASE("a plan merged alone keeps its numbers") {
+TEST_CASE("merging a single plan keeps its numbers") {
   std::mt19937_64 random(2);
   const model::Plan plan = PlanOf(Skewed(4, 7), "a", random);
   const model::Plan merged = Merge({plan});
@@ -200,7 +200,7 @@ TEST_CASE("a plan merged alone keeps its numbers") {
   }
 }
 
-TEST_CASE("neither order nor grouping changes the numbers") {
+TEST_CASE("merge order and grouping do not change the numbers") {
   std::mt19937_64 random(3);
   // Two plans differ only in their samples. The tie must not be broken by the input order.
   const model::Plan a = PlanOf(Skewed(5, 6), "a", random);
@@ -217,7 +217,7 @@ TEST_CASE("neither order nor grouping changes the numbers") {
   CHECK(PlanToJson(flat) == PlanToJson(Merge({Merge({a, b}), Merge({c, d})})));
 }
 
-TEST_CASE("launches follow each other, devices are numbered anew") {
+TEST_CASE("launch indices continue across sessions, and devices are renumbered") {
   std::mt19937_64 random(4);
   std::vector<model::Plan> plans = {PlanOf(Skewed(1, 2), "a", random),
                                     PlanOf(Skewed(1, 2), "b", random),
@@ -246,8 +246,7 @@ TEST_CASE("launches follow each other, devices are numbered anew") {
   }
 }
 
-TEST_CASE(
-    "kernels of a process stay its own, though another machine has a process of that number") {
+TEST_CASE("kernels of a process stay separate from an equal process id on another machine") {
   std::mt19937_64 random(5);
   MadeSession session = Skewed(1, 1);
   session[0].process = 7;
@@ -352,7 +351,7 @@ TEST_CASE("the certified bound holds whether sessions err alike or independently
   CHECK(alike.certificate < 0.80);
 }
 
-TEST_CASE("what is too rare for the bound of one session is in that of many") {
+TEST_CASE("launches too rare for the bound of one session are in the bound of many sessions") {
   // One launch in 1,000 is a giant. A sample of 20 hits it in 2 % of sessions, which are outside
   // the 97 % that a session's bound covers. With five sessions, one merge in ten has a hit.
   MadeCluster cluster;
@@ -364,7 +363,9 @@ TEST_CASE("what is too rare for the bound of one session is in that of many") {
   CHECK(five.bound >= 0.95);
 }
 
-TEST_CASE("the certified bound is between those of the sessions, or that of the certificate") {
+TEST_CASE(
+    "the certified bound is between the bounds of the sessions and equals the larger computed "
+    "part") {
   std::mt19937_64 random(8);
   const model::Plan a = PlanOf(Skewed(8, 5), "a", random);
   const model::Plan b = PlanOf(Skewed(9, 3), "b", random);
@@ -405,7 +406,7 @@ model::Plan OnlyShort(const std::string& id, std::size_t samples) {
   return plan;
 }
 
-TEST_CASE("an observed error above the certified bound is the stated bound, merged or not") {
+TEST_CASE("an observed error above the certified bound is the stated bound, also after merging") {
   const model::Plan a = OnlyShort("a", 20);
   CHECK(a.totals.observed_error == doctest::Approx(0.5));
   CHECK(a.totals.certified_bound < 0.3);
@@ -428,7 +429,7 @@ TEST_CASE("an observed error above the certified bound is the stated bound, merg
   CHECK(partly.totals.bound == doctest::Approx((0.5 + certified) / 2));
 }
 
-TEST_CASE("joined launches add their bias to the merged certificate, and their share of the time") {
+TEST_CASE("joined launches add their bias and their share of the time to the merged certificate") {
   // 100 launches with four samples, and ten unsampled launches of 7,000 ns.
   const auto plan_of = [](const std::string& id, bool joined) {
     PlanBuilder builder(SamplingOptions{});
@@ -478,7 +479,7 @@ TEST_CASE("joined launches add their bias to the merged certificate, and their s
   CHECK(merged.totals.certified_bound > bias * total / both);
 }
 
-TEST_CASE("where a session states no bound or no error, neither does the merged one") {
+TEST_CASE("if a session has no bound or no error, the merged plan has none either") {
   std::mt19937_64 random(9);
   SamplingOptions first;
   first.selection = Selection::kFirst;
@@ -496,7 +497,7 @@ TEST_CASE("where a session states no bound or no error, neither does the merged 
   CHECK(merged.totals.imputed_duration_ns == 30);
 }
 
-TEST_CASE("a session in which nothing ran changes nothing") {
+TEST_CASE("merging a session without launches changes no number") {
   std::mt19937_64 random(10);
   const model::Plan plan = PlanOf(Skewed(1, 4), "a", random);
   const model::Plan merged = Merge({plan, PlanOf({}, "empty", random)});
@@ -506,7 +507,7 @@ TEST_CASE("a session in which nothing ran changes nothing") {
   CHECK(Merge({PlanOf({}, "empty", random)}).totals.bound == 0.0);
 }
 
-TEST_CASE("sums that do not fit and devices without number are errors") {
+TEST_CASE("sums that overflow and too many devices are errors") {
   std::mt19937_64 random(11);
   model::Plan a = PlanOf(Skewed(1, 1), "a", random);
   model::Plan b = a;

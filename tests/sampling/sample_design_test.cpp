@@ -25,7 +25,7 @@ SampledStratum Sampled(const KernelCells& cells, std::uint64_t samples) {
   return {cells, Stratum(all), samples};
 }
 
-TEST_CASE("certificate: one draw from a skewed stratum, where the quantile is known") {
+TEST_CASE("the certificate is the known quantile for one draw from a skewed stratum") {
   // One draw hits the rare value with probability 0.1, so more than 5 % of errors exceed any
   // smaller bound. The bound is the error of a hit, which is far above the normal bound.
   const KernelCells cells = TwoValues(1000, 100, 1000.0, 2000.0);
@@ -44,7 +44,7 @@ TEST_CASE("certificate: one draw from a skewed stratum, where the quantile is kn
         doctest::Approx((rarer_total - 1000 * 1000.0) / rarer_total).epsilon(1e-4));
 }
 
-TEST_CASE("certificate: many draws agree with the normal bound at its margin") {
+TEST_CASE("the certificate of many draws agrees with the normal bound at its margin") {
   KernelCells cells;
   for (int i = 0; i < 100; ++i) cells.emplace_back(50, 1000.0 + 10.0 * i, 0.0);
   for (const std::uint64_t samples : {std::uint64_t{20}, std::uint64_t{31}, std::uint64_t{400}}) {
@@ -58,7 +58,7 @@ TEST_CASE("certificate: many draws agree with the normal bound at its margin") {
   }
 }
 
-TEST_CASE("certificate: a rare giant in a cluster of many samples") {
+TEST_CASE("the certificate covers a rare giant in a cluster with many samples") {
   // 150 of 1,000: 15 % of samples hit the giant, which a normal distribution of the same variance
   // does not predict.
   const KernelCells cells = TwoValues(1000, 1, 1000.0, 10000.0);
@@ -67,7 +67,7 @@ TEST_CASE("certificate: a rare giant in a cluster of many samples") {
   CHECK(CertifiedBound(std::span(&s, 1), 0.95) >= hit);
 }
 
-TEST_CASE("design: great steps of the certified bound do not end in sampling everything") {
+TEST_CASE("large steps of the certified bound do not make the design sample everything") {
   const std::vector<KernelCells> kernels = {{stats::Moments(2, 1000.0, 0.0),
                                              stats::Moments(3, 1119.0, 0.0),
                                              stats::Moments(182, 3467.0, 0.0)}};
@@ -84,7 +84,7 @@ TEST_CASE("design: great steps of the certified bound do not end in sampling eve
   }
 }
 
-TEST_CASE("certificate: ends") {
+TEST_CASE("the certificate handles no strata, full samples, no samples and zero durations") {
   CHECK(CertifiedBound({}, 0.95) == 0.0);
   const KernelCells cells = TwoValues(10, 5, 100.0, 200.0);
   const SampledStratum whole = Sampled(cells, 10);
@@ -133,7 +133,7 @@ double DrawnError(const std::vector<KernelCells>& kernels, const SampleDesign& d
   return std::fabs(estimate - total) / total;
 }
 
-TEST_CASE("design: the certified bound meets what was asked and is met by the errors") {
+TEST_CASE("the certified bound of a design meets the requested bound and covers the errors") {
   for (const std::uint64_t seed : {1u, 2u, 3u}) {
     for (const double error_bound : {0.1, 0.05, 0.01}) {
       CAPTURE(seed);
@@ -159,7 +159,7 @@ TEST_CASE("design: the certified bound meets what was asked and is met by the er
   }
 }
 
-TEST_CASE("design: never dearer than ROOT's strata at the same certified bound") {
+TEST_CASE("a design never costs more than ROOT's strata at the same certified bound") {
   for (const std::uint64_t seed : {4u, 5u, 6u}) {
     CAPTURE(seed);
     const std::vector<KernelCells> kernels = Workload(seed);
@@ -183,7 +183,7 @@ TEST_CASE("design: never dearer than ROOT's strata at the same certified bound")
   }
 }
 
-TEST_CASE("design: --bound kernel holds for each kernel") {
+TEST_CASE("a design with --bound kernel meets the bound for each kernel") {
   const std::vector<KernelCells> kernels = Workload(7);
   SamplingOptions options;
   options.method = Method::kOptimal;
@@ -199,7 +199,7 @@ TEST_CASE("design: --bound kernel holds for each kernel") {
   }
 }
 
-TEST_CASE("selection: balanced estimates vary less than random ones") {
+TEST_CASE("balanced selection has a lower variance than random selection") {
   const std::vector<KernelCells> kernels = Workload(8);
   SamplingOptions options;
   options.method = Method::kOptimal;

@@ -36,7 +36,7 @@ double SquaredError(Selection selection, const std::vector<double>& values, std:
   return squares / kRuns;
 }
 
-TEST_CASE("selection: every rank has the same chance, none twice") {
+TEST_CASE("every rank is selected with the same probability and at most once") {
   // Covers sizes that do and do not divide the count, odd and even part counts, and parts of one.
   for (const Shape shape : {Shape{10, 4}, Shape{10, 5}, Shape{11, 2}, Shape{11, 3}, Shape{9, 8},
                             Shape{12, 1}, Shape{7, 4}}) {
@@ -61,7 +61,7 @@ TEST_CASE("selection: every rank has the same chance, none twice") {
   }
 }
 
-TEST_CASE("selection: a few of a few") {
+TEST_CASE("selections of zero, all or more than all launches are valid") {
   Rng rng(6);
   CHECK(DrawRanks(Selection::kFirst, 10, 3, rng) == std::vector<std::uint64_t>{0, 1, 2});
   for (const Selection selection : {Selection::kRandom, Selection::kBalanced, Selection::kFirst}) {
@@ -70,7 +70,7 @@ TEST_CASE("selection: a few of a few") {
   }
 }
 
-TEST_CASE("selection: balanced picks mirror each other") {
+TEST_CASE("balanced samples are symmetric") {
   Rng rng(7);
   for (int run = 0; run < 100; ++run) {
     const auto ranks = DrawRanks(Selection::kBalanced, 1000, 4, rng);
@@ -80,7 +80,7 @@ TEST_CASE("selection: balanced picks mirror each other") {
   }
 }
 
-TEST_CASE("selection: balanced errors on a straight row vanish in pairs, and are never larger") {
+TEST_CASE("balanced errors cancel on linear durations and are never larger than random errors") {
   std::vector<double> straight;
   std::vector<double> skewed;
   std::vector<double> giant(300, 1.0);

@@ -21,19 +21,19 @@ std::vector<stats::Moments> Cells(const std::vector<double>& sorted) {
   return cells;
 }
 
-TEST_CASE("there is nothing to cut in less than two cells") {
+TEST_CASE("fewer than two cells are not divided") {
   CHECK(BestCut({}) == 0);
   CHECK(BestCut(Cells({5})) == 0);
   CHECK(BestCut(Cells({5, 6})) == 1);
 }
 
-TEST_CASE("the cut falls between two groups, wherever they lie") {
+TEST_CASE("the best cut is between two groups at any magnitude") {
   for (const double origin : {0.0, 1e9, 1e15}) {
     CHECK(BestCut(Cells({origin + 1, origin + 2, origin + 3, origin + 91, origin + 92})) == 3);
   }
 }
 
-TEST_CASE("no durations, no strata; one duration, one stratum") {
+TEST_CASE("no durations give no strata, and one duration gives one stratum") {
   for (const Method method : {Method::kRoot, Method::kStem}) {
     CHECK(Stratify(method, {}, kTarget).empty());
     const auto one = Stratify(method, Cells({42}), kTarget);
@@ -49,7 +49,7 @@ TEST_CASE("equal durations are one stratum") {
   CHECK(strata[0].sample_size == 1);
 }
 
-TEST_CASE("where everything must be taken a split costs nothing, whatever the rounding") {
+TEST_CASE("if every launch must be sampled, splits are accepted despite rounding") {
   std::mt19937_64 random(8);
   for (int round = 0; round < 100; ++round) {
     CAPTURE(round);
@@ -63,7 +63,7 @@ TEST_CASE("where everything must be taken a split costs nothing, whatever the ro
   }
 }
 
-TEST_CASE("two values make two strata of one sample each") {
+TEST_CASE("two values give two strata with one sample each") {
   std::vector<double> values(500, 1000.0);
   values.insert(values.end(), 500, 9000.0);
   const auto strata = Stratify(Method::kRoot, Cells(values), kTarget);
@@ -73,7 +73,7 @@ TEST_CASE("two values make two strata of one sample each") {
   CHECK(strata[1].sample_size == 1);
 }
 
-TEST_CASE("one giant among many is a stratum of its own") {
+TEST_CASE("one giant among many launches gets its own stratum") {
   std::vector<double> values(100000, 1000.0);
   values.push_back(1e9);
   const auto strata = Stratify(Method::kRoot, Cells(values), kTarget);
@@ -81,7 +81,7 @@ TEST_CASE("one giant among many is a stratum of its own") {
   CHECK(strata[1].moments.count() == 1);
 }
 
-TEST_CASE("durations of zero do not divide by zero") {
+TEST_CASE("zero durations cause no division by zero") {
   const auto zeros = Stratify(Method::kRoot, Cells({0, 0, 0}), kTarget);
   REQUIRE(zeros.size() == 1);
   const auto mixed = Stratify(Method::kRoot, Cells({0, 0, 0, 5}), kTarget);
@@ -91,7 +91,7 @@ TEST_CASE("durations of zero do not divide by zero") {
   CHECK(count == 4);
 }
 
-TEST_CASE("STEM-only takes at least 30 of every cluster it has, or all of it") {
+TEST_CASE("STEM alone samples at least 30 launches of each cluster, or all of them") {
   std::mt19937_64 random(1);
   std::lognormal_distribution<double> durations(9.0, 0.8);
   std::vector<double> values(20000);
@@ -105,7 +105,7 @@ TEST_CASE("STEM-only takes at least 30 of every cluster it has, or all of it") {
   }
 }
 
-TEST_CASE("strata are in order, without gap or overlap") {
+TEST_CASE("strata are ordered, without gaps or overlaps") {
   std::mt19937_64 random(2);
   std::vector<double> values(5000);
   for (double& v : values)

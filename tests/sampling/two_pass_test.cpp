@@ -50,7 +50,7 @@ model::Profile Mixed() {
   return profile;
 }
 
-TEST_CASE("two-pass: samples are invocations of the profile, weights give the total") {
+TEST_CASE("two-pass samples are launches of the profile, and their weights give the total") {
   const model::Profile profile = Mixed();
   for (const Selection selection : {Selection::kRandom, Selection::kBalanced, Selection::kFirst}) {
     for (const Method method : {Method::kOptimal, Method::kRoot, Method::kStem}) {
@@ -93,7 +93,7 @@ TEST_CASE("two-pass: samples are invocations of the profile, weights give the to
   }
 }
 
-TEST_CASE("two-pass: the seed decides, and nothing else") {
+TEST_CASE("equal seeds give equal two-pass plans, and other seeds give other plans") {
   const model::Profile profile = Mixed();
   SamplingOptions options = Optimal();
   const std::string one = PlanToJson(PlanOf(profile, options).value().plan);
@@ -102,7 +102,7 @@ TEST_CASE("two-pass: the seed decides, and nothing else") {
   CHECK(one != PlanToJson(PlanOf(profile, options).value().plan));
 }
 
-TEST_CASE("two-pass: over seeds the error is within the certified bound") {
+TEST_CASE("two-pass errors are within the certified bound over many seeds") {
   const model::Profile profile = Mixed();
   SamplingOptions options = Optimal();
   int within = 0;
@@ -115,7 +115,7 @@ TEST_CASE("two-pass: over seeds the error is within the certified bound") {
   CHECK(within >= 285 - 11);
 }
 
-TEST_CASE("two-pass: the first launches of a kernel that speeds up are no sample of it") {
+TEST_CASE("the first launches of a kernel that speeds up do not represent it") {
   model::Profile profile;
   for (int i = 0; i < 10000; ++i) {
     Add(profile, "warm", static_cast<std::uint64_t>(1000 + 500 * std::exp(-i / 500.0) + i % 7));
@@ -129,7 +129,7 @@ TEST_CASE("two-pass: the first launches of a kernel that speeds up are no sample
   CHECK(totals.observed_error <= totals.certified_bound);
 }
 
-TEST_CASE("two-pass: --group-by launch makes a kernel of each launch configuration") {
+TEST_CASE("--group-by launch treats each launch configuration as a kernel") {
   const model::Profile profile = Mixed();
   SamplingOptions options = Optimal();
   options.group_by = model::GroupBy::kLaunch;
@@ -141,7 +141,7 @@ TEST_CASE("two-pass: --group-by launch makes a kernel of each launch configurati
         std::string::npos);
 }
 
-TEST_CASE("two-pass: --exclude leaves kernels out of sample and total, and counts them") {
+TEST_CASE("--exclude removes kernels from samples and totals and counts them") {
   const model::Profile profile = Mixed();
   SamplingOptions options = Optimal();
   options.exclude = "nccl";
@@ -156,7 +156,7 @@ TEST_CASE("two-pass: --exclude leaves kernels out of sample and total, and count
   CHECK(PlanOf(profile, options).error().exit_code == 2);
 }
 
-TEST_CASE("two-pass: degenerate profiles") {
+TEST_CASE("two-pass plans of degenerate profiles are valid") {
   model::Profile one;
   Add(one, "k", 500);
   CHECK(PlanOf(one, Optimal()).value().plan.totals.samples == 1);
@@ -190,7 +190,7 @@ TEST_CASE("two-pass: degenerate profiles") {
         "test: contains no kernel launch; expected at least one");
 }
 
-TEST_CASE("two-pass: a profile that changes between the passes is refused") {
+TEST_CASE("a profile that changes between the two passes is rejected") {
   const model::Profile first = Mixed();
   model::Profile second = Mixed();
   second.records.pop_back();

@@ -37,7 +37,7 @@ double SquaresWithin(std::span<const double> values) {
   return m.m2();
 }
 
-TEST_CASE("golden: sample size of one cluster") {
+TEST_CASE("the sample size of one cluster matches the golden values") {
   const std::string path = SharedPath("vectors/sample_size.json");
   STEMTAP_SKIP_WITHOUT(path);
   const auto vectors = Load(path);
@@ -48,7 +48,7 @@ TEST_CASE("golden: sample size of one cluster") {
   }
 }
 
-TEST_CASE("golden: allocation, unboxed and boxed") {
+TEST_CASE("unclamped and clamped allocations match the golden values") {
   const std::string path = SharedPath("vectors/allocation.json");
   STEMTAP_SKIP_WITHOUT(path);
   const auto vectors = Load(path);
@@ -74,7 +74,7 @@ TEST_CASE("golden: allocation, unboxed and boxed") {
   }
 }
 
-TEST_CASE("golden: the best cut in two") {
+TEST_CASE("the best division into two parts matches the golden values") {
   const std::string path = SharedPath("vectors/best_cut.json");
   STEMTAP_SKIP_WITHOUT(path);
   const auto vectors = Load(path);
@@ -89,7 +89,7 @@ TEST_CASE("golden: the best cut in two") {
   }
 }
 
-TEST_CASE("golden: ROOT's leaves and their sizes") {
+TEST_CASE("ROOT's leaves and their sample sizes match the golden values") {
   const std::string path = SharedPath("vectors/root.json");
   STEMTAP_SKIP_WITHOUT(path);
   const auto vectors = Load(path);
@@ -106,7 +106,7 @@ TEST_CASE("golden: ROOT's leaves and their sizes") {
   }
 }
 
-TEST_CASE("golden: plain and calibrated weights") {
+TEST_CASE("plain and calibrated weights match the golden values") {
   const std::string path = SharedPath("vectors/weights.json");
   STEMTAP_SKIP_WITHOUT(path);
   const auto vectors = Load(path);
@@ -125,7 +125,7 @@ TEST_CASE("golden: plain and calibrated weights") {
 
 // The file uses the variance N^2 sigma^2 / m (1 - m/N). Ours uses S^2 and is larger, so a sample
 // within our budget is also within the file's budget.
-TEST_CASE("golden: optimal strata") {
+TEST_CASE("optimal strata match the golden values") {
   const std::string path = SharedPath("vectors/optimal.json");
   STEMTAP_SKIP_WITHOUT(path);
   const auto vectors = Load(path);

@@ -45,7 +45,7 @@ shm::KernelRecord At(std::uint64_t start, std::uint64_t duration, std::uint16_t 
   return record;
 }
 
-TEST_CASE("busy time is the length of the union") {
+TEST_CASE("busy time is the length of the union of intervals") {
   CHECK(BusyOf({}) == 0);
   CHECK(BusyOf({{10, 20}, {30, 35}}) == 15);
   CHECK(BusyOf({{10, 20}, {20, 25}}) == 15);             // adjacent
@@ -57,7 +57,7 @@ TEST_CASE("busy time is the length of the union") {
   CHECK(BusyOf({{10, 10}, {10, 10}}) == 0);
 }
 
-TEST_CASE("busy time of many streams at once equals that of all intervals sorted") {
+TEST_CASE("busy time of concurrent streams equals the union of the sorted intervals") {
   Rng rng(7);
   for (const std::uint64_t longest : {30u, 300u, 3000u}) {
     Intervals intervals;
@@ -71,7 +71,7 @@ TEST_CASE("busy time of many streams at once equals that of all intervals sorted
   }
 }
 
-TEST_CASE("what comes too late is cut, and counted as cut") {
+TEST_CASE("intervals that arrive too late are discarded and counted") {
   BusyTime busy;
   for (std::uint64_t i = 0; i < 1000; ++i) busy.Add(100 * i, 100 * i + 10);
   CHECK(busy.busy_ns() == 10000);
@@ -80,7 +80,7 @@ TEST_CASE("what comes too late is cut, and counted as cut") {
   CHECK(busy.cut_ns() == 60);
 }
 
-TEST_CASE("devices of several processes, and their streams") {
+TEST_CASE("totals are kept for each process, device and stream") {
   DeviceUse use;
   use.Add(At(100, 50, 0, 7), 0);
   use.Add(At(120, 50, 0, 13), 0);
@@ -108,7 +108,7 @@ TEST_CASE("devices of several processes, and their streams") {
   CHECK(totals[2].busy_ns == 40);
 }
 
-TEST_CASE("streams without end share an entry, and nothing is lost") {
+TEST_CASE("streams beyond the limit share one entry that counts all of their launches") {
   DeviceUse use;
   for (std::uint32_t i = 0; i < 5000; ++i) use.Add(At(i, 1, 0, i), 0);
   const std::vector<DeviceTotals> totals = use.Totals();

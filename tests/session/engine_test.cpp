@@ -55,7 +55,7 @@ Decisions Decide(unsigned threads, std::uint64_t lag) {
   return decisions;
 }
 
-TEST_CASE("decisions are the same, bit for bit, whatever the number of threads") {
+TEST_CASE("decisions are bit-identical for any number of threads") {
   const Decisions one = Decide(1, 5000);
   CHECK(one.mask.size() > 1000);
   for (const unsigned threads : {2u, 4u}) {
@@ -65,7 +65,7 @@ TEST_CASE("decisions are the same, bit for bit, whatever the number of threads")
   }
 }
 
-TEST_CASE("the lag is part of the input") {
+TEST_CASE("the feedback lag changes the decisions") {
   CHECK(Decide(1, 0).mask != Decide(1, 20000).mask);
 }
 
@@ -91,7 +91,7 @@ std::vector<int> Spenders(std::uint64_t seed, unsigned threads) {
   return spenders;
 }
 
-TEST_CASE("the seed decides which launches spend credits, the number of threads does not") {
+TEST_CASE("the seed, not the number of threads, determines which launches spend credits") {
   const std::vector<int> spenders = Spenders(1, 1);
   // 1,000 expected, with a standard deviation of 30.
   CHECK(spenders.size() > 880);
@@ -100,7 +100,7 @@ TEST_CASE("the seed decides which launches spend credits, the number of threads 
   CHECK(Spenders(2, 1) != spenders);
 }
 
-TEST_CASE("streams of different processes have histories of their own") {
+TEST_CASE("streams of different processes have separate histories") {
   auto gate = std::make_unique<shm::GateTable>();
   WorkerPool pool(1);
   Engine engine(sampling::SamplingOptions{}, *gate, GateAsked::kByEngine, 0, pool);
@@ -119,7 +119,7 @@ TEST_CASE("streams of different processes have histories of their own") {
   CHECK(gate->Find(shm::HistoryKey(config, before)) != shm::kNoSlot);
 }
 
-TEST_CASE("excluded launches are counted and belong to their stream's history, nothing else") {
+TEST_CASE("excluded launches only count as excluded and enter the history of their stream") {
   const auto run = [](const std::string& exclude, std::unique_ptr<shm::GateTable>& gate,
                       model::ExcludedTotals& excluded) {
     gate = std::make_unique<shm::GateTable>();
@@ -164,8 +164,7 @@ TEST_CASE("excluded launches are counted and belong to their stream's history, n
   CHECK(gate->Find(shm::NameKey(nccl)) == shm::kNoSlot);
 }
 
-TEST_CASE(
-    "a captured launch that is excluded is dropped from the plan, counted, and the last one") {
+TEST_CASE("a captured launch of an excluded kernel is not in the plan and is not captured again") {
   auto gate = std::make_unique<shm::GateTable>();
   WorkerPool pool(1);
   sampling::SamplingOptions options;
@@ -185,7 +184,7 @@ TEST_CASE(
   CHECK(plan.totals.excluded_duration_ns == 7);
 }
 
-TEST_CASE("launches of whole graphs shift the numbers behind them, excluded or not") {
+TEST_CASE("graph launches shift later launch numbers, also if excluded") {
   auto gate = std::make_unique<shm::GateTable>();
   WorkerPool pool(1);
   sampling::SamplingOptions options;
@@ -206,8 +205,7 @@ TEST_CASE("launches of whole graphs shift the numbers behind them, excluded or n
   CHECK(plan.totals.graph_launches == 200);
 }
 
-TEST_CASE(
-    "grouped by launch, each configuration is a kernel of its own, occurrences are the name's") {
+TEST_CASE("grouped by launch, each configuration is a kernel, and occurrences count the name") {
   auto gate = std::make_unique<shm::GateTable>();
   WorkerPool pool(1);
   sampling::SamplingOptions options;
@@ -240,7 +238,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("an engine that was given nothing has an empty plan") {
+TEST_CASE("an engine without records has an empty plan") {
   auto gate = std::make_unique<shm::GateTable>();
   WorkerPool pool(2);
   Engine engine(sampling::SamplingOptions{}, *gate, GateAsked::kByEngine, 100, pool);
@@ -272,7 +270,7 @@ struct RealCaptures {
   std::uint32_t gemm;
 };
 
-TEST_CASE("launches that run beside one that is captured for real count as their like") {
+TEST_CASE("launches concurrent with a perturbing capture are imputed") {
   RealCaptures run;
   run.Launch(0, 100);
   run.Launch(1000, 100);
@@ -294,7 +292,7 @@ TEST_CASE("launches that run beside one that is captured for real count as their
   CHECK(plan.totals.imputed_duration_ns == 400);
 }
 
-TEST_CASE("a launch whose duration the sums of the run cannot hold is skipped, and reported") {
+TEST_CASE("a launch whose duration overflows the totals of the run is skipped and reported") {
   RealCaptures run;
   shm::KernelRecord record;
   record.name_id = run.gemm;
@@ -316,7 +314,7 @@ TEST_CASE("a launch whose duration the sums of the run cannot hold is skipped, a
   CHECK(plan.totals.duration_ns == model::RunTime::kMaxNs);
 }
 
-TEST_CASE("captures that are only noted change nothing, whatever a record claims") {
+TEST_CASE("captures that do not perturb launches keep the recorded durations") {
   RealCaptures run(Captures::kNoted);
   run.Launch(0, 100);
   run.Launch(1000, 300, shm::kFlagCaptured);
@@ -328,7 +326,7 @@ TEST_CASE("captures that are only noted change nothing, whatever a record claims
   CHECK_FALSE(std::isnan(plan.totals.observed_error));
 }
 
-TEST_CASE("where the engine decides, a record's own word on captures is nothing") {
+TEST_CASE("if the engine makes the decisions, the capture flags of records are ignored") {
   const auto captured = [](std::uint8_t flags) {
     auto gate = std::make_unique<shm::GateTable>();
     WorkerPool pool(1);
@@ -346,7 +344,7 @@ TEST_CASE("where the engine decides, a record's own word on captures is nothing"
   CHECK(captured(shm::kFlagCaptured | shm::kFlagExploratory) == decided);
 }
 
-TEST_CASE("kernels of processes that are kept apart are told apart by the gate and in the plan") {
+TEST_CASE("kernels of separate processes are distinct in the gate and in the plan") {
   auto gate = std::make_unique<shm::GateTable>();
   WorkerPool pool(1);
   Engine engine(sampling::SamplingOptions{}, *gate, GateAsked::kByEngine, 0, pool);
@@ -378,7 +376,9 @@ TEST_CASE("kernels of processes that are kept apart are told apart by the gate a
   }
 }
 
-TEST_CASE("processes that share captures need those of one, kept apart each its own") {
+TEST_CASE(
+    "processes that share captures need as many as one process; separate processes need their "
+    "own") {
   const auto captured = [](int processes, bool apart) {
     auto gate = std::make_unique<shm::GateTable>();
     WorkerPool pool(1);
@@ -405,7 +405,7 @@ TEST_CASE("processes that share captures need those of one, kept apart each its 
   CHECK(captured(4, true) >= 5 * alone / 2);
 }
 
-TEST_CASE("nodes of a graph with the same kernel and the same predecessors are told apart") {
+TEST_CASE("graph nodes with the same kernel and the same predecessors are distinguished") {
   // A graph with 32 nodes of one kernel. The last node takes ten times as long, a quarter of the
   // time. Its two predecessors are the same kernels as its neighbors' predecessors.
   struct Found {
@@ -454,7 +454,7 @@ TEST_CASE("nodes of a graph with the same kernel and the same predecessors are t
   }
 }
 
-TEST_CASE("a mask that cannot be written is told at the end, once") {
+TEST_CASE("a mask that cannot be written is reported once, at the end") {
   auto mask = MaskWriter::Open(::open("/dev/full", O_WRONLY | O_CLOEXEC), "/dev/full");
   REQUIRE(mask.ok());
   model::NameTable names;

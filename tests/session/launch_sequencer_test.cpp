@@ -34,7 +34,7 @@ TEST_CASE("buffers that arrive out of order come out in launch order") {
   CHECK(order.held() == 0);
 }
 
-TEST_CASE("records are held for a while, then let go") {
+TEST_CASE("records are held for a fixed time and then released") {
   LaunchSequencer order;
   std::vector<shm::KernelRecord> out;
   order.Add({Launched(5)}, 1000);
@@ -44,7 +44,7 @@ TEST_CASE("records are held for a while, then let go") {
   CHECK(out.size() == 1);
 }
 
-TEST_CASE("what comes after its successors were released is counted and kept") {
+TEST_CASE("a record that arrives after its successors were released is kept and counted as late") {
   LaunchSequencer order;
   std::vector<shm::KernelRecord> out;
   order.Add({Launched(10)}, 0);
@@ -66,7 +66,7 @@ TEST_CASE("the kernels of one graph launch are ordered by node") {
   CHECK(out[3].graph_node == 3);
 }
 
-TEST_CASE("correlation ids may wrap") {
+TEST_CASE("correlation ids that wrap keep the launch order") {
   LaunchSequencer order;
   std::vector<shm::KernelRecord> in;
   for (std::uint32_t i = 0; i < 200; ++i) in.push_back(Launched(0xFFFFFFFF - 100 + i));
@@ -79,7 +79,7 @@ TEST_CASE("correlation ids may wrap") {
   CHECK(Ids(out) == expected);
 }
 
-TEST_CASE("no more than the window is ever held") {
+TEST_CASE("at most one window of records is held") {
   LaunchSequencer order;
   std::vector<shm::KernelRecord> in;
   for (std::uint32_t i = 0; i < LaunchSequencer::kWindow + 1000; ++i) in.push_back(Launched(i));

@@ -67,7 +67,7 @@ LiveOutcome RunShell(const TempDir& scratch, const std::string& script) {
   return std::move(outcome).value();
 }
 
-TEST_CASE("a process may have the pid of one that has ended; rings do not pile up") {
+TEST_CASE("a process may reuse the pid of an ended process, and ended rings are removed") {
   TempDir scratch;
   MakeRing((scratch / "first").string(), 0x7FFFFFF0, shm::RingState::kRecording, 10);
   MakeRing((scratch / "second").string(), 0x7FFFFFF0, shm::RingState::kClosed, 7);
@@ -84,7 +84,7 @@ TEST_CASE("a process may have the pid of one that has ended; rings do not pile u
   CHECK_FALSE(std::filesystem::exists(scratch / "session/ring.77"));
 }
 
-TEST_CASE("a process that goes on as another program has a second ring, and both are read") {
+TEST_CASE("a process that executes another program has a second ring, and both are read") {
   TempDir scratch;
   MakeRing((scratch / "first").string(), ::getpid(), shm::RingState::kRecording, 10);
   MakeRing((scratch / "second").string(), ::getpid(), shm::RingState::kClosed, 7);
@@ -103,7 +103,7 @@ TEST_CASE("a signal that is ignored, as under nohup, stays ignored in the progra
   CHECK(outcome.report.exit_code == 5);
 }
 
-TEST_CASE("a program's exit code is known though SIGCHLD is ignored") {
+TEST_CASE("the exit code of a program is known if SIGCHLD is ignored") {
   TempDir scratch;
   ::signal(SIGCHLD, SIG_IGN);
   const LiveOutcome outcome = RunShell(scratch, "exit 6");
@@ -111,7 +111,7 @@ TEST_CASE("a program's exit code is known though SIGCHLD is ignored") {
   CHECK(outcome.report.exit_code == 6);
 }
 
-TEST_CASE("the session does not die of a broken pipe or a full file, the program may") {
+TEST_CASE("SIGPIPE and SIGXFSZ end the program but not the session") {
   for (const int signal : {SIGPIPE, SIGXFSZ}) {
     TempDir scratch;
     const auto before = ::signal(signal, SIG_DFL);
@@ -123,7 +123,7 @@ TEST_CASE("the session does not die of a broken pipe or a full file, the program
   }
 }
 
-TEST_CASE("a session that cannot begin does not die of a broken pipe either") {
+TEST_CASE("SIGPIPE stays ignored after a session cannot start") {
   const auto before = ::signal(SIGPIPE, SIG_DFL);
   LiveOptions options;
   options.command = {"/bin/true"};
@@ -133,14 +133,14 @@ TEST_CASE("a session that cannot begin does not die of a broken pipe either") {
   CHECK(ignored);
 }
 
-TEST_CASE("a ring that its process did not live to finish is removed") {
+TEST_CASE("an incomplete ring of an ended process is removed") {
   TempDir scratch;
   const LiveOutcome outcome = RunShell(scratch, "echo half > session/new.ring.77; exit 3");
   CHECK(outcome.report.exit_code == 3);
   CHECK_FALSE(std::filesystem::exists(scratch / "session/new.ring.77"));
 }
 
-TEST_CASE("the gate's table has its name once it is whole, and one that is there stays") {
+TEST_CASE("the gate table is renamed when it is complete, and an existing table is not replaced") {
   TempDir scratch;
   scratch.Write("new.gate.table", "left over");
   const int events = ::inotify_init1(IN_NONBLOCK);
@@ -178,7 +178,7 @@ TEST_CASE("the gate's table has its name once it is whole, and one that is there
   CHECK_FALSE(std::filesystem::exists(scratch / "new.gate.table"));
 }
 
-TEST_CASE("traced processes find the seed of the sampling options in the gate's table") {
+TEST_CASE("the gate table contains the seed of the sampling options") {
   TempDir scratch;
   LiveOptions options;
   options.command = {"/bin/sh", "-c",
@@ -198,7 +198,7 @@ TEST_CASE("traced processes find the seed of the sampling options in the gate's 
   CHECK(file->seed == 0x123456789ABCDEF0);
 }
 
-TEST_CASE("a session whose shared files are truncated goes on, and says so") {
+TEST_CASE("a session whose shared files are truncated continues and reports it") {
   TempDir scratch;
   MakeRing((scratch / "cut").string(), ::getpid(), shm::RingState::kRecording, 10);
   MakeRing((scratch / "fake").string(), ::getpid(), shm::RingState::kRecording, 0);
@@ -237,7 +237,7 @@ TEST_CASE("a session whose shared files are truncated goes on, and says so") {
         std::string::npos);
 }
 
-TEST_CASE("the sums of a process add up wherever it was killed") {
+TEST_CASE("the counters of a killed process add up") {
   for (const auto& [seen_more, kept_less] : {std::pair(1, 0), std::pair(0, 7), std::pair(-7, 7)}) {
     TempDir scratch;
     MakeRing((scratch / "first").string(), 0x7FFFFFF0, shm::RingState::kRecording, 10, seen_more,
@@ -264,7 +264,7 @@ TEST_CASE("a ring that cannot be removed is not read twice") {
   CHECK(outcome.report.processes.size() == 1);
 }
 
-TEST_CASE("a ring that cannot be opened is tried again, and named if it never can") {
+TEST_CASE("a ring that cannot be opened is retried and reported at the end") {
   TempDir scratch;
   MakeRing((scratch / "first").string(), 0x7FFFFFF0, shm::RingState::kClosed, 10);
   const LiveOutcome outcome =
@@ -279,7 +279,7 @@ TEST_CASE("a ring that cannot be opened is tried again, and named if it never ca
   CHECK(warning.find("ring.78: cannot be opened: Is a directory") != std::string::npos);
 }
 
-TEST_CASE("an overview that cannot be written is told of once, and the session is whole") {
+TEST_CASE("an overview that cannot be written is reported once, and the session is complete") {
   TempDir scratch;
   MakeRing((scratch / "first").string(), 0x7FFFFFF0, shm::RingState::kClosed, 10);
   // A directory has the name of the file, next to a temporary file that was not removed.
@@ -296,7 +296,7 @@ TEST_CASE("an overview that cannot be written is told of once, and the session i
   CHECK_FALSE(std::filesystem::exists(scratch / "session/overview.json.tmp.1"));
 }
 
-TEST_CASE("the summary names a process that did not shut down cleanly") {
+TEST_CASE("the summary lists a process that did not shut down cleanly") {
   TempDir scratch;
   MakeRing((scratch / "first").string(), 0x7FFFFFF0, shm::RingState::kRecording, 10);
   const LiveOutcome killed = RunShell(scratch, "mv first session/ring.77");

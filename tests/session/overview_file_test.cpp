@@ -25,7 +25,7 @@ std::size_t Files(const TempDir& scratch) {
   return static_cast<std::size_t>(std::distance(begin(files), end(files)));
 }
 
-TEST_CASE("it is written at once, and not again within the second") {
+TEST_CASE("the first overview is written immediately, and the next after at least a second") {
   TempDir scratch;
   const Directory directory = Directory::Open(scratch.path().string()).value();
   int described = 0;
@@ -41,7 +41,7 @@ TEST_CASE("it is written at once, and not again within the second") {
   CHECK(Files(scratch) == 1);
 }
 
-TEST_CASE("one that takes long is written so much less often") {
+TEST_CASE("an overview that takes long to write is written less often") {
   TempDir scratch;
   const Directory directory = Directory::Open(scratch.path().string()).value();
   OverviewFile file(directory, [](model::Overview&) {
@@ -51,7 +51,7 @@ TEST_CASE("one that takes long is written so much less often") {
   CHECK(Read(scratch)["period_ms"].get<int>() >= 60 * 50);
 }
 
-TEST_CASE("one that took very long once is not given up") {
+TEST_CASE("an overview that took very long once is written again") {
   TempDir scratch;
   const Directory directory = Directory::Open(scratch.path().string()).value();
   OverviewFile file(directory, [](model::Overview&) {
@@ -62,7 +62,7 @@ TEST_CASE("one that took very long once is not given up") {
   CHECK(Read(scratch)["period_ms"] == 60 * 1000);
 }
 
-TEST_CASE("what cannot be written is counted, and leaves nothing behind") {
+TEST_CASE("failed writes of the overview are counted and leave no file") {
   TempDir scratch;
   const Directory directory = Directory::Open(scratch.path().string()).value();
   scratch.Write("overview.json/is a folder", "");
@@ -73,7 +73,7 @@ TEST_CASE("what cannot be written is counted, and leaves nothing behind") {
   CHECK(Files(scratch) == 1);
 }
 
-TEST_CASE("memory that it is short of is the session's business no more") {
+TEST_CASE("an overview that runs out of memory is reported and does not end the session") {
   TempDir scratch;
   const Directory directory = Directory::Open(scratch.path().string()).value();
   OverviewFile file(directory, [](model::Overview&) { throw std::bad_alloc(); });
@@ -82,7 +82,7 @@ TEST_CASE("memory that it is short of is the session's business no more") {
         "overview.json could not be written 1 time, the last time: out of memory");
 }
 
-TEST_CASE("a timeline has a point for every second, and at most 512 over all of the run") {
+TEST_CASE("a timeline has one point per second and at most 512 points for the whole run") {
   double now = 0.0;
   Timeline timeline([&now] { return now; });
   online::SamplerStatus status;
@@ -103,7 +103,7 @@ TEST_CASE("a timeline has a point for every second, and at most 512 over all of 
   }
 }
 
-TEST_CASE("the last point is the end, once") {
+TEST_CASE("the timeline ends with one point for the end of the session") {
   Timeline timeline([] { return 1.0; });
   online::SamplerStatus status;
   status.observed = 10;

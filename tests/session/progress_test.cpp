@@ -49,7 +49,7 @@ std::vector<double> RatesIn(const std::string& text) {
   return rates;
 }
 
-TEST_CASE("a steady rate is shown as one although launches are worked off in epochs") {
+TEST_CASE("a steady rate is shown as steady although launches are processed in epochs") {
   constexpr std::uint64_t kPerSecond = 20000;
   constexpr std::uint64_t kEpoch = 8192;  // at most 2.4 epochs per second
   constexpr std::int64_t kFlushMs = 210;  // how often the program's records arrive
@@ -74,7 +74,7 @@ TEST_CASE("a steady rate is shown as one although launches are worked off in epo
   }
 }
 
-TEST_CASE("the first look at a session has no rate and shows no line") {
+TEST_CASE("the first progress update has no rate and shows no line") {
   Written written;
   ProgressLine line(written.file(), true);
   line.Update({}, 5000, 0, 1);

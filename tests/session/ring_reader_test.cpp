@@ -81,7 +81,7 @@ struct Session {
   }
 };
 
-TEST_CASE("kernels come out under the session's ids, names of any length whole") {
+TEST_CASE("kernels get the ids of the session, and names of any length are complete") {
   TempDir scratch;
   const std::string path = (scratch / "ring.1").string();
   Writer writer(path);
@@ -111,7 +111,7 @@ TEST_CASE("kernels come out under the session's ids, names of any length whole")
   CHECK(reader.value().Report().read == 7);
 }
 
-TEST_CASE("damage is counted, not believed") {
+TEST_CASE("damaged records are counted and not used") {
   TempDir scratch;
   const std::string path = (scratch / "ring.1").string();
   Writer writer(path);
@@ -160,7 +160,7 @@ TEST_CASE("indices that point outside the queue are not followed") {
 // The reader takes 256 records at a time.
 constexpr int kMoreThanAPiece = 1000;
 
-TEST_CASE("a ring that is truncated is read no further, and what it held is counted") {
+TEST_CASE("a truncated ring is no longer read, and its lost records are counted") {
   // Remaining bytes: none; the header; the header and the indices; half of the records.
   for (const off_t left : {0, 4096, 8192, 4096 + 128 + 32 * 1024}) {
     CAPTURE(left);
@@ -191,7 +191,7 @@ TEST_CASE("a ring that is truncated is read no further, and what it held is coun
   }
 }
 
-TEST_CASE("rings beside a truncated one are read") {
+TEST_CASE("other rings are read after one ring is truncated") {
   TempDir scratch;
   const std::string paths[] = {(scratch / "ring.1").string(), (scratch / "ring.2").string()};
   Writer cut(paths[0]);
@@ -211,7 +211,7 @@ TEST_CASE("rings beside a truncated one are read") {
   CHECK(second.value().Report().reason == "");
 }
 
-TEST_CASE("a name id is defined once") {
+TEST_CASE("the first definition of a name id is used") {
   TempDir scratch;
   const std::string path = (scratch / "ring.1").string();
   Writer writer(path);
@@ -228,7 +228,7 @@ TEST_CASE("a name id is defined once") {
   CHECK(session.names.name(session.kernels[0].name_id) == "first");
 }
 
-TEST_CASE("names beyond 64 MiB are not kept, and their kernels are counted") {
+TEST_CASE("names beyond 64 MiB are discarded, and their kernels are counted") {
   TempDir scratch;
   const std::string path = (scratch / "ring.1").string();
   Writer writer(path);
@@ -257,7 +257,7 @@ TEST_CASE("names beyond 64 MiB are not kept, and their kernels are counted") {
   CHECK(report.seen == kNames);
 }
 
-TEST_CASE("counters that cannot be are not believed") {
+TEST_CASE("impossible counters are not used") {
   TempDir scratch;
   const std::string path = (scratch / "ring.1").string();
   Writer writer(path);
@@ -291,7 +291,7 @@ long PrivateKib() {
   return 0;
 }
 
-TEST_CASE("a ring that is empty costs the collector a few pages") {
+TEST_CASE("an empty ring costs the collector a few pages") {
   TempDir scratch;
   constexpr int kRings = 200;
   Session session;
@@ -308,7 +308,7 @@ TEST_CASE("a ring that is empty costs the collector a few pages") {
   CHECK(PrivateKib() - before < kRings * 16);
 }
 
-TEST_CASE("the document states the size of a ring") {
+TEST_CASE("docs/formats/ring.md states the size of a ring") {
   const std::string page = ReadFile(test::SourceDir() / "docs/formats/ring.md");
   std::string size = std::to_string(sizeof(shm::RingFile));
   for (int at = static_cast<int>(size.size()) - 3; at > 0; at -= 3) {
@@ -317,7 +317,7 @@ TEST_CASE("the document states the size of a ring") {
   CHECK(page.find("file bytes " + size + "\n") != std::string::npos);
 }
 
-TEST_CASE("a duration that no kernel has is damage") {
+TEST_CASE("an impossible duration is counted as damage") {
   TempDir scratch;
   const std::string path = (scratch / "ring.1").string();
   Writer writer(path);
@@ -357,7 +357,7 @@ int EndedWithoutPidfd(const std::string& path) {
   return code == 2 ? -1 : code;
 }
 
-TEST_CASE("where there are no pidfds, a process that lives has not ended") {
+TEST_CASE("without pidfds, a running process is not considered ended") {
   TempDir scratch;
   const std::string alive = (scratch / "ring.1").string();
   Writer living(alive);
@@ -369,7 +369,7 @@ TEST_CASE("where there are no pidfds, a process that lives has not ended") {
   CHECK(EndedWithoutPidfd(gone) == 1);
 }
 
-TEST_CASE("a ring of another size, version or make is refused in one line") {
+TEST_CASE("a ring with another size, version or format is rejected with a one-line error") {
   TempDir scratch;
   const auto refuse = [](const std::string& path) {
     const auto reader = RingReader::Open(path);
@@ -391,7 +391,7 @@ TEST_CASE("a ring of another size, version or make is refused in one line") {
   }
 }
 
-TEST_CASE("a ring ends when its process shuts down cleanly, is disabled, or is gone") {
+TEST_CASE("a ring ends if its process shuts down cleanly, is disabled or no longer exists") {
   TempDir scratch;
   const std::string path = (scratch / "ring.1").string();
   Writer writer(path);
@@ -416,7 +416,7 @@ TEST_CASE("a ring ends when its process shuts down cleanly, is disabled, or is g
   CHECK(RingReader::Open(gone).value().Ended());
 }
 
-TEST_CASE("a process of another PID namespace has not ended because its id is nobody's here") {
+TEST_CASE("a process in another PID namespace is not considered ended if its id is unused here") {
   REQUIRE(shm::PidNamespace() != 0);
   TempDir scratch;
   const std::string path = (scratch / "ring.1").string();

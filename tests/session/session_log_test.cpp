@@ -16,7 +16,7 @@ using std::filesystem::perms;
 using test::ReadFile;
 using test::TempDir;
 
-TEST_CASE("a log contains the messages of its level and above, until it is destroyed") {
+TEST_CASE("a log contains messages at or above its level until it is destroyed") {
   TempDir scratch;
   const Directory directory = Directory::Open(scratch.path().string()).value();
   const auto before = spdlog::default_logger();
@@ -36,7 +36,7 @@ TEST_CASE("a log contains the messages of its level and above, until it is destr
         (perms::owner_read | perms::owner_write));
 }
 
-TEST_CASE("a log that is off, and one that was removed, create no file") {
+TEST_CASE("a disabled log and a removed log create no file") {
   TempDir scratch;
   const Directory directory = Directory::Open(scratch.path().string()).value();
   {
@@ -51,7 +51,7 @@ TEST_CASE("a log that is off, and one that was removed, create no file") {
   CHECK(std::filesystem::is_empty(scratch.path()));
 }
 
-TEST_CASE("a log takes at most two files of 5 MiB, which end in whole lines") {
+TEST_CASE("a log uses at most two files of 5 MiB, which end in complete lines") {
   TempDir scratch;
   const Directory directory = Directory::Open(scratch.path().string()).value();
   const SessionLog log(directory, spdlog::level::debug);

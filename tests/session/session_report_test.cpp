@@ -33,7 +33,7 @@ TEST_CASE("a session directory must be new or empty") {
   CHECK_FALSE(ClaimSession((scratch / "no/such/parent").string(), SessionPlace::kNamed).ok());
 }
 
-TEST_CASE("what was lost is in session.json, in the plan and in the summary") {
+TEST_CASE("dropped records are reported in session.json, in the plan and in the summary") {
   TempDir scratch;
   const auto directory = ClaimSession((scratch / "s").string(), SessionPlace::kNamed);
   REQUIRE(directory.ok());
@@ -99,7 +99,7 @@ TEST_CASE("what was lost is in session.json, in the plan and in the summary") {
   CHECK(summary.find('\x1b') == std::string::npos);
 }
 
-TEST_CASE("the cells of the plan's clusters are left beside it") {
+TEST_CASE("the cells of clusters are written next to the plan") {
   TempDir scratch;
   const auto directory = ClaimSession((scratch / "s").string(), SessionPlace::kNamed);
   REQUIRE(directory.ok());
@@ -134,7 +134,7 @@ TEST_CASE("the cells of the plan's clusters are left beside it") {
   CHECK(cells[1].m2() == 2.0 / 3.0);
 }
 
-TEST_CASE("a process that recorded nothing says why") {
+TEST_CASE("the summary reports why a process recorded nothing") {
   SessionReport report;
   ProcessReport process;
   process.pid = 7;

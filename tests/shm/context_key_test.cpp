@@ -8,7 +8,7 @@
 namespace stemtap::shm {
 namespace {
 
-TEST_CASE("every part of a launch configuration changes its key") {
+TEST_CASE("every part of a launch configuration changes the key") {
   const std::uint64_t name = NameHash("gemm", 4);
   const LaunchConfig base{{1, 2, 3}, {4, 5, 6}};
   std::set<std::uint64_t> keys = {ConfigKey(name, base)};
@@ -22,13 +22,13 @@ TEST_CASE("every part of a launch configuration changes its key") {
   CHECK(keys.size() == 8);
 }
 
-TEST_CASE("swapped extents are different launches") {
+TEST_CASE("swapped extents give different keys") {
   const std::uint64_t name = NameHash("gemm", 4);
   CHECK(ConfigKey(name, {{1, 2, 1}, {1, 1, 1}}) != ConfigKey(name, {{2, 1, 1}, {1, 1, 1}}));
   CHECK(ConfigKey(name, {{1, 1, 1}, {1, 2, 1}}) != ConfigKey(name, {{1, 1, 1}, {1, 1, 2}}));
 }
 
-TEST_CASE("the history is the two kernels before, in order") {
+TEST_CASE("the history consists of the two previous kernels in order") {
   const std::uint64_t a = NameHash("a", 1);
   const std::uint64_t b = NameHash("b", 1);
   const std::uint64_t c = NameHash("c", 1);
@@ -36,7 +36,7 @@ TEST_CASE("the history is the two kernels before, in order") {
   CHECK(Advance(Advance(Advance(0, c), a), b) == Advance(Advance(0, a), b));
 }
 
-TEST_CASE("keys are never 0, and a million of them do not collide") {
+TEST_CASE("keys are never 0, and a million keys do not collide") {
   std::set<std::uint64_t> keys;
   const std::uint64_t name = NameHash("k", 1);
   for (std::uint32_t x = 0; x < 1000; ++x) {

@@ -8,7 +8,7 @@
 namespace stemtap::shm {
 namespace {
 
-TEST_CASE("kernels that wait for other GPUs are denied, however they are spelled") {
+TEST_CASE("kernels that wait for other GPUs are denied in any spelling") {
   for (const char* name :
        {// NCCL
         "ncclDevKernel_AllReduce_Sum_f16_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
@@ -35,7 +35,7 @@ TEST_CASE("kernels that wait for other GPUs are denied, however they are spelled
   }
 }
 
-TEST_CASE("kernels that wait for nobody are not") {
+TEST_CASE("kernels that do not wait for other GPUs are not denied") {
   for (const char* name :
        {"", "n", "ncc", "allreduc", "void gemm<128>()", "asyncClusterCopy", "async_cluster_copy",
         "syncClear", "void reduce<float, 256>(float const*, float*, int)", "_Z9softmax_fPKfPfi",
@@ -47,7 +47,7 @@ TEST_CASE("kernels that wait for nobody are not") {
   }
 }
 
-TEST_CASE("the reason says who is waited for") {
+TEST_CASE("the reason states the library of the kernel and that it waits for other GPUs") {
   CHECK(std::string(WhyDenied("ncclDevKernel_AllReduce")) == "NCCL: it waits for other GPUs");
   CHECK(std::string(WhyDenied("vllm::cross_device_reduce")) ==
         "a collective: it waits for other GPUs");

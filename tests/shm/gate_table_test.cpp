@@ -29,13 +29,13 @@ std::vector<std::uint64_t> Spenders(GateTable& gate, const LaunchDraws& draws,
   return spenders;
 }
 
-TEST_CASE("an empty table knows nothing and gives nothing") {
+TEST_CASE("an empty table contains no contexts and no credits") {
   auto gate = std::make_unique<GateTable>();
   CHECK(gate->Find(1) == kNoSlot);
   CHECK_FALSE(gate->TrySpend(1, kLastDraw));
 }
 
-TEST_CASE("a context can be pointed elsewhere") {
+TEST_CASE("a context can be assigned to another slot") {
   auto gate = std::make_unique<GateTable>();
   CHECK(gate->Publish(42, 7));
   CHECK(gate->Find(42) == 7);
@@ -44,7 +44,7 @@ TEST_CASE("a context can be pointed elsewhere") {
   CHECK(gate->Find(42 + kGateContexts) == kNoSlot);  // same home entry, another key
 }
 
-TEST_CASE("credits are spent once each, and can be withdrawn") {
+TEST_CASE("each credit is spent once, and unspent credits can be withdrawn") {
   auto gate = std::make_unique<GateTable>();
   gate->Grant(3, 2);
   CHECK(gate->TrySpend(3, kLastDraw));
@@ -57,7 +57,7 @@ TEST_CASE("credits are spent once each, and can be withdrawn") {
   CHECK(gate->spent(3) == 3);
 }
 
-TEST_CASE("the counters may wrap") {
+TEST_CASE("credit counters may wrap") {
   auto gate = std::make_unique<GateTable>();
   gate->Grant(1, 0xFFFFFFFF);
   // 2^32 - 1 granted and 0 spent reads as -1: no credit is open.
@@ -128,7 +128,7 @@ TEST_CASE("the seed and the process decide which launches spend credits") {
   }
 }
 
-TEST_CASE("a launch draws only if a credit is open, and once") {
+TEST_CASE("a launch draws once, and only if a credit is open") {
   auto gate = std::make_unique<GateTable>();
   int drawn = 0;
   const auto draw = [&] {
@@ -159,7 +159,7 @@ TEST_CASE("AcceptOf rounds a probability to a number of draws") {
   CHECK(AcceptOf(std::nan("")) == kAcceptAll);
 }
 
-TEST_CASE("a crowded table refuses rather than probing without end") {
+TEST_CASE("a crowded table rejects new contexts after a limited number of probes") {
   auto gate = std::make_unique<GateTable>();
   for (std::uint32_t i = 0; i < kGateMaxProbe; ++i) {
     CHECK(gate->Publish(5 + std::uint64_t{kGateContexts} * (i + 1), i));
@@ -168,7 +168,7 @@ TEST_CASE("a crowded table refuses rather than probing without end") {
   CHECK(gate->Find(5 + std::uint64_t{kGateContexts} * 1000) == kNoSlot);
 }
 
-TEST_CASE("half full, every key that was taken in is found") {
+TEST_CASE("a half-full table finds every published key") {
   auto gate = std::make_unique<GateTable>();
   std::uint32_t refused = 0;
   for (std::uint64_t i = 0; i < kGateContexts / 2; ++i) {

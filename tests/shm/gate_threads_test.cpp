@@ -13,7 +13,7 @@
 namespace stemtap::shm {
 namespace {
 
-TEST_CASE("many spenders take every credit once, while the writer grants") {
+TEST_CASE("concurrent threads spend every credit once while the writer grants credits") {
   auto gate = std::make_unique<GateTable>();
   constexpr std::uint32_t kCredits = 20000;
   std::atomic<std::uint32_t> taken{0};
@@ -31,7 +31,8 @@ TEST_CASE("many spenders take every credit once, while the writer grants") {
   CHECK(gate->spent(9) == kCredits);
 }
 
-TEST_CASE("threads that draw spend every credit once, and no launch below its acceptance") {
+TEST_CASE(
+    "concurrent threads that draw spend every credit once and never exceed the acceptance rate") {
   auto gate = std::make_unique<GateTable>();
   constexpr std::uint32_t kCredits = 2000;
   constexpr std::uint32_t kAccept = AcceptOf(0.1);
@@ -63,7 +64,7 @@ TEST_CASE("threads that draw spend every credit once, and no launch below its ac
   CHECK_FALSE(wrong.load());
 }
 
-TEST_CASE("a reader sees a key with the slot it was published with, or not at all") {
+TEST_CASE("a reader finds a key with its published slot or does not find it") {
   auto gate = std::make_unique<GateTable>();
   constexpr std::uint64_t kKeys = 20000;
   std::atomic<bool> wrong{false};

@@ -9,7 +9,7 @@
 namespace stemtap::shm {
 namespace {
 
-TEST_CASE("a name takes as many records as its bytes need") {
+TEST_CASE("a name uses as many records as its bytes need") {
   CHECK(NameRecordCount(0) == 1);
   CHECK(NameRecordCount(40) == 1);
   CHECK(NameRecordCount(41) == 2);
@@ -18,13 +18,13 @@ TEST_CASE("a name takes as many records as its bytes need") {
   CHECK(NameRecordCount(kMaxNameBytes) == 1 + (kMaxNameBytes - 40 + 61) / 62);
 }
 
-TEST_CASE("every loss has a name, and record losses come first") {
+TEST_CASE("every loss reason has a name, and record losses come first") {
   for (const char* name : kLossNames) CHECK(name != nullptr);
   CHECK(static_cast<std::uint32_t>(Loss::kCuptiDropped) < kRecordLossCount);
   CHECK(static_cast<std::uint32_t>(Loss::kPoolExhausted) == kRecordLossCount);
 }
 
-TEST_CASE("the first byte of a record tells its kind, whichever it is") {
+TEST_CASE("the first byte of every record type is its kind") {
   CHECK(Record(KernelRecord{}).kind == RecordKind::kKernel);
   CHECK(Record(NameRecord{}).kind == RecordKind::kName);
   CHECK(Record(NameBytes{}).kind == RecordKind::kNameBytes);

@@ -18,7 +18,7 @@ KernelRecord Numbered(std::uint64_t number) {
   return record;
 }
 
-TEST_CASE("records cross in order, whole, none twice, and the ring ends empty") {
+TEST_CASE("records cross the ring in order, complete and once, and the ring ends empty") {
   auto ring = std::make_unique<RingFile>();
   constexpr std::uint64_t kRecords = 400000;  // more than the ring's capacity, so it wraps around
   std::thread producer([&] {
@@ -52,7 +52,7 @@ TEST_CASE("records cross in order, whole, none twice, and the ring ends empty") 
   CHECK(ring->header.kept.load(std::memory_order_relaxed) == kRecords);
 }
 
-TEST_CASE("a full ring takes no more, and loses nothing that it took") {
+TEST_CASE("a full ring rejects records and keeps all accepted records") {
   auto ring = std::make_unique<RingFile>();
   std::uint64_t pushed = 0;
   while (ring->queue.push(Record(Numbered(pushed)))) ++pushed;

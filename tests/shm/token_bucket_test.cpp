@@ -19,7 +19,7 @@ int TakenAt(TokenBucket& bucket, std::uint64_t now_ns) {
   return taken;
 }
 
-TEST_CASE("a full bucket holds what a second brings, then they come one by one") {
+TEST_CASE("a full bucket contains the tokens of one second and then refills one by one") {
   TokenBucket bucket;
   bucket.Init(100);
   CHECK(TakenAt(bucket, kNow) == 100);
@@ -28,14 +28,14 @@ TEST_CASE("a full bucket holds what a second brings, then they come one by one")
   CHECK(TakenAt(bucket, kNow + 50'000'000) == 4);
 }
 
-TEST_CASE("an idle bucket fills to one second, not beyond") {
+TEST_CASE("an idle bucket refills to at most the tokens of one second") {
   TokenBucket bucket;
   bucket.Init(10);
   CHECK(TakenAt(bucket, kNow) == 10);
   CHECK(TakenAt(bucket, kNow + 1000 * kSecond) == 10);
 }
 
-TEST_CASE("a token that is given back is there at once") {
+TEST_CASE("a returned token is available immediately") {
   TokenBucket bucket;
   bucket.Init(3);
   CHECK(TakenAt(bucket, kNow) == 3);
@@ -43,14 +43,14 @@ TEST_CASE("a token that is given back is there at once") {
   CHECK(TakenAt(bucket, kNow) == 1);
 }
 
-TEST_CASE("without a limit there is always one, and the clock is not asked for") {
+TEST_CASE("without a limit, a token is always available") {
   TokenBucket bucket;
   bucket.Init(0);
   CHECK_FALSE(bucket.limited());
   CHECK(TakenAt(bucket, 0) == 10'000);
 }
 
-TEST_CASE("one per second, and a clock that steps back a little") {
+TEST_CASE("a bucket with one token per second accepts a clock that steps back slightly") {
   TokenBucket bucket;
   bucket.Init(1);
   CHECK(TakenAt(bucket, kNow) == 1);
@@ -59,7 +59,7 @@ TEST_CASE("one per second, and a clock that steps back a little") {
   CHECK(TakenAt(bucket, kNow + kSecond) == 1);
 }
 
-TEST_CASE("threads share the tokens") {
+TEST_CASE("concurrent threads share the tokens") {
   TokenBucket bucket;
   bucket.Init(1000);
   std::atomic<int> taken{0};

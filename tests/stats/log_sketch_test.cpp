@@ -52,7 +52,7 @@ struct CheckedSketch {
   }
 };
 
-TEST_CASE("every duration is inside its bin, and bins are at most 1/64 wide") {
+TEST_CASE("every duration is inside its bin, and the relative bin width is at most 1/64") {
   const auto check = [](std::uint64_t d) {
     const std::uint32_t bin = LogSketch::BinOf(d);
     REQUIRE(LogSketch::LowerEdge(bin) <= d);
@@ -76,7 +76,7 @@ TEST_CASE("bin moments are exact") {
   checked.CheckEveryBin();
 }
 
-TEST_CASE("equal durations have no spread, however many and long") {
+TEST_CASE("equal durations have no spread, for any count and length") {
   LogSketch sketch;
   for (int i = 0; i < 100000; ++i) sketch.Add(1'234'567'891);
   CHECK(sketch.All().variance() == 0.0);
@@ -92,7 +92,7 @@ TEST_CASE("zero and the longest possible durations are counted") {
   CHECK(sketch.total_duration() == static_cast<uint128>(~std::uint64_t{0}));
 }
 
-TEST_CASE("any split of a stream, merged in any order, is the same sketch bit for bit") {
+TEST_CASE("parts of a stream merged in any order give a bit-identical sketch") {
   std::mt19937_64 random(11);
   LogSketch whole;
   std::vector<LogSketch> parts(7);

@@ -20,7 +20,7 @@ Moments Of(const std::vector<double>& values) {
   return m;
 }
 
-TEST_CASE("moments of nothing, of one value and of equal values have no spread") {
+TEST_CASE("moments of no value, one value and equal values have no spread") {
   CHECK(Moments().count() == 0);
   CHECK(Moments().mean() == 0.0);
   CHECK(Moments().variance() == 0.0);
@@ -36,7 +36,7 @@ TEST_CASE("moments keep the spread of long durations that differ by a few nanose
   CHECK(m.variance() == doctest::Approx(9.0).epsilon(1e-9));
 }
 
-TEST_CASE("merging with nothing changes nothing") {
+TEST_CASE("merging with empty moments changes nothing") {
   Moments m = Of({1, 2, 4});
   m.Merge(Moments());
   CHECK(m.count() == 3);
@@ -46,11 +46,11 @@ TEST_CASE("merging with nothing changes nothing") {
   CHECK(empty.variance() == m.variance());
 }
 
-TEST_CASE("moments do not hide a value that is not a number") {
+TEST_CASE("the mean of values that contain a NaN is NaN") {
   CHECK(std::isnan(Of({1.0, std::numeric_limits<double>::quiet_NaN()}).mean()));
 }
 
-TEST_CASE("golden: mean and variance as exact arithmetic has them, split anywhere") {
+TEST_CASE("mean and variance match exact arithmetic for every split") {
   const std::string path = SharedPath("vectors/moments.json");
   STEMTAP_SKIP_WITHOUT(path);
   std::ifstream file(path);

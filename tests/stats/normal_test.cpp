@@ -8,7 +8,7 @@
 namespace stemtap::stats {
 namespace {
 
-TEST_CASE("z of the usual confidences") {
+TEST_CASE("z values of common confidences match the table") {
   // Abramowitz and Stegun, table 26.5 and its refinements.
   CHECK(TwoSidedZ(0.95) == doctest::Approx(1.959963984540054).epsilon(1e-14));
   CHECK(TwoSidedZ(0.99) == doctest::Approx(2.5758293035489004).epsilon(1e-14));
@@ -16,7 +16,7 @@ TEST_CASE("z of the usual confidences") {
   CHECK(TwoSidedZ(0.5) == doctest::Approx(0.6744897501960817).epsilon(1e-14));
 }
 
-TEST_CASE("the quantile undoes the distribution function from tail to tail") {
+TEST_CASE("the quantile inverts the distribution function from tail to tail") {
   for (double p = 1e-300; p < 1e-3; p *= 10) {
     const double x = NormalQuantile(p);
     CHECK(0.5 * std::erfc(-x / std::sqrt(2.0)) == doctest::Approx(p).epsilon(1e-10));
@@ -27,7 +27,7 @@ TEST_CASE("the quantile undoes the distribution function from tail to tail") {
   }
 }
 
-TEST_CASE("invalid confidences") {
+TEST_CASE("z is 0 or infinite for confidences out of range, and invalid quantiles are NaN") {
   CHECK(TwoSidedZ(0.0) == 0.0);
   CHECK(TwoSidedZ(-1.0) == 0.0);
   CHECK(std::isinf(TwoSidedZ(1.0)));

@@ -90,7 +90,7 @@ TEST_CASE("unknown starts are in no slice, even without known starts") {
   CHECK(slices.launches() == 1);
 }
 
-TEST_CASE("one launch is one slice of a nanosecond") {
+TEST_CASE("a single launch gives one slice of one nanosecond") {
   TimeSlices slices;
   slices.Add(77, 5);
   REQUIRE(slices.slices().size() == 1);
@@ -113,7 +113,7 @@ TEST_CASE("an outlier of years is skipped, and the other starts keep their slice
   }
 }
 
-TEST_CASE("where the wild start comes first, the slices begin anew with the others") {
+TEST_CASE("if the outlier comes first, the slices restart with the other starts") {
   TimeSlices slices;
   slices.Add(5, 10);
   for (std::uint64_t i = 0; i < 1000; ++i) {

@@ -22,7 +22,7 @@ inline std::filesystem::path StemtapProgram() {
 inline std::filesystem::path InjectorLibrary() {
   return STEMTAP_TEST_INJECTOR;
 }
-// Directory of the fake libcuda.so.1 and libcupti.so.13; add it to LD_LIBRARY_PATH.
+// Directory of the simulated libcuda.so.1 and libcupti.so.13; add it to LD_LIBRARY_PATH.
 inline std::filesystem::path FakeGpuDir() {
   return STEMTAP_TEST_FAKE_GPU_DIR;
 }

@@ -22,7 +22,7 @@ TEST_CASE("exit code, stdout and stderr of a child are reported separately") {
   CHECK(result.err == "err\n");
 }
 
-TEST_CASE("a child killed by a signal reports the signal and no exit code") {
+TEST_CASE("a child that a signal killed reports the signal and no exit code") {
   const ProcessResult result = RunProcess({"sh", "-c", "kill -SEGV $$"});
   CHECK(result.signal == SIGSEGV);
   CHECK(result.exit_code == -1);
@@ -34,7 +34,7 @@ TEST_CASE("a program that cannot be started ends with 127") {
   CHECK(result.err.find("could not be started") != std::string::npos);
 }
 
-TEST_CASE("output larger than a pipe arrives whole on both channels") {
+TEST_CASE("output larger than a pipe arrives completely on both channels") {
   const ProcessResult result = RunProcess(
       {"sh", "-c", "head -c 1000000 /dev/zero; head -c 2000000 /dev/zero >&2; printf end"});
   CHECK(result.out.size() == 1'000'003);
@@ -53,7 +53,7 @@ TEST_CASE("a child has its own environment and working directory") {
   CHECK(result.out == "a b=c|none\n" + std::filesystem::canonical(dir.path()).string() + "\n");
 }
 
-TEST_CASE("a child that overruns its time is killed with its descendants") {
+TEST_CASE("a child that exceeds its deadline is killed with its descendants") {
   ProcessOptions options;
   options.timeout = 200ms;
   const auto begin = std::chrono::steady_clock::now();
@@ -65,7 +65,7 @@ TEST_CASE("a child that overruns its time is killed with its descendants") {
   CHECK(std::chrono::steady_clock::now() - begin < 50s);
 }
 
-TEST_CASE("a test can wait for a word of a running child and signal it") {
+TEST_CASE("a test can wait for output of a running child and signal the child") {
   Process child({"sh", "-c",
                  "trap 'echo caught; exit 5' TERM; echo ready; while :; do read x < "
                  "/dev/null; done"});
@@ -76,13 +76,13 @@ TEST_CASE("a test can wait for a word of a running child and signal it") {
   CHECK(child.Wait().exit_code == 5);
 }
 
-TEST_CASE("waiting for a word that never comes ends with the child") {
+TEST_CASE("waiting for output that never comes ends with the child") {
   Process child({"sh", "-c", "echo something else"});
   CHECK_FALSE(child.WaitForOutput("ready"));
   CHECK(child.Wait().exit_code == 0);
 }
 
-TEST_CASE("a background process is waited for only when asked") {
+TEST_CASE("a background process is awaited only on request") {
   const TempDir dir;
   const std::string fifo = (dir / "fifo").string();
   REQUIRE(RunProcess({"mkfifo", fifo}).exit_code == 0);
@@ -110,7 +110,7 @@ TEST_CASE("a scratch directory is removed with its owner") {
   CHECK_FALSE(std::filesystem::exists(path));
 }
 
-TEST_CASE("shared data that is absent has an empty path") {
+TEST_CASE("absent shared data has an empty path") {
   CHECK(SharedPath("no/such/file").empty());
   const auto file = SharedPath("no/such/file");
   STEMTAP_SKIP_WITHOUT(file);

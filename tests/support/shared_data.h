@@ -25,10 +25,12 @@ inline std::filesystem::path SharedPath(std::string_view name) {
 }  // namespace stemtap
 
 // Ends the test case with a message if `path` is empty. Requires doctest.
-#define STEMTAP_SKIP_WITHOUT(path)                                                              \
-  do {                                                                                          \
-    if ((path).empty()) {                                                                       \
-      MESSAGE("SKIPPED: the folder `shared` beside the checkout lacks what `" #path "` names"); \
-      return;                                                                                   \
-    }                                                                                           \
+#define STEMTAP_SKIP_WITHOUT(path)                                                          \
+  do {                                                                                      \
+    if ((path).empty()) {                                                                   \
+      MESSAGE(                                                                              \
+          "SKIPPED: the directory `shared` next to the checkout does not contain the path " \
+          "in `" #path "`");                                                                \
+      return;                                                                               \
+    }                                                                                       \
   } while (false)

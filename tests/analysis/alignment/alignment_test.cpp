@@ -88,7 +88,7 @@ TEST_CASE("autotuning kernels that differ leave the others their partners") {
   CHECK(gemm == 60);
 }
 
-TEST_CASE("kernels of unequal count come with most time first") {
+TEST_CASE("kernels with unequal counts are sorted by time, longest first") {
   Run a, b;
   Launch(a, {"short", 10});
   Launch(b, {"long", 1000});
@@ -97,7 +97,7 @@ TEST_CASE("kernels of unequal count come with most time first") {
   CHECK(alignment.differs[0].name == "long");
 }
 
-TEST_CASE("streams that interleave differently have the same order") {
+TEST_CASE("streams that interleave differently are aligned by stream") {
   Run a, b;
   for (int i = 0; i < 10; ++i) {
     Launch(a, {"copy", 1, 1, 1});
@@ -124,7 +124,7 @@ TEST_CASE("kernels that change streams are not identical") {
   CHECK(AlignRuns(a, b).order != LaunchOrder::kIdentical);
 }
 
-TEST_CASE("launches that changed streams part where they did") {
+TEST_CASE("launches that changed streams are reported from the first changed launch") {
   // Two alternating streams; in B, all launches from 41 on are on one stream.
   Run a, b;
   for (std::uint32_t i = 0; i < 100; ++i) {
@@ -141,7 +141,7 @@ TEST_CASE("launches that changed streams part where they did") {
   CHECK(device.first_b == 41);
 }
 
-TEST_CASE("devices are compared separately, whatever the order between them") {
+TEST_CASE("devices are compared separately in any order") {
   Run a, b;
   Loop(a, 5, 7, 0);
   Loop(a, 5, 7, 1);
@@ -169,7 +169,7 @@ TEST_CASE("a count that differs on each device but not in all is unequal") {
   CHECK(AlignRuns(a, b).differs.size() == 2);
 }
 
-TEST_CASE("a run on another device is the same run; one device more is not") {
+TEST_CASE("a run on another device is identical, and a run with another device more is not") {
   Run a, b;
   Loop(a, 2, 7, 0);
   Loop(b, 2, 7, 3);
@@ -202,7 +202,7 @@ TEST_CASE("grid and shared memory distinguish launches if both runs recorded the
   CHECK(bare.ignored.size() == 4);
 }
 
-TEST_CASE("totally different runs have nothing in common") {
+TEST_CASE("completely different runs have no launches in common") {
   Run a, b;
   for (int i = 0; i < 1000; ++i) {
     Launch(a, {"a" + std::to_string(i % 17), 1});
@@ -216,7 +216,7 @@ TEST_CASE("totally different runs have nothing in common") {
   CHECK_FALSE(alignment.names_cut);
 }
 
-TEST_CASE("names are cut only when no whole name is common") {
+TEST_CASE("names are truncated only if no complete name is common") {
   CHECK(ComparableName("f(int) [clone .isra.0] (.kd)") == "f(int)");
   CHECK(ComparableName("f.kd") == "f");
   CHECK(ComparableName(".kd") == ".kd");
@@ -243,7 +243,7 @@ Run LoadProfileOf(const std::filesystem::path& path) {
   return std::move(run).value();
 }
 
-TEST_CASE("a profile is read whole") {
+TEST_CASE("a profile is read completely") {
   const Run run = LoadProfileOf(test::SourceDir() / "tests/data/tiny.csv");
   REQUIRE(run.launches.size() == 5);
   CHECK(run.names.size() == 3);
@@ -253,7 +253,7 @@ TEST_CASE("a profile is read whole") {
   CHECK(run.names.name(run.launches[2].name_id) == "say \"hello\", world");
 }
 
-TEST_CASE("recorded: two radii of one assignment keep their books") {
+TEST_CASE("the counts of an alignment of two recorded runs add up") {
   const auto path_a = SharedPath("data/profiles/assignment_bg_r19.csv.gz");
   const auto path_b = SharedPath("data/profiles/assignment_bg_r5.csv.gz");
   STEMTAP_SKIP_WITHOUT(path_a);
@@ -270,7 +270,7 @@ TEST_CASE("recorded: two radii of one assignment keep their books") {
           " kernels of unequal count");
 }
 
-TEST_CASE("recorded: ResNet-50 runs keep their books") {
+TEST_CASE("the counts of an alignment of recorded ResNet-50 runs add up") {
   const char* names[] = {"kineto_resnet50_num_workers_0_olda",
                          "kineto_resnet50_autograd_api_num_workers_0_olda",
                          "kineto_resnet50_num_workers_4_oldb", "kineto_resnet50_v100_w0_a"};

@@ -113,7 +113,7 @@ TEST_CASE("samples are replaced by their partners, with durations of B") {
   CHECK(std::isnan(plan.totals.calibrated_estimate_ns));
 }
 
-TEST_CASE("a sample of a kernel of nondeterministic count is refused") {
+TEST_CASE("a sample of a kernel with a nondeterministic count is rejected") {
   const Run a = RunA();
   const Run b = RunB(3);
   const auto refused = Carry(PlanOfA(a), a, b);
@@ -132,7 +132,7 @@ TEST_CASE("a sample of a kernel of nondeterministic count is refused") {
   CHECK(totals.uncovered_fraction == doctest::Approx((500.0 + 180.0) / 6770.0));
 }
 
-TEST_CASE("a count that differs on the devices is refused though the sums are equal") {
+TEST_CASE("a count that differs per device is rejected even if the sums are equal") {
   Run a, b;
   Launch(a, {"k", 10, 1, 7, 0});
   Launch(a, {"k", 10, 1, 7, 0});
@@ -153,7 +153,7 @@ TEST_CASE("a count that differs on the devices is refused though the sums are eq
         std::string::npos);
 }
 
-TEST_CASE("a sample without a partner leaves its weight to the rest of its cluster") {
+TEST_CASE("the weight of a sample without a partner goes to the rest of its cluster") {
   const Run a = RunA();
   Run b = RunB();
   // The second gemm of B has another grid: the count is unchanged, but the launch differs.
@@ -253,7 +253,9 @@ TEST_CASE("a plan of another run is rejected") {
             "'norm' is launched 9 times in the plan and 10 times in the run") != std::string::npos);
 }
 
-TEST_CASE("the duration of an imputed sample may differ from the run, its partner's may not") {
+TEST_CASE(
+    "the duration of an imputed sample may differ from the run; the duration of its partner may "
+    "not") {
   const Run a = RunA();
   model::Plan plan = PlanOfA(a);
   model::PlanSample& sample = plan.kernels[0].clusters[0].samples[0];

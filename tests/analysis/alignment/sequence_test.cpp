@@ -55,21 +55,21 @@ std::size_t Longest(const Sequence& a, const Sequence& b) {
   return row.back();
 }
 
-TEST_CASE("nothing, and nothing in common") {
+TEST_CASE("empty sequences and sequences without common symbols have no pairs") {
   CHECK(Paired("", "") == 0);
   CHECK(Paired("abc", "") == 0);
   CHECK(Paired("", "abc") == 0);
   CHECK(Paired("abc", "xyz") == 0);
 }
 
-TEST_CASE("equal sequences pair place by place") {
+TEST_CASE("equal sequences are paired position by position") {
   const auto pairs = Align(Letters("abcabcabc"), Letters("abcabcabc"));
   REQUIRE(pairs.size() == 9);
   CHECK(pairs[4].a == 4);
   CHECK(pairs[4].b == 4);
 }
 
-TEST_CASE("an insertion shifts what follows and nothing else") {
+TEST_CASE("an insertion shifts only the following symbols") {
   const auto pairs = Align(Letters("abcabc"), Letters("xabcabc"));
   REQUIRE(pairs.size() == 6);
   for (const SequencePair& pair : pairs) CHECK(pair.b == pair.a + 1);
@@ -91,7 +91,7 @@ TEST_CASE("symbols of equal count keep their occurrence across a foreign block")
   CHECK(loops == 100);
 }
 
-TEST_CASE("never worse than the occurrence numbers or the shortest edits on small cases") {
+TEST_CASE("pairs are never fewer than by occurrence or by shortest edits on small cases") {
   // All three paths must be taken: with few symbols, counts are equal or differ by chance.
   Rng rng(7);
   std::size_t short_of = 0;
@@ -122,7 +122,7 @@ TEST_CASE("never worse than the occurrence numbers or the shortest edits on smal
   CHECK(short_of * 50 <= longest);
 }
 
-TEST_CASE("a long foreign block does not lose the thread") {
+TEST_CASE("symbols after a long foreign block are paired") {
   // A kernel that also occurs elsewhere has 20000 launches more than Myers' bound. They are neither
   // at the beginning nor at the end, where pairing equal prefixes and suffixes would suffice.
   Rng rng(11);
@@ -150,7 +150,7 @@ TEST_CASE("differences beyond the bound of edits are still paired in order") {
   CHECK(Align(a, b, 40).size() > 30000);
 }
 
-TEST_CASE("unlike sequences of the same kernels end soon") {
+TEST_CASE("the alignment of unlike sequences of the same kernels ends quickly") {
   Rng rng(5);
   Sequence a, b;
   for (int i = 0; i < 30000; ++i) {

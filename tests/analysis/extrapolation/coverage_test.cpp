@@ -218,7 +218,7 @@ TEST_CASE("figures: coverage by workload, metric and prior" * doctest::skip()) {
 }
 
 // Uses two samples per cluster. docs/math/extrapolate.md lists the metrics below the stated 95 %.
-TEST_CASE("intervals cover the truth as often as they state, and are not absurdly wide") {
+TEST_CASE("intervals have the stated coverage and a reasonable width") {
   struct Bound {
     const char* metric;
     const char* denominator;  // of a ratio; null: a total

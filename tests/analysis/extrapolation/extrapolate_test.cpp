@@ -27,7 +27,7 @@ ObservedCluster Cluster(double a, double b) {
   return {0, 100.0, 10.0, 2.0, {{8.0, a}, {12.0, b}}};
 }
 
-TEST_CASE("totals are weighted sums; without spread around duration nothing is uncertain") {
+TEST_CASE("totals are weighted sums, and metrics proportional to duration have no uncertainty") {
   const std::vector<ObservedCluster> one = {Cluster(16.0, 24.0)};
   const Estimate plain = EstimateTotal(one, sampling::Weights::kPlain, 0.95);
   CHECK(plain.value == 2000.0);
@@ -41,7 +41,7 @@ TEST_CASE("totals are weighted sums; without spread around duration nothing is u
 }
 
 // A limitation that docs/math/extrapolate.md states.
-TEST_CASE("results without any difference have a plain interval of no width") {
+TEST_CASE("equal results have a plain interval of width 0") {
   for (const double value : {0.0, 7.0}) {
     CAPTURE(value);
     std::vector<ObservedCluster> clusters = {Cluster(value, value), Cluster(value, value)};
@@ -52,7 +52,7 @@ TEST_CASE("results without any difference have a plain interval of no width") {
   }
 }
 
-TEST_CASE("a cluster that was taken whole has no error") {
+TEST_CASE("a fully sampled cluster has no error") {
   const std::vector<ObservedCluster> whole = {{0, 2.0, 10.0, 2.0, {{8.0, 3.0}, {12.0, 40.0}}}};
   CHECK(EstimateTotal(whole, sampling::Weights::kPlain, 0.95).half_width == 0.0);
   CHECK(EstimateTotal(whole, sampling::Weights::kPlain, 0.95).value == 43.0);
@@ -73,7 +73,7 @@ TEST_CASE("a single sample has no interval, unless other clusters provide a spre
   CHECK(std::isfinite(borrowed.half_width));
 }
 
-TEST_CASE("a ratio is a ratio of totals, and exact if it is the same everywhere") {
+TEST_CASE("a ratio is a ratio of totals and is exact if all launches have the same ratio") {
   const std::vector<ObservedCluster> top = {Cluster(30.0, 50.0)};
   const std::vector<ObservedCluster> bottom = {Cluster(60.0, 100.0)};
   const Estimate same = EstimateRatio(top, bottom, sampling::Weights::kPlain, 0.95);
@@ -86,8 +86,7 @@ TEST_CASE("a ratio is a ratio of totals, and exact if it is the same everywhere"
   CHECK(std::isnan(EstimateRatio(top, none, sampling::Weights::kPlain, 0.95).value));
 }
 
-TEST_CASE(
-    "the interval reaches further where skewed values leave more open, and mirrors with sign") {
+TEST_CASE("intervals are wider on the side of the skew and are mirrored with the sign") {
   std::vector<ObservedCluster> skewed;
   std::vector<ObservedCluster> mirrored;
   std::vector<ObservedCluster> even;
@@ -168,7 +167,7 @@ TEST_CASE("a constant part of values within clusters does not bias the calibrate
 
 // The metric is 1 / d. A few long launches dominate the spread of d but cannot dominate the spread
 // of 1 / d.
-TEST_CASE("long outliers do not widen what falls with duration") {
+TEST_CASE("long outliers do not widen intervals of metrics that decrease with duration") {
   const auto estimate = [](double stddev_ns) {
     const std::vector<ObservedCluster> clusters = {
         {0, 1000.0, 100.0, stddev_ns, {{50.0, 1.0 / 50.0}, {200.0, 1.0 / 200.0}}},
@@ -179,7 +178,7 @@ TEST_CASE("long outliers do not widen what falls with duration") {
   CHECK(estimate(300.0) == doctest::Approx(estimate(50.0)).epsilon(0.01));
 }
 
-TEST_CASE("one launch of another size, taken whole, does not widen what the others say") {
+TEST_CASE("one fully sampled launch of another size does not widen the interval") {
   std::vector<ObservedCluster> clusters = {
       {0, 1000.0, 1000.0, 20.0, {{990.0, 1980.0}, {1010.0, 2040.0}}},
       {0, 1000.0, 2000.0, 40.0, {{1980.0, 4000.0}, {2020.0, 4020.0}}}};
@@ -188,7 +187,7 @@ TEST_CASE("one launch of another size, taken whole, does not widen what the othe
   CHECK(EstimateTotal(clusters, sampling::Weights::kPlain, 0.95).half_width < 1.5 * before);
 }
 
-TEST_CASE("some values of 0 still give an interval, whatever the unit") {
+TEST_CASE("some values of 0 still give an interval for any unit") {
   for (const double size : {1e-50, 1.0, 1e50}) {
     CAPTURE(size);
     const std::vector<ObservedCluster> some = {Cluster(0.0, 24.0 * size), Cluster(0.0, 0.0),
@@ -200,7 +199,7 @@ TEST_CASE("some values of 0 still give an interval, whatever the unit") {
   }
 }
 
-TEST_CASE("metrics of 0, durations of 0 and nothing at all have an answer") {
+TEST_CASE("metrics of 0, durations of 0 and empty plans have defined results") {
   const std::vector<ObservedCluster> zero = {Cluster(0.0, 0.0)};
   CHECK(EstimateTotal(zero, sampling::Weights::kCalibrated, 0.95).value == 0.0);
   CHECK(EstimateTotal(zero, sampling::Weights::kCalibrated, 0.95).half_width == 0.0);
@@ -249,8 +248,7 @@ formats::KernelResults Table(std::vector<std::pair<std::uint64_t, double>> rows,
 }
 
 TEST_CASE(
-    "missing results are corrected for within their cluster, and a cluster without results is "
-    "uncovered") {
+    "missing results are corrected within their cluster; clusters without results are uncovered") {
   const model::Plan plan = SmallPlan();
   const formats::KernelResults results = Table({{3, 7.0}, {3, 8.0}, {99, 1.0}});
   const Result<Match> match = MatchResults(plan, results, {});
@@ -440,7 +438,7 @@ TEST_CASE("ids of a simulator's trace of several devices need --device or --ids"
   CHECK(match.value().rows[1][0][0] == 1);
 }
 
-TEST_CASE("ids that each session of a merged plan counts for itself need --ids") {
+TEST_CASE("ids that restart in each session of a merged plan need --ids") {
   model::Plan plan = SmallPlan();
   plan.sessions.resize(2);
   MatchOptions device;

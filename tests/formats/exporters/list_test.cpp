@@ -47,7 +47,7 @@ const std::string kNew =
     "MemcpyHtoD,0x00007f0000001000,4\n"
     "kernel-12-ctx_0x1f13110.traceg.xz\n";
 
-TEST_CASE("kernelslist.g: the planned kernels in the order of the list") {
+TEST_CASE("kernelslist.g contains the planned kernels in the order of the list") {
   const auto part = Part("accelsim-kernelslist", kNew, {0, 10});
   REQUIRE(part.ok());
   const std::string& text = part.value().files[0].content;
@@ -66,7 +66,7 @@ TEST_CASE("kernelslist.g: the planned kernels in the order of the list") {
   CHECK(Simulated(old.value().files[0].content) == std::vector<std::uint64_t>{3, 2});
 }
 
-TEST_CASE("kernelslist.g: other files, and lists of other plans") {
+TEST_CASE("kernelslist.g of another program or plan is rejected") {
   const auto refused = [](const std::string& list, const Indices& planned,
                           const std::string& words) {
     const auto part = Part("accelsim-kernelslist", list, planned);
@@ -97,7 +97,7 @@ TEST_CASE("kernelslist.g covers one context") {
         std::vector<std::uint64_t>{1});
 }
 
-TEST_CASE("kernel_config.txt: the header and the planned kernels") {
+TEST_CASE("kernel_config.txt contains the header and the planned kernels") {
   const std::string list =
       "nvbit\n14\n-1\n./Kernel0/trace.txt\n./Kernel1/trace.txt\n./Kernel10/trace.txt\n"
       "./Kernel11/trace.txt\n";

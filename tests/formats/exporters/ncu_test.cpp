@@ -68,7 +68,7 @@ void CheckEveryWay(const model::Profile& profile, const Indices& planned,
   }
 }
 
-TEST_CASE("one run per kernel where no version can misunderstand it") {
+TEST_CASE("each kernel has its own run if every ncu version reads its filter correctly") {
   const model::Profile profile = Of({"_Z3fooPf", "_Z3barv", "_Z3fooPf", "_Z3fooPf", "_Z3barv"});
   const formats::Exported exported = Exports("ncu", profile, PlanOf(profile, {0, 1, 3}));
   const auto calls = NcuCalls(exported.files[0].content);
@@ -79,7 +79,7 @@ TEST_CASE("one run per kernel where no version can misunderstand it") {
   CheckEveryWay(profile, {0, 1, 3});
 }
 
-TEST_CASE("a kernel never shares its run, for ncu counts what matches the filter") {
+TEST_CASE("a kernel never shares its run because ncu counts all launches that match the filter") {
   const model::Profile profile = Of({"a", "b", "c", "a", "b", "c", "a", "b(int)"});
   const formats::Exported exported =
       Exports("ncu", profile, PlanOf(profile, {0, 1, 3, 4, 5}), Demangled());
@@ -110,7 +110,7 @@ TEST_CASE("a name that does not fit into an argument with its launches is profil
   CheckEveryWay(profile, {1, 2}, options);
 }
 
-TEST_CASE("by window where launches of a kernel differ, or their shape is unknown") {
+TEST_CASE("kernels with different or unknown launch configurations are profiled by window") {
   model::Profile profile = Of({"foo", "foo", "bar", "foo", "bar"});
   profile.records[3].grid[0] = 2;
   const formats::Exported exported = Exports("ncu", profile, PlanOf(profile, {0, 1, 3, 4}));
@@ -129,7 +129,7 @@ TEST_CASE("by window where launches of a kernel differ, or their shape is unknow
         "--launch-skip");
 }
 
-TEST_CASE("kernels of graphs count like any other") {
+TEST_CASE("kernels of graphs are counted like other kernels") {
   model::Profile profile = Of({"foo", "foo", "foo", "bar"});
   profile.records[1].graph_id = 4;
   CheckEveryWay(profile, {1, 2, 3});
@@ -160,7 +160,7 @@ TEST_CASE("hostile names reach ncu as data") {
         std::string::npos);
 }
 
-TEST_CASE("two kernels that no filter distinguishes") {
+TEST_CASE("kernels that no filter can distinguish are not profiled by kernel") {
   // Colons, blanks and quotes can only be matched by a wildcard.
   const model::Profile profile = Of({"a::b(int)", "a:'b(int)", "a::c(int)"});
   CheckEveryWay(profile, {0, 1, 2});
@@ -200,7 +200,7 @@ TEST_CASE("many launches of a kernel are divided into runs that fit into an argu
   CheckEveryWay(profile, planned, options);
 }
 
-TEST_CASE("the script wants a program, and stops at a run that fails") {
+TEST_CASE("the script requires a program and stops at the first run that fails") {
   const model::Profile profile = Of({"foo", "bar"});
   TempDir directory;
   const std::string script =
@@ -213,7 +213,7 @@ TEST_CASE("the script wants a program, and stops at a run that fails") {
   CHECK(failed.exit_code == 1);
 }
 
-TEST_CASE("real runs") {
+TEST_CASE("recorded runs are exported for ncu exactly") {
   for (const char* name :
        {"assignment_bg_r19", "cloverleaf_nsys", "rodinia_gaussian_8k_a", "hta_trace_diff_control",
         "nsysai_mfu_2gpu_before", "hta_sampled_2rank", "tracelens_vllm_prefilldecode_mi300x"}) {

@@ -29,7 +29,7 @@ bool Contains(const std::string& message, const std::string& words) {
   return message.find(words) != std::string::npos;
 }
 
-TEST_CASE("graphs: numbers after a capture are unknown without --graphs") {
+TEST_CASE("launch numbers after a graph are unknown without --graphs") {
   model::Profile profile = Four();
   profile.records[1].graph_id = 5;
   for (const char* to : kNumbered) {
@@ -44,7 +44,7 @@ TEST_CASE("graphs: numbers after a capture are unknown without --graphs") {
   CHECK(Exports("ncu", profile, PlanOf(profile, {1})).ids == 1);
 }
 
-TEST_CASE("several devices: whose counter it is must be said") {
+TEST_CASE("export of several devices requires the device of the counter") {
   model::Profile profile = Four();
   profile.records[1].device = 1;
   for (const char* to : {"macsim", "sieve", "nvbit", "ncu"}) {
@@ -96,7 +96,7 @@ TEST_CASE("a plan with separate processes is never treated as one process") {
   CHECK(Contains(counted.error().message, "kernels of 2 processes"));
 }
 
-TEST_CASE("an empty plan, which some tools would treat as everything") {
+TEST_CASE("an empty plan is rejected because some tools would select every kernel") {
   const model::Profile profile = Four();
   for (const formats::Consumer& consumer : formats::Consumers()) {
     CHECK_FALSE(consumer.name.empty());
@@ -105,7 +105,7 @@ TEST_CASE("an empty plan, which some tools would treat as everything") {
   }
 }
 
-TEST_CASE("a profile of another run") {
+TEST_CASE("a profile of another run is rejected") {
   const model::Profile profile = Four();
   const model::Plan plan = PlanOf(profile, {2});
   model::Profile slower = Four();
@@ -131,7 +131,7 @@ TEST_CASE("a profile of another run") {
   CHECK(Contains(RefusalOf("sieve", shorter, plan), "contains 2 launches; expected the 4"));
 }
 
-TEST_CASE("whole graphs are not what tools count") {
+TEST_CASE("a plan of whole graphs is rejected by formats that count kernels") {
   const model::Profile profile = Four();
   model::Plan plan = PlanOf(profile, {2});
   plan.totals.graph_launches = 1;
@@ -165,7 +165,7 @@ TEST_CASE("without a profile, --plain-launches uses indices as numbers") {
   CHECK_FALSE(formats::CountLaunches(plan, nullptr, "", model, "it", options).ok());
 }
 
-TEST_CASE("numbers and cluster sizes beyond what a tool can read") {
+TEST_CASE("numbers and cluster sizes that a tool cannot read are rejected") {
   constexpr std::uint64_t kMax = std::numeric_limits<std::int32_t>::max();
   model::Plan plan = PlanOf(Four(), {0});
   model::PlanSample& sample = plan.kernels[0].clusters[0].samples[0];

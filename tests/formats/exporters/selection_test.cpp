@@ -60,7 +60,7 @@ Indices AccelSimUnion(const formats::Exported& exported, const Run& run) {
   return traced;
 }
 
-TEST_CASE("a run with one device and no graph") {
+TEST_CASE("a run with one device and no graph is exported") {
   const model::Profile profile = Made();
   for (const Indices& planned : {Indices{0}, Indices{23}, Indices{0, 1, 2, 9, 11, 12, 23}}) {
     const model::Plan plan = PlanOf(profile, planned);
@@ -145,7 +145,7 @@ TEST_CASE("kernels of graphs shift later numbers, or count if graphs are off") {
   CHECK(AccelSimUnion(Exports("accelsim", profile, plan, options), {profile, true}) == inside);
 }
 
-TEST_CASE("a setting that does not fit into a variable is divided") {
+TEST_CASE("a setting that does not fit into an environment variable is divided") {
   const model::Profile profile = Made();
   const Indices planned = {0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22};
   formats::ExportOptions options;
@@ -160,7 +160,7 @@ TEST_CASE("a setting that does not fit into a variable is divided") {
   CHECK(AccelSimUnion(exported, {profile}) == planned);
 }
 
-TEST_CASE("real runs of one device") {
+TEST_CASE("recorded runs with one device are exported exactly") {
   for (const char* name :
        {"assignment_bg_r19", "cloverleaf_nsys", "gtls_transit_search_a", "rodinia_gaussian_8k_a",
         "hta_trace_diff_control", "tracelens_vllm_prefilldecode_mi300x", "triosim_vgg13_h100"}) {
@@ -177,7 +177,7 @@ TEST_CASE("real runs of one device") {
   }
 }
 
-TEST_CASE("real runs of two devices") {
+TEST_CASE("recorded runs with two devices are exported exactly") {
   for (const char* name : {"nsysai_mfu_2gpu_before", "hta_sampled_2rank"}) {
     const auto path = SharedPath(std::string("data/profiles/") + name + ".csv.gz");
     STEMTAP_SKIP_WITHOUT(path);
@@ -200,7 +200,7 @@ TEST_CASE("real runs of two devices") {
   }
 }
 
-TEST_CASE("a real run, partly launched by graphs") {
+TEST_CASE("a recorded run with graphs is exported exactly") {
   const auto path = SharedPath("data/profiles/cloverleaf_nsys.csv.gz");
   STEMTAP_SKIP_WITHOUT(path);
   model::Profile profile = Load(path.string());
@@ -218,7 +218,7 @@ TEST_CASE("a real run, partly launched by graphs") {
   CheckNumbers(profile, plan, planned, options, {profile, true});
 }
 
-TEST_CASE("a real run with more ids than fit into an environment variable") {
+TEST_CASE("a recorded run with more ids than fit into a variable is exported exactly") {
   const auto path = SharedPath("data/profiles/particle_transformer_bs4.csv.gz");
   STEMTAP_SKIP_WITHOUT(path);
   const model::Profile profile = Load(path.string());

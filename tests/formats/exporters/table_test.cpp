@@ -28,7 +28,7 @@ model::Profile TwoDevices() {
   return profile;
 }
 
-TEST_CASE("csv: one row per sample of the plan") {
+TEST_CASE("csv contains one row per sample of the plan") {
   const model::Profile profile = TwoDevices();
   const formats::Exported exported = Exports("csv", profile, PlanOf(profile, {2, 5}));
   CHECK(exported.files[0].content ==
@@ -38,7 +38,7 @@ TEST_CASE("csv: one row per sample of the plan") {
         "1,5,1,8,\"bad\xFFname\n\",2,4,4,4,,,,6551,1,3,1,3,3\n");
 }
 
-TEST_CASE("csv: a name that a spreadsheet would run as a formula is text") {
+TEST_CASE("csv writes a name that a spreadsheet would evaluate as text") {
   for (const std::string name :
        {"=cmd|' /C calc'!A0", "+1+1", "-1+1", "@SUM(1,1)", "\t=1", "\r=1"}) {
     CAPTURE(name);
@@ -56,7 +56,7 @@ TEST_CASE("csv: a name that a spreadsheet would run as a formula is text") {
   }
 }
 
-TEST_CASE("weights of a selection have the tool's ids") {
+TEST_CASE("weights of a selection have the ids of the tool") {
   const model::Profile profile = TwoDevices();
   const model::Plan plan = PlanOf(profile, {2, 5});
   const auto reader = model::ReadProfile(profile);
@@ -68,7 +68,7 @@ TEST_CASE("weights of a selection have the tool's ids") {
   CHECK(csv.find("\n3,5,1,8,") != std::string::npos);
 }
 
-TEST_CASE("roaring: the launch indices, for any reader of the portable format") {
+TEST_CASE("roaring contains the launch indices in the portable format") {
   const auto path = SharedPath("data/profiles/cloverleaf_nsys.csv.gz");
   std::vector<model::Profile> profiles;
   profiles.push_back(TwoDevices());
@@ -89,7 +89,7 @@ TEST_CASE("roaring: the launch indices, for any reader of the portable format") 
   }
 }
 
-TEST_CASE("perfetto: samples where they ran, with weight and cluster") {
+TEST_CASE("perfetto shows samples at their times with weight and cluster") {
   const model::Profile profile = TwoDevices();
   const model::Plan plan = PlanOf(profile, {2, 5});
   const json trace = json::parse(Exports("perfetto", profile, plan).files[0].content);
@@ -128,7 +128,7 @@ TEST_CASE("perfetto: samples where they ran, with weight and cluster") {
   CHECK(alone.notes.size() == 1);
 }
 
-TEST_CASE("perfetto: no timeline without times, or without the run") {
+TEST_CASE("perfetto reports launches without start times and rejects samples without one") {
   model::Profile profile = TwoDevices();
   const model::Plan plan = PlanOf(profile, {2});
   profile.records[0].start_ns = shm::kUnknownTime;
@@ -139,7 +139,7 @@ TEST_CASE("perfetto: no timeline without times, or without the run") {
         std::string::npos);
 }
 
-TEST_CASE("perfetto: real runs are valid traces") {
+TEST_CASE("perfetto exports of recorded runs are valid traces") {
   for (const char* name :
        {"nsysai_mfu_2gpu_before", "hta_sampled_2rank", "gtls_transit_search_a"}) {
     const auto path = SharedPath(std::string("data/profiles/") + name + ".csv.gz");

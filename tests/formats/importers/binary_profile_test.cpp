@@ -95,7 +95,7 @@ TEST_CASE("the limit of a read is kept") {
   }
 }
 
-TEST_CASE("a cut file is an error, wherever it is cut") {
+TEST_CASE("a file truncated at any byte is an error") {
   const std::string bytes = ThreeKernels();
   for (std::size_t size = 0; size < bytes.size(); ++size) {
     const std::string message = ErrorOf(std::string_view(bytes).substr(0, size));

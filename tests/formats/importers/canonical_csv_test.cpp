@@ -22,7 +22,7 @@ const std::string& NameOf(const model::Profile& profile, std::size_t row) {
   return profile.names.name(profile.records[row].name_id);
 }
 
-TEST_CASE("a small profile of every kind of cell") {
+TEST_CASE("a small profile with every kind of cell is read") {
   const auto file = test::SourceDir() / "tests/data/tiny.csv";
   Result<std::unique_ptr<model::ProfileReader>> reader = OpenProfile(file.string());
   REQUIRE(reader.ok());
@@ -62,7 +62,7 @@ TEST_CASE("a small profile of every kind of cell") {
   CHECK(bare.graph_id == 0);
 }
 
-TEST_CASE("columns are found by name, in any order, and most may be missing") {
+TEST_CASE("columns are found by name in any order, and most may be missing") {
   const model::Profile profile = MustParse("name,duration_ns\na,1\nb,2\n");
   REQUIRE(profile.records.size() == 2);
   CHECK(NameOf(profile, 1) == "b");
@@ -72,7 +72,7 @@ TEST_CASE("columns are found by name, in any order, and most may be missing") {
   CHECK(profile.warnings.empty());
 }
 
-TEST_CASE("quotes, line ends and the byte order mark") {
+TEST_CASE("quotes, line endings and a byte order mark are accepted") {
   const model::Profile profile = MustParse(
       "\xEF\xBB\xBF\"duration_ns\",name\r\n"
       "1,\"two\r\nlines, and \"\"quotes\"\"\"\r\n"
@@ -88,7 +88,7 @@ TEST_CASE("quotes, line ends and the byte order mark") {
   CHECK(NameOf(profile, 3) == "last");
 }
 
-TEST_CASE("reading in tiny pieces changes nothing") {
+TEST_CASE("reading in tiny pieces gives the same rows") {
   std::string text = "duration_ns,name,metric\r\n";
   for (int i = 0; i < 200; ++i) {
     text += std::to_string(i) + ",\"k" + std::to_string(i % 7) + "\"\",\n(x)\"," +
@@ -107,7 +107,7 @@ TEST_CASE("reading in tiny pieces changes nothing") {
   }
 }
 
-TEST_CASE("rows across the border of the buffer") {
+TEST_CASE("rows that cross the end of the buffer are complete") {
   // Rows of 67 bytes: as the head grows, the 256 KiB boundary falls on every byte of a row.
   const std::string name(57, 'n');
   for (std::size_t shift = 0; shift < 70; ++shift) {
@@ -120,7 +120,7 @@ TEST_CASE("rows across the border of the buffer") {
   }
 }
 
-TEST_CASE("rows longer than the buffer") {
+TEST_CASE("rows longer than the buffer are complete") {
   const std::string note(700000, 'x');
   const model::Profile profile =
       MustParse("duration_ns,note,name\n1,\"" + note + "\",a\n2,\"" + note + "\",b\n");
@@ -128,7 +128,7 @@ TEST_CASE("rows longer than the buffer") {
   CHECK(NameOf(profile, 1) == "b");
 }
 
-TEST_CASE("the limit of a read is kept") {
+TEST_CASE("the CSV reader keeps the limit of a read") {
   const std::string text = "duration_ns,name\n1,a\n2,b\n3,c\n";
   auto reader = OpenProfile(std::make_unique<MemorySource>("t.csv", text));
   REQUIRE(reader.ok());
@@ -142,7 +142,7 @@ TEST_CASE("the limit of a read is kept") {
   CHECK(reader.value()->Read(batch, 2).value() == 0);
 }
 
-TEST_CASE("a last row without line end may have been cut, which is said") {
+TEST_CASE("a last row without a line ending gives a warning that it may be truncated") {
   CHECK(MustParse("duration_ns,name\n5,k\n").warnings.empty());
   const model::Profile cut = MustParse("duration_ns,name\n5,k\n7,ke");
   CHECK(cut.records.size() == 2);
@@ -150,7 +150,7 @@ TEST_CASE("a last row without line end may have been cut, which is said") {
   CHECK(cut.warnings[0] == "t.csv:3: the last row has no line end; it may be incomplete");
 }
 
-TEST_CASE("a file that is cut within a row is refused, or said to be, wherever") {
+TEST_CASE("a file truncated within a row is rejected or gives a warning at any position") {
   const std::string header = "duration_ns,m,name\n";
   const std::string text = header + "5,0.25,\"k,1\"\n12,,\"a\nb\"\r\n77,3,last\n";
   REQUIRE(MustParse(text).warnings.empty());
@@ -263,7 +263,7 @@ TEST_CASE("bad headers are errors") {
   CHECK(ErrorOf("hello, world\n").starts_with("t.csv: not a known profile format"));
 }
 
-TEST_CASE("hostile characters in a cell do not reach the terminal") {
+TEST_CASE("hostile characters in a cell are escaped on the terminal") {
   CHECK(ErrorOf("duration_ns,name\n\x1B[2J,a\n").find('\x1B') == std::string::npos);
   CHECK(ErrorOf("duration_ns,name\n" + std::string(5000, '7') + ",a\n").size() < 200);
 }

@@ -131,7 +131,7 @@ constexpr std::string_view kTrace = R"json(
 }
 )json";
 
-TEST_CASE("kineto: a trace of every kind of event") {
+TEST_CASE("kineto: a trace with every kind of event is read") {
   const model::Profile profile = MustParse(kTrace);
   CHECK(profile.warnings.empty());
   REQUIRE(profile.records.size() == 2);
@@ -163,7 +163,7 @@ TEST_CASE("kineto: a trace of every kind of event") {
   CHECK(gemm.graph_node == 7);  // the low half of 5 << 32 | 7
 }
 
-TEST_CASE("kineto: a bare array, the category of old files, keys in any order") {
+TEST_CASE("kineto: bare arrays, categories of old files and keys in any order are read") {
   const model::Profile profile = MustParse(
       "[\n" + std::string(kRuntime) +
       R"(, {"args":{"grid":["3","2",1],"block":[64.0,1,1],"stream":7},"dur":"2","ts":"5.5",)"
@@ -208,7 +208,7 @@ TEST_CASE("kineto: starts keep their nanoseconds and their order") {
   }
 }
 
-TEST_CASE("kineto: starts before the base, and times finer than a nanosecond") {
+TEST_CASE("kineto: starts before the base and times finer than a nanosecond are converted") {
   const model::Profile profile =
       MustParse("[" + Kernel("2", "1.00049") + "," + Kernel("-1.5", "0.9999") + "]");
   REQUIRE(profile.records.size() == 2);
@@ -250,7 +250,7 @@ TEST_CASE("kineto: kernels that are not understood are counted") {
   CHECK(MustParse("[" + Kernel("1", "-0.0") + "]").warnings.empty());
 }
 
-TEST_CASE("kineto: cells that cannot be are unknown, and counted") {
+TEST_CASE("kineto: impossible cells are unknown and counted") {
   for (const auto& [cell, key] : std::vector<std::pair<std::string, std::string>>{
            {R"("device":-1)", "device"},
            {R"("device":65535)", "device"},
@@ -303,7 +303,7 @@ TEST_CASE("kineto: an abandoned value does not affect the next values") {
   CHECK(profile.warnings.size() == 3);
 }
 
-TEST_CASE("kineto: a name that is too long is cut, and counted") {
+TEST_CASE("kineto: a name that is too long is truncated and counted") {
   const model::Profile profile =
       MustParse("[" + Kernel("1", "1", "", std::string(shm::kMaxNameBytes + 1, 'n')) + "]");
   REQUIRE(profile.records.size() == 1);
@@ -344,7 +344,7 @@ const std::string kXlaNames =
 const std::string kDetails =
     R"("kernel_details":"regs:32 static_shared:16 dynamic_shared:32 grid:4,5,6 block:64,2,1 occ_pct:50")";
 
-TEST_CASE("jax: names, durations, devices, streams, extents and launch order") {
+TEST_CASE("jax: names, durations, devices, streams, extents and launch order are read") {
   const model::Profile profile = MustParse(
       R"({"displayTimeUnit":"ns","metadata":{"highres-ticks":true},"traceEvents":[)" + kXlaNames +
       "," + Xla(701, 1, "1", "on the host", "") + "," + Xla(1, 9, "2", "fusion", "") + "," +
@@ -390,7 +390,7 @@ TEST_CASE("jax: malformed details leave the extents unknown and are counted") {
   }
 }
 
-TEST_CASE("jax: graphs as a whole are counted, and no run by themselves") {
+TEST_CASE("jax: whole graphs are counted, and a trace with only graphs is an error") {
   const std::string graph = Xla(1, 7, "1", "CudaGraphExec:5", R"("correlation_id":"1")");
   const model::Profile profile =
       MustParse("[" + kXlaNames + "," + graph + "," + Xla(1, 7, "2", "k", kDetails) + "]");
@@ -412,7 +412,7 @@ TEST_CASE("jax: a trace with the maximum number of events is reported as possibl
   CHECK_FALSE(Has(MustParse(text + kernel + kernel + "]").warnings, "exactly"));
 }
 
-TEST_CASE("a trace whose GPU events have other categories is read or refused") {
+TEST_CASE("a trace whose GPU events have other categories is read or rejected") {
   // As nsys2json writes it: ids are names.
   const std::string converted =
       R"({"ph":"X","cat":"cuda","name":"k","pid":"a.sqlite Device 2","tid":"Stream 7","ts":1,"dur":2})";
@@ -451,7 +451,7 @@ TEST_CASE("kineto: events that are not objects are counted") {
   CHECK(Has(profile.warnings, "byte 4: an event is not an object (2 such"));
 }
 
-TEST_CASE("kineto: JSON that is not a trace") {
+TEST_CASE("kineto: JSON that is not a trace is an error") {
   CheckError("{}", "expected traceEvents");
   CheckError(R"({"format":"stemtap plan"})", "expected traceEvents");
   CheckError(R"({"nested":{"traceEvents":[]}})", "expected traceEvents");
@@ -461,7 +461,7 @@ TEST_CASE("kineto: JSON that is not a trace") {
   CheckError(R"({"traceEvents":[1,2]})", "expected the traceEvents");
 }
 
-TEST_CASE("kineto: invalid JSON anywhere is an error that says where") {
+TEST_CASE("kineto: invalid JSON is an error with its position") {
   const std::string good = Kernel("1");
   const std::string at = "byte " + std::to_string(good.size() + 2) + ":";
   for (const std::string bad :
@@ -490,7 +490,7 @@ TEST_CASE("kineto: invalid JSON anywhere is an error that says where") {
   CheckError(R"({"\q":1})", "byte 1:");
 }
 
-TEST_CASE("kineto: a trace cut anywhere is an error") {
+TEST_CASE("kineto: a trace truncated at any byte is an error") {
   const std::string_view text = kTrace.substr(0, kTrace.find_last_of('}') + 1);
   for (std::size_t size = 2; size < text.size(); ++size) {
     CAPTURE(size);
@@ -501,7 +501,7 @@ TEST_CASE("kineto: a trace cut anywhere is an error") {
   CheckError(array.substr(0, array.size() - 1), "byte " + std::to_string(array.size() - 1) + ":");
 }
 
-TEST_CASE("kineto: damage never does harm") {
+TEST_CASE("kineto: a damaged trace is read or rejected") {
   // Replaces every byte of a trace by syntactically relevant bytes. The result is an error or a
   // profile with no more kernels than the trace has.
   const std::string text = "{\"x\":[1,{}],\"traceEvents\":[" +
@@ -517,7 +517,7 @@ TEST_CASE("kineto: damage never does harm") {
   }
 }
 
-TEST_CASE("kineto: reading in tiny pieces changes nothing") {
+TEST_CASE("kineto: reading in tiny pieces gives the same rows") {
   for (const std::size_t piece : {1, 2, 3, 7, 64}) {
     const model::Profile profile = MustParse(kTrace, piece);
     CHECK(profile.warnings.empty());
@@ -527,7 +527,7 @@ TEST_CASE("kineto: reading in tiny pieces changes nothing") {
   }
 }
 
-TEST_CASE("kineto: events across the border of the window") {
+TEST_CASE("kineto: events that cross the end of the window are complete") {
   // As the head grows, the read boundary falls on every byte of an event.
   const std::string event = Kernel("1", "2", R"("device":3,"x":"\\\"]")");
   const std::string runtime(kRuntime);
@@ -547,7 +547,7 @@ TEST_CASE("kineto: events across the border of the window") {
   }
 }
 
-TEST_CASE("kineto: values larger than the window, and too large ones") {
+TEST_CASE("kineto: values larger than the window are skipped or rejected") {
   const std::string megabyte(std::size_t{1} << 20, 'x');
   const model::Profile profile =
       MustParse("{\"a\":\"" + megabyte + "\",\"" + megabyte + "\":1,\"traceEvents\":[" +
@@ -578,12 +578,12 @@ TEST_CASE("kineto: deep nesting is an error, not a crash") {
   ErrorOf("[{" + open);
 }
 
-TEST_CASE("kineto: the byte order mark and white space before the trace") {
+TEST_CASE("kineto: a byte order mark and white space before the trace are accepted") {
   CHECK(MustParse("\xEF\xBB\xBF \r\n\t" + std::string(kTrace)).records.size() == 2);
   CheckError("\xEF\xBB\xBF[{\"a\":x}]", "byte 4:");
 }
 
-TEST_CASE("kineto: detection of traces") {
+TEST_CASE("kineto: traces are detected") {
   CHECK(LooksLikeKinetoJson("{\"schemaVersion\""));
   CHECK(LooksLikeKinetoJson("\n[\n\n  {\n"));
   CHECK(LooksLikeKinetoJson("\xEF\xBB\xBF{ \"a\""));
@@ -630,7 +630,7 @@ model::Profile Load(const std::filesystem::path& path) {
   return std::move(profile).value();
 }
 
-TEST_CASE("kineto: recorded traces equal the profiles made of them") {
+TEST_CASE("kineto: recorded traces equal the profiles converted from them") {
   const auto directory = SharedPath("data/native/kineto");
   STEMTAP_SKIP_WITHOUT(directory);
   for (const Recorded& recorded : kRecorded) {

@@ -51,7 +51,7 @@ std::vector<double> Column(const model::Profile& profile, std::size_t column = 0
   return values;
 }
 
-TEST_CASE("the n-th launch of a name gets the metrics of the n-th there") {
+TEST_CASE("the n-th launch of a name gets the metrics of the n-th launch in the metrics file") {
   const model::Profile p = MustJoin("name,duration_ns,own\na,10,1\nb,20,2\na,30,3\nb,40,4\n",
                                     "name,duration_ns,inst\nb,1,200\nb,1,201\na,1,100\na,1,101\n");
   CHECK(p.metric_names == std::vector<std::string>{"own", "inst"});
@@ -77,7 +77,7 @@ TEST_CASE("names and counts that differ are counted") {
         "without any metrics");
 }
 
-TEST_CASE("names that are spelled differently are joined when nothing is equal") {
+TEST_CASE("names with different spellings are joined if no name is equal") {
   const model::Profile spaces = MustJoin("name,duration_ns\n\"void f<int>(int*, float)\",1\n",
                                          "name,duration_ns,m\n\"void f<int>(int *,float)\",1,7\n");
   CHECK(Column(spaces) == std::vector{7.0});
@@ -106,7 +106,7 @@ TEST_CASE("names of one function are joined last, and counted together") {
   CHECK(Column(mixed) == std::vector{2.0, 1.0});
 }
 
-TEST_CASE("a pair of launches has the same grid and block, where both know them") {
+TEST_CASE("paired launches have the same grid and block if both files contain them") {
   const std::string run = "name,duration_ns,grid_x,grid_y,grid_z,block_x,block_y,block_z\n";
   const std::string metrics = "name,duration_ns,grid_x,grid_y,grid_z,block_x,block_y,block_z,m\n";
   CHECK(MustJoin(run + "a,1,1,2,3,4,5,6\n", metrics + "a,1,1,2,3,4,5,6,7\n").metrics[0][0] == 7.0);
@@ -142,7 +142,7 @@ TEST_CASE("a joined profile is read in parts") {
   CHECK(joined.value()->Read(batch, 2).value() == 0);
 }
 
-TEST_CASE("files are joined by path, a page of ncu without durations too") {
+TEST_CASE("files are joined by path, also ncu pages without durations") {
   const test::TempDir directory;
   const std::string run = (directory.path() / "run.csv").string();
   const std::string ncu = (directory.path() / "ncu.csv").string();
@@ -163,7 +163,7 @@ TEST_CASE("files are joined by path, a page of ncu without durations too") {
   CHECK_FALSE(join((directory.path() / "none.csv").string()).ok());
 }
 
-TEST_CASE("the n-th launch is counted on its device where both files name the same devices") {
+TEST_CASE("the n-th launch is counted per device if both files contain the same devices") {
   const test::TempDir directory;
   const std::string header = "duration_ns,device,name";
   const std::string run =

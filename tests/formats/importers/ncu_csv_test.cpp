@@ -51,7 +51,7 @@ std::string Detail(const std::string& id, const std::string& name, const std::st
          "\"\n";
 }
 
-TEST_CASE("ncu raw page: launches, units and metrics, between other lines") {
+TEST_CASE("ncu raw page: launches, units and metrics are read between other lines") {
   const std::string text =
       "==PROF== Connected to process 42\n"
       "a \"quoted\" word, \"and one that is open\n"
@@ -93,7 +93,7 @@ TEST_CASE("ncu raw page: launches, units and metrics, between other lines") {
   }
 }
 
-TEST_CASE("ncu details page: a row for each metric") {
+TEST_CASE("ncu details page: each row is one metric") {
   const model::Profile p = MustParse(
       kDetailsHeader + Detail("0", "a", "Duration", "us", "3.52", "GPU Speed Of Light") +
       Detail("0", "a", "Memory Throughput", "%", "45.70", "GPU Speed Of Light") +
@@ -136,7 +136,7 @@ std::string RulesHeader() {
   return kDetailsHeader.substr(0, kDetailsHeader.size() - 1) + kRuleColumns;
 }
 
-TEST_CASE("ncu details page: rows of metrics lack the columns of rules") {
+TEST_CASE("ncu details page: rows of metrics may omit the columns of rules") {
   std::string rule = Detail("0", "a", "", "", "", "SpeedOfLight");
   rule.insert(rule.size() - 1,
               ",\"SOLBottleneck\",\"INF\",\"Look at \"\"L1\"\", first\",\"\",\"\"");
@@ -158,7 +158,7 @@ TEST_CASE("ncu details page: rows of metrics lack the columns of rules") {
   test::CheckDamage(RulesHeader() + rows);
 }
 
-TEST_CASE("ncu: a header that is longer than the bytes used for detection") {
+TEST_CASE("ncu: a header that is longer than the bytes used for detection is recognized") {
   std::string header = kLaunchColumns;
   std::string units(10, ',');
   std::string row = Launch("0", "a");
@@ -206,7 +206,7 @@ TEST_CASE("ncu: one label in several items of a section is several metrics") {
         "kept (1 such values)");
 }
 
-TEST_CASE("ncu: a cell may contain a line end") {
+TEST_CASE("ncu: a cell may contain a line ending") {
   std::string row = Detail("0", "a", "Duration", "ns", "992");
   row.replace(row.find("app"), 3, "a\nb");
   const model::Profile p =
@@ -234,7 +234,7 @@ TEST_CASE("ncu: tables with other columns within the page are skipped") {
         "t.csv:6: 2 cells; expected 15 to 20");
 }
 
-TEST_CASE("ncu: the values of a metric's instances are not the launch's") {
+TEST_CASE("ncu: values of metric instances are not used as values of the launch") {
   const model::Profile p = Metrics(kDetailsHeader + Detail("0", "a", "m", "", "4096 (1024; 3072)") +
                                    Detail("0", "a", "sampled", "", "(1; 2; 3)") +
                                    Detail("1", "a", "sampled", "", "7 (1: 3; 2: 4)"));
@@ -310,7 +310,7 @@ TEST_CASE("ncu: the decimal mark is detected per file") {
         "of them");
 }
 
-TEST_CASE("ncu: a value that is missing may lack its unit") {
+TEST_CASE("ncu: a missing value may have no unit") {
   const model::Profile p =
       Metrics(kDetailsHeader + Detail("0", "a", "m", "", "n/a") +
               Detail("1", "a", "m", "%", "5.5") + Detail("2", "a", "m", "", "nan"));
@@ -332,7 +332,7 @@ TEST_CASE("ncu: text that is not a number has no value") {
   CHECK(p.warnings[1] == "t.csv: 1 metrics contain no numbers and are ignored, such as 't'");
 }
 
-TEST_CASE("ncu: a profile needs durations, metrics do not") {
+TEST_CASE("ncu: a profile requires durations, and metrics do not") {
   const std::string text = kDetailsHeader + Detail("0", "a", "m", "", "1.5");
   CHECK(ErrorOf(text) ==
         "t.csv: no durations; expected the metric gpu__time_duration.sum (or use the file with "
@@ -357,7 +357,7 @@ TEST_CASE("ncu: a profile needs durations, metrics do not") {
             .duration_ns == 7);
 }
 
-TEST_CASE("ncu: tables that follow each other") {
+TEST_CASE("ncu: consecutive tables are read") {
   const std::string one = kDetailsHeader + Detail("0", "a", "Duration", "ns", "5");
   CHECK(MustParse(one + one).records.size() == 2);
   CHECK(ErrorOf(one + kRawHeader) ==
@@ -424,7 +424,7 @@ TEST_CASE("ncu: other files are not recognized as its pages") {
   CHECK_FALSE(LooksLikeNcuCsv(""));
 }
 
-TEST_CASE("ncu: a page written again without quotes") {
+TEST_CASE("ncu: a page without quotes is read") {
   const model::Profile p = MustParse(
       "ID,Process ID,Kernel Name,gpu__time_duration.sum\n,,,ns\n0,1,\"f(int, int)\",5\n1,1,g,6\n");
   REQUIRE(p.records.size() == 2);
@@ -434,7 +434,7 @@ TEST_CASE("ncu: a page written again without quotes") {
             .starts_with("t.csv:3: no line end after the last row"));
 }
 
-TEST_CASE("ncu: any damage is read or refused") {
+TEST_CASE("ncu: a damaged page is read or rejected") {
   const std::string rows = Launch("0", "a") + ",\"1\",\"5.5\",\"\",\"8\"\n" + Launch("1", "b") +
                            ",\"1\",\"1,005.5\",\"\",\"8\"\n";
   test::CheckDamage("==PROF== Connected\n" + kRawHeader + kRawUnits + rows);

@@ -29,7 +29,7 @@ TEST_CASE("ncu: units are factors to a base unit") {
   CHECK(ParseNcuUnit("%").base == "%");
 }
 
-TEST_CASE("ncu: the numbers of a file tell its decimal mark") {
+TEST_CASE("ncu: the decimal mark is detected from the numbers of a file") {
   const auto note = [](NcuDecimalMark& mark, const char* text, bool whole = false) {
     mark.Note(ReadNcuNumber(text), whole, text, 7);
   };

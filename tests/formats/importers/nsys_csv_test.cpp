@@ -40,7 +40,7 @@ const std::string kDrops =
     "t.csv: the report cuda_kern_exec_trace omits streams, shared memory, and kernels whose launch "
     "call was not recorded; use cuda_gpu_trace or the SQLite export";
 
-TEST_CASE("cuda_gpu_trace: kernels among copies and sets, in order of start") {
+TEST_CASE("cuda_gpu_trace: kernels are read in order of start, and copies and sets are skipped") {
   const model::Profile profile = MustParse(
       kTrace +
       "900,50,249,1,2,3,64,4,2,16,0.000,0.001,,,,,NVIDIA H100 (PCIe) (3),1,,13,\"k<1, 2>(int)\"\n"
@@ -75,7 +75,8 @@ TEST_CASE("cuda_gpu_trace: kernels among copies and sets, in order of start") {
   CHECK(profile.warnings[1] == kRounded);
 }
 
-TEST_CASE("cuda_kern_exec_trace: padded extents, order of the launch calls, and its warning") {
+TEST_CASE(
+    "cuda_kern_exec_trace: padded extents and the order of launch calls are read with a warning") {
   const model::Profile profile = MustParse(
       kExec +
       "30,10,60,1,900,40,90,7,7,1,cudaLaunchKernel,  16    1    2, 256    8    4,\"k(int, "
@@ -103,14 +104,14 @@ TEST_CASE("cuda_kern_exec_trace: padded extents, order of the launch calls, and 
   CHECK(profile.warnings == std::vector<std::string>{kDrops});
 }
 
-TEST_CASE("cuda_kern_exec_trace in another order is refused") {
+TEST_CASE("cuda_kern_exec_trace in another order is rejected") {
   const std::string first = "10,1,11,1,300,5,300,7,7,0,cudaLaunchKernel,1 1 1,32 1 1,a\n";
   const std::string second = "20,1,21,1,100,5,300,7,7,0,cudaLaunchKernel,1 1 1,32 1 1,b\n";
   CHECK(NameOf(MustParse(kExec + first + second), 0) == "a");
   CHECK(ErrorOf(kExec + second + first).find("API Start") != std::string::npos);
 }
 
-TEST_CASE("cuda_gpu_trace: ids of different devices may be of different processes") {
+TEST_CASE("cuda_gpu_trace: ids of different devices may belong to different processes") {
   // Two programs wrote the report, each with its own counter.
   const model::Profile profile = MustParse(
       "Start (ns),Duration (ns),CorrId,GrdX,Device,Strm,Name\n"
@@ -133,7 +134,7 @@ TEST_CASE("columns are found by name, and most may be missing") {
   CHECK(profile.warnings.empty());
 }
 
-TEST_CASE("units of time, in every form of the header") {
+TEST_CASE("units of time are read in every form of the header") {
   const auto duration = [](const std::string& start, const std::string& heading,
                            const std::string& cell) {
     const model::Profile profile =
@@ -181,7 +182,7 @@ TEST_CASE("a unit that is missing or unknown is an error") {
         "t.csv:1: the column 'StcSMem (lb)' has no known unit; expected one as in 'StcSMem (MB)'");
 }
 
-TEST_CASE("units of shared memory") {
+TEST_CASE("units of shared memory are read") {
   const auto shared = [](const std::string& fixed, const std::string& dynamic,
                          const std::string& cells, std::size_t warnings) {
     const model::Profile profile =
@@ -198,7 +199,7 @@ TEST_CASE("units of shared memory") {
   CHECK(shared(" (B)", " (B)", ",1", 0) == shm::kUnknown32);
 }
 
-TEST_CASE("text before the header, and lines keep their numbers") {
+TEST_CASE("text before the header is skipped, and lines keep their numbers") {
   const std::string text =
       "Generating SQLite file r.sqlite from r.nsys-rep\n"
       "the \"program says, Start (ns)\n"
@@ -220,7 +221,7 @@ TEST_CASE("reports after the first are skipped and counted") {
         "t.csv:4: another report begins; it and later ones are skipped (3 lines)");
 }
 
-TEST_CASE("line ends, the byte order mark, quotes and groups of three") {
+TEST_CASE("line endings, a byte order mark, quotes and digit groups are accepted") {
   const model::Profile profile = MustParse(
       "\xEF\xBB\xBFStart (ns),Duration (ns),GrdX,Name\r\n"
       "\"1,234,567\",\"12,345\",\"65,536\",\"k<1, 2>\"\r\n"
@@ -243,7 +244,7 @@ TEST_CASE("rows without a grid that are not memory operations are counted separa
         "t.csv:2: a row without a grid is not a kernel (2 such rows); skipped");
 }
 
-TEST_CASE("devices: a number in brackets, a bare number, or no number") {
+TEST_CASE("devices are numbers in parentheses or bare numbers, and other cells are unknown") {
   const model::Profile profile = MustParse(
       "Start (ns),Duration (ns),GrdX,Device,Name\n1,1,1,A (B) (2),k\n2,1,1,5,k\n3,1,1,GPU,k\n"
       "4,1,1,X (65535),k\n5,1,1,,k\n6,1,1,(x),k\n");
@@ -293,7 +294,7 @@ TEST_CASE("bad cells are errors with their line") {
         "t.csv:2: StcSMem is '2.2'; expected an amount of shared memory below 2 GiB");
 }
 
-TEST_CASE("a cut file is an error unless it is cut between lines") {
+TEST_CASE("a truncated file is an error unless it ends at a line") {
   const std::string text = kShort + "1,2,3,\"k\"\n4,5,6,kernel\n";
   for (std::size_t size = kShort.size() + 1; size < text.size(); ++size) {
     const std::string cut = text.substr(0, size);
@@ -306,7 +307,7 @@ TEST_CASE("a cut file is an error unless it is cut between lines") {
   CHECK(MustParse(kShort).records.empty());
 }
 
-TEST_CASE("damaged text is an error or other numbers, never a crash") {
+TEST_CASE("damaged text gives an error or other numbers and does not crash") {
   const std::string texts[] = {
       kTrace + "1,5184,7,,,,,,,,,,0.090,17,Pageable,Device,GPU (0),1,,7,[CUDA memset]\n" +
           "400,1952,247,10,11,12,16,8,1,16,0.002,0.010,,,,,GPU (0),1,,7,\"axpy<1, 2>\"\n",
@@ -385,7 +386,7 @@ bool SameKernel(const Pair& pair, std::size_t row, std::size_t expected_row, std
          pair.report.names.name(a.name_id) == pair.expected.names.name(b.name_id);
 }
 
-TEST_CASE("recorded cuda_gpu_trace equals the canonical profile but for rounded shared memory") {
+TEST_CASE("recorded cuda_gpu_trace equals the canonical profile except for rounded shared memory") {
   struct Case {
     std::string name;
     std::size_t kernels;
@@ -417,7 +418,8 @@ TEST_CASE("recorded cuda_gpu_trace equals the canonical profile but for rounded 
   }
 }
 
-TEST_CASE("recorded cuda_kern_exec_trace equals it but for streams, shared memory and lost rows") {
+TEST_CASE(
+    "recorded cuda_kern_exec_trace equals it except for streams, shared memory and missing rows") {
   struct Case {
     std::string name;
     std::size_t kernels;

@@ -149,7 +149,7 @@ bool Ends(const std::string& text, std::string_view end) {
   return text.ends_with(end);
 }
 
-TEST_CASE("an old schema: every column, in order of start") {
+TEST_CASE("every column of an old schema is read in order of start") {
   const model::Profile profile = MustLoadMade(kOld + OldRow(500, 900, 5) + OldRow(100, 350));
   CHECK(profile.warnings.empty());
   REQUIRE(profile.records.size() == 2);
@@ -193,7 +193,7 @@ TEST_CASE("columns are found by name, and most may be missing or empty") {
   CHECK(profile.names.name(profile.records[2].name_id) == "_Zk");
 }
 
-TEST_CASE("kernels of graphs carry the graph and the node") {
+TEST_CASE("kernels of graphs have the graph and the node") {
   const std::string base = "start,end,demangledName,";
   const model::Profile profile = MustLoadMade(
       kNew + NewRow(base + "graphId,graphNodeId", "1,2,1,8,34359738371") +
@@ -226,7 +226,7 @@ TEST_CASE("graphs that were recorded as a whole are reported") {
         "kernels; expected a capture by 'nsys profile --trace=cuda --cuda-graph-trace=node'");
 }
 
-TEST_CASE("two processes, each with its own correlation ids") {
+TEST_CASE("two processes with separate correlation ids are read") {
   const std::string base = "start,end,demangledName,deviceId,globalPid";
   const std::string apart = NewRow(base, "30,40,1,1,200") + NewRow(base, "10,20,1,0,100");
   const model::Profile profile = MustLoadMade(kNew + apart);
@@ -258,7 +258,7 @@ TEST_CASE("a table without rows is a profile without invocations") {
   CHECK(MustLoadMade(kOld).records.empty());
 }
 
-TEST_CASE("starts before the origin of the clock") {
+TEST_CASE("starts before the origin of the clock are read") {
   const model::Profile profile = MustLoadMade(kOld + OldRow(5, 6) + OldRow(-10, -7));
   REQUIRE(profile.records.size() == 2);
   CHECK(profile.records[0].duration_ns == 3);
@@ -312,7 +312,7 @@ TEST_CASE("cells with text or impossible numbers are errors with their row") {
             .starts_with("row 1 of CUPTI_ACTIVITY_KIND_KERNEL: staticSharedMemory is 2147483647;"));
 }
 
-TEST_CASE("names: longer than is carried, and gigantic ones") {
+TEST_CASE("names beyond the limit are truncated, and gigantic names are an error") {
   const std::string base = "start,end,demangledName";
   const model::Profile cut =
       MustLoadMade(kNew + "INSERT INTO StringIds VALUES (9, printf('%.*c', 20000, 'x'));" +
@@ -325,7 +325,7 @@ TEST_CASE("names: longer than is carried, and gigantic ones") {
             .starts_with("SQLite cannot read it (string or blob too big)"));
 }
 
-TEST_CASE("other databases are rejected with what is missing") {
+TEST_CASE("other databases are rejected with the missing tables or columns") {
   CHECK(ErrorOfMade("CREATE TABLE people (name TEXT)") ==
         "is an SQLite database of an unknown tool; expected one made by 'nsys export --type sqlite "
         "report.nsys-rep' or by rocprofv3");
@@ -342,7 +342,7 @@ TEST_CASE("other databases are rejected with what is missing") {
             .starts_with("no column demangledName in CUPTI_ACTIVITY_KIND_KERNEL;"));
 }
 
-TEST_CASE("names are found without an index, too") {
+TEST_CASE("names are found without an index") {
   const model::Profile profile = MustLoadMade(
       "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, shortName INTEGER);"
       "CREATE TABLE StringIds (id INTEGER, value TEXT);"
@@ -353,7 +353,7 @@ TEST_CASE("names are found without an index, too") {
   CHECK(profile.names.name(profile.records[1].name_id) == "b");
 }
 
-TEST_CASE("what a hostile database stores does not run") {
+TEST_CASE("SQL code that a hostile database stores is not executed") {
   const std::string names =
       "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);"
       "INSERT INTO StringIds VALUES (1, 'k');";
@@ -378,7 +378,7 @@ TEST_CASE("what a hostile database stores does not run") {
         "the column value of StringIds is computed; expected a table as a profiler writes it");
 }
 
-TEST_CASE("a cut file is an error, wherever it is cut") {
+TEST_CASE("a database truncated at any byte is an error") {
   const test::TempDir directory;
   const auto whole = directory / "whole.sqlite";
   std::string sql = kOld;
@@ -402,7 +402,7 @@ TEST_CASE("a cut file is an error, wherever it is cut") {
   CHECK(MustLoad(whole).records.size() == 500);
 }
 
-TEST_CASE("damaged pages are an error or other numbers, never a crash") {
+TEST_CASE("damaged pages give an error or other numbers and do not crash") {
   const test::TempDir directory;
   const auto whole = directory / "whole.sqlite";
   std::string sql = kOld;
@@ -435,7 +435,7 @@ TEST_CASE("damaged pages are an error or other numbers, never a crash") {
   }
 }
 
-TEST_CASE("pages that name one another again and again come to an end") {
+TEST_CASE("pages that refer to the same pages repeatedly are read in limited time") {
   const test::TempDir directory;
   const auto file = directory / "t.sqlite";
   std::string sql = "PRAGMA page_size = 512; PRAGMA synchronous = OFF; BEGIN;" + kOld;
@@ -469,7 +469,7 @@ TEST_CASE("pages that name one another again and again come to an end") {
   CHECK(message.find("more rows than fit into the file") != std::string::npos);
 }
 
-TEST_CASE("compressed content is unpacked, and no file is left") {
+TEST_CASE("compressed content is unpacked, and no file remains") {
   const test::TempDir directory;
   const auto file = directory / "t.sqlite";
   Make(file, kOld + OldRow(1, 5));
@@ -509,7 +509,7 @@ TEST_CASE("compressed content is unpacked, and no file is left") {
   CHECK(none.error().message.find("no temporary file can be made in") != std::string::npos);
 }
 
-TEST_CASE("a plain file is not modified, whatever its journal mode and name") {
+TEST_CASE("a plain file is not modified for any journal mode and name") {
   const test::TempDir directory;
   const auto file = directory / "a b%20?#&.sqlite";
   sqlite3* database = nullptr;

@@ -32,7 +32,7 @@ const std::string kRow =
     "1.500001,0.148007,6656,2,1,256,1,1,14,2.128906,16,,,\"GeForce GTX 1080 Ti (1)\",\"1\",\"7\","
     "\"scan(uint4*, int [4]) [1167]\"\n";
 
-TEST_CASE("nvprof: every cell of a row") {
+TEST_CASE("nvprof: every cell of a row is read") {
   for (const std::size_t piece : {std::size_t{1}, std::size_t{7}, kReadBytes}) {
     const model::Profile p = MustParse(kPreamble + kHeader + kUnits + kRow, piece);
     REQUIRE(p.records.size() == 1);
@@ -74,7 +74,7 @@ TEST_CASE("nvprof: each column has its unit") {
             .shared_bytes == 524288);
 }
 
-TEST_CASE("nvprof: other rows are counted, launches are in order of start") {
+TEST_CASE("nvprof: other rows are counted, and launches are in order of start") {
   const model::Profile p = MustParse(
       "======== Warning: 3 records have invalid timestamps\n"
       "hello\n" +
@@ -163,7 +163,7 @@ TEST_CASE("nvprof: other files are not recognized as a trace") {
 }
 
 // Compares row by row with a profile that another reader made from the same file.
-TEST_CASE("nvprof: recorded files equal their namesakes") {
+TEST_CASE("nvprof: recorded files equal the profiles with the same name") {
   struct File {
     const char* name;
     std::size_t kernels;
@@ -216,7 +216,7 @@ TEST_CASE("nvprof: recorded files equal their namesakes") {
   }
 }
 
-TEST_CASE("nvprof: any damage is read or refused") {
+TEST_CASE("nvprof: a damaged file is read or rejected") {
   test::CheckDamage(kPreamble + kHeader + kUnits + kRow + kRow);
 }
 

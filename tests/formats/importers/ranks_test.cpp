@@ -22,7 +22,7 @@ Result<model::Profile> Load(const std::vector<std::string>& paths) {
   return model::LoadProfile(*reader.value());
 }
 
-TEST_CASE("several files are the ranks of one run: one after the other, devices numbered anew") {
+TEST_CASE("several files are consecutive ranks of one run with renumbered devices") {
   const test::TempDir directory;
   const std::string a = directory.Write("a.csv",
                                         "start_ns,duration_ns,device,m,name\n"
@@ -72,7 +72,7 @@ std::vector<std::uint16_t> DevicesOf(const model::Profile& run) {
   return devices;
 }
 
-TEST_CASE("the devices of a rank keep their order, however its file is read") {
+TEST_CASE("the devices of a rank keep their order for any way of reading its file") {
   const test::TempDir directory;
   // One profile is read from a file; the other is in memory.
   const std::string csv =
@@ -89,7 +89,7 @@ TEST_CASE("the devices of a rank keep their order, however its file is read") {
   CHECK(read.value().names.size() == 2);
 }
 
-TEST_CASE("a rank through a pipe is numbered as its devices come, and said to be") {
+TEST_CASE("devices of a rank from a pipe are numbered in order of first use, with a warning") {
   const test::TempDir directory;
   const std::string csv = directory.Write("a.csv", "duration_ns,device,name\n1,3,x\n").string();
   for (const bool ascends : {true, false}) {
@@ -116,7 +116,7 @@ TEST_CASE("a single file is read unchanged") {
   CHECK(read.value().records[0].device == 3);
 }
 
-TEST_CASE("a rank without launches is said, one that cannot be read is an error") {
+TEST_CASE("a rank without launches is a warning, and an unreadable rank is an error") {
   const test::TempDir directory;
   const std::string a = directory.Write("a.csv", "duration_ns,device,name\n1,3,x\n");
   const std::string empty = directory.Write("empty.csv", "duration_ns,device,name\n");

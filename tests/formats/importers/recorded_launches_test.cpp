@@ -119,7 +119,7 @@ TEST_CASE("metrics follow their launches") {
   CHECK(batch.metrics[0] == std::vector<double>{1.0, 2.0});
 }
 
-TEST_CASE("each process keeps the places that its launches have in the order of starts") {
+TEST_CASE("the launches of each process keep their positions in the order of starts") {
   RecordedLaunches launches;
   launches.SetProcess(77);
   launches.Add(At(0, 900, 1), "k");
@@ -151,14 +151,14 @@ TEST_CASE("ids that contradict a stream are not used as the launch order") {
   }
 }
 
-TEST_CASE("a counter that begins anew is another program's, and no launch order") {
+TEST_CASE("a counter that restarts belongs to another program and gives no launch order") {
   RecordedLaunches launches;
   for (std::uint32_t i = 0; i < 1000; ++i) launches.Add(At(i * 10, i % 500 + 1, 1), "k");
   const Times starts = Starts(launches);
   CHECK(std::is_sorted(starts.begin(), starts.end()));
 }
 
-TEST_CASE("each process is trusted by itself") {
+TEST_CASE("the launch order of each process is checked separately") {
   RecordedLaunches launches;
   launches.SetProcess(1);
   for (std::uint32_t i = 0; i < 5000; ++i) launches.Add(At(i * 10, i + 1, 1), "k");
@@ -168,7 +168,7 @@ TEST_CASE("each process is trusted by itself") {
   CHECK(std::is_sorted(starts.begin(), starts.end()));
 }
 
-TEST_CASE("kernels of a graph are in the order of its nodes") {
+TEST_CASE("kernels of a graph are in node order") {
   RecordedLaunches launches;
   for (const std::uint32_t node : {2u, 1u, 3u}) {
     shm::KernelRecord record = At(node == 2 ? 0 : node * 10, 5, node);
@@ -225,7 +225,7 @@ TEST_CASE("recorded launches without a start keep their order") {
   }
 }
 
-TEST_CASE("a name longer than is carried is cut, and said") {
+TEST_CASE("a name beyond the limit is truncated with a warning") {
   RecordedLaunches launches;
   launches.Add(At(0, 1), std::string(shm::kMaxNameBytes + 1, 'x'));
   launches.Finish("file");

@@ -98,7 +98,7 @@ std::string Dispatch(const std::string& id, int dispatch, int kernel, int agent,
 
 const std::string kId = "_0192f0a1_7c3e_7000_8000_000000000001";
 
-TEST_CASE("rocpd: names, durations, devices, streams, extents and launch order") {
+TEST_CASE("rocpd: names, durations, devices, streams, extents and launch order are read") {
   const model::Profile profile = MustLoad(Tables(kId) + Dispatch(kId, 2, 8, 5, 3, 1000, 1450) +
                                           Dispatch(kId, 1, 7, 4, 2, 1100, 1350));
   REQUIRE(profile.records.size() == 2);
@@ -124,7 +124,7 @@ TEST_CASE("rocpd: names, durations, devices, streams, extents and launch order")
         std::string::npos);
 }
 
-TEST_CASE("rocpd: several processes and recordings in one database") {
+TEST_CASE("rocpd: several processes and recordings in one database are read") {
   const std::string other = "_0192f0a1_7c3e_7000_8000_000000000002";
   const model::Profile profile =
       MustLoad(Tables(kId) + Tables(other) + Dispatch(kId, 1, 7, 4, 0, 10, 20) +
@@ -143,7 +143,7 @@ TEST_CASE("rocpd: several processes and recordings in one database") {
   }));
 }
 
-TEST_CASE("rocpd: tables without the id of a recording, and few columns") {
+TEST_CASE("rocpd: tables without a recording id and with few columns are read") {
   const model::Profile profile = MustLoad(
       "CREATE TABLE rocpd_info_kernel_symbol (id INTEGER PRIMARY KEY, kernel_name TEXT,"
       " display_name TEXT);"
@@ -167,7 +167,7 @@ TEST_CASE("rocpd: rows without usable times are skipped and counted") {
   CHECK(profile.warnings.size() == 3);
 }
 
-TEST_CASE("rocpd: databases that cannot be read are errors with what is missing") {
+TEST_CASE("rocpd: an error for an unreadable database states what is missing") {
   const std::string names =
       "CREATE TABLE rocpd_info_kernel_symbol (id INTEGER PRIMARY KEY, kernel_name TEXT,"
       " display_name TEXT);";

@@ -36,7 +36,7 @@ std::string Row(const std::string& agent, const std::string& id, const std::stri
          start + "," + end + ",512,0,8,0,16," + sizes + "\n";
 }
 
-TEST_CASE("rocprofv3: every cell of a row, whatever the version") {
+TEST_CASE("rocprofv3: every cell of a row is read for all versions") {
   const std::string name = "void add<float>(float*, float const*, int)";
   for (const std::size_t piece : {std::size_t{1}, kReadBytes}) {
     const model::Profile p = MustParse(
@@ -76,7 +76,7 @@ TEST_CASE("rocprofv3: every cell of a row, whatever the version") {
   CHECK(rocpd.records[0].stream == 3);
 }
 
-TEST_CASE("rocprofv3: rows come in order of start, other kinds are counted") {
+TEST_CASE("rocprofv3: rows are in order of start, and other kinds are counted") {
   const model::Profile p =
       MustParse(kHeader + Row("1", "1", "b()", "200", "201") +
                 "\"SCRATCH_MEMORY\",1,1,1,1,1,1,\"x\",1,1,1,1,1,1,1,1,1,1,1,1,1,1\n" +
@@ -169,7 +169,7 @@ TEST_CASE("rocprofv3: other files are not recognized as a trace") {
   CHECK_FALSE(LooksLikeRocprofCsv(""));
 }
 
-TEST_CASE("rocprofv3: any damage is read or refused") {
+TEST_CASE("rocprofv3: a damaged file is read or rejected") {
   test::CheckDamage(kHeader + Row("\"Agent 7\"", "49", "f(int)", "15", "25") +
                     Row("\"Agent 8\"", "49", "g", "17", "27"));
 }

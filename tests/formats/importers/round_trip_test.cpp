@@ -68,13 +68,13 @@ void CheckRoundTrip(const std::filesystem::path& csv) {
   }
 }
 
-TEST_CASE("CSV, binary and CSV again give the same bytes") {
+TEST_CASE("converting CSV to binary and back gives the same bytes") {
   CheckRoundTrip(test::SourceDir() / "tests/data/tiny.csv");
 }
 
 // Counts without the reader: the canonical form has the duration in the third column, and these
 // names contain no newlines.
-TEST_CASE("every recorded profile has its rows, durations and zeros") {
+TEST_CASE("every recorded profile has the known rows, durations and zeros") {
   const auto profiles = SharedPath("data/profiles");
   STEMTAP_SKIP_WITHOUT(profiles);
   for (const auto& entry : std::filesystem::directory_iterator(profiles)) {
@@ -106,7 +106,7 @@ TEST_CASE("every recorded profile has its rows, durations and zeros") {
   }
 }
 
-TEST_CASE("every recorded profile survives the round trip") {
+TEST_CASE("every recorded profile is unchanged by the round trip") {
   const auto profiles = SharedPath("data/profiles");
   STEMTAP_SKIP_WITHOUT(profiles);
   int count = 0;
@@ -118,7 +118,7 @@ TEST_CASE("every recorded profile survives the round trip") {
   CHECK(count > 0);
 }
 
-TEST_CASE("metrics survive in a CSV and are refused in a binary profile") {
+TEST_CASE("metrics are kept in a CSV and rejected in a binary profile") {
   TempDir directory;
   const std::string text =
       "index,start_ns,duration_ns,device,stream,grid_x,grid_y,grid_z,block_x,block_y,block_z,"
@@ -142,7 +142,7 @@ TEST_CASE("metrics survive in a CSV and are refused in a binary profile") {
         std::string::npos);
 }
 
-TEST_CASE("a profile without rows survives") {
+TEST_CASE("a profile without rows is unchanged by the round trip") {
   TempDir directory;
   const auto from = directory.Write("from.csv", "duration_ns,name,ipc\n");
   Convert(from, directory / "to.csv", 1);
@@ -183,7 +183,7 @@ TEST_CASE("files that are not profiles are errors with the path") {
   check(directory.Write("noise.csv", std::string("\0\1\2\3", 4)), "not a known profile format");
 }
 
-TEST_CASE("every format has its texts") {
+TEST_CASE("every format has a name, a description and an example") {
   for (const ProfileFormat& format : ProfileFormats()) {
     CHECK_FALSE(format.name.empty());
     CHECK_FALSE(format.description.empty());

@@ -42,7 +42,7 @@ bool Holds(const shm::KernelRecord& record, const shm::KernelRecord& truth) {
          (record.device == shm::kUnknown16 || record.device == truth.device);
 }
 
-TEST_CASE("one run in the form of every profiler reads as the same run") {
+TEST_CASE("one run in the format of every profiler is read as the same run") {
   const model::Profile truth = Load(kSamples / "csv/sample.csv");
   REQUIRE(truth.records.size() == 12);
   std::set<std::string> seen;
@@ -85,7 +85,7 @@ TEST_CASE("one run in the form of every profiler reads as the same run") {
   }
 }
 
-TEST_CASE("what looks like another format at first is known by its header") {
+TEST_CASE("a file that resembles another format is recognized by its header") {
   const auto format_of = [](std::string_view leading) {
     for (const ProfileFormat& format : ProfileFormats()) {
       if (format.detect(leading)) return std::string(format.name);
@@ -101,7 +101,7 @@ TEST_CASE("what looks like another format at first is known by its header") {
                   "Timestamp\"\n\"k\",\"SQ_WAVES\",4,1,2\n") == "none");
 }
 
-TEST_CASE("nvprof: a program's line may begin with a digit") {
+TEST_CASE("nvprof: a line of the program may start with a digit") {
   const std::string sample = test::ReadFile(kSamples / "nvprof-csv/sample.csv");
   const auto read = [](const std::string& text) -> Result<model::Profile> {
     auto reader = OpenProfile(std::make_unique<MemorySource>("trace.csv", text));

@@ -23,7 +23,7 @@ const std::string kHead =
     "18912,,3\r\n"
     ",,4\r\n";
 
-TEST_CASE("columns of durations: rows in turn, from left to right") {
+TEST_CASE("columns of durations: rows are read in order, from left to right") {
   for (const std::size_t piece : {std::size_t{1}, kReadBytes}) {
     const Result<model::Profile> parsed = Parse(kHead + ",,5", piece);
     CHECK_FALSE(parsed.ok());  // the last duration may be truncated
@@ -47,7 +47,7 @@ TEST_CASE("columns of durations: rows in turn, from left to right") {
   }
 }
 
-TEST_CASE("columns of durations: oddities are counted") {
+TEST_CASE("columns of durations: irregular cells are counted") {
   const Result<model::Profile> p = Parse("ka,kb\n1,2\n,2.5\n3,4\n5,6\n");
   REQUIRE(p.ok());
   CHECK(p.value().records[2].duration_ns == 3);
@@ -56,7 +56,7 @@ TEST_CASE("columns of durations: oddities are counted") {
   CHECK(p.value().warnings[2] == "t.csv: 1 durations rounded to whole ns");
 }
 
-TEST_CASE("columns of durations: limits of a read are kept within a row") {
+TEST_CASE("columns of durations: the limit of a read applies within a row") {
   const std::string text = kHead;
   auto reader = OpenProfile(std::make_unique<MemorySource>("t.csv", text));
   REQUIRE(reader.ok());
@@ -67,7 +67,7 @@ TEST_CASE("columns of durations: limits of a read are kept within a row") {
   CHECK(batch.records[1].duration_ns == 19423);
 }
 
-TEST_CASE("columns of durations: damage after the beginning is an error with its line") {
+TEST_CASE("columns of durations: damage after the first lines is an error with its line") {
   std::string text = "ka,kb\n";
   for (int i = 0; i < 20000; ++i) text += "100,2000\n";
   CHECK(ErrorOf(text + "1,x\n") ==
@@ -109,7 +109,7 @@ TEST_CASE("other tables are not recognized as columns of durations") {
   CHECK(ErrorOf("ka,kb\n1,2\n").starts_with("t.csv: not a known profile format"));
 }
 
-TEST_CASE("columns of durations: any damage is read or refused") {
+TEST_CASE("columns of durations: a damaged file is read or rejected") {
   test::CheckDamage("ka,kb\n1,2\n3,4\n5,6\n7,8\n9,10\n");
 }
 

@@ -55,7 +55,7 @@ std::string Kernel(int id, int uid, int cycles, int total, int l2, const char* n
 }
 const std::string kExit = "GPGPU-Sim: *** exit detected ***\n";
 
-TEST_CASE("a value of a size that nothing counts is missing, and said to be") {
+TEST_CASE("an impossibly large value is treated as missing, with a warning") {
   const KernelResults csv = Good("id,a,b\n0,1e31,0\n1,-1e300,1e-300\n2,1e30,-1e-30\n");
   CHECK(std::isnan(Value(csv, 0, "a")));
   CHECK(Value(csv, 0, "b") == 0.0);
@@ -105,7 +105,7 @@ TEST_CASE("Accel-Sim kernels that end out of order keep their ids") {
   CHECK(results.rows[1].id == 5);
 }
 
-TEST_CASE("an Accel-Sim run that reached its limit loses its last kernel, with a warning") {
+TEST_CASE("an Accel-Sim run that reached its limit omits its last kernel, with a warning") {
   const std::string broken =
       Kernel(7, 1, 100, 100, 10) + Kernel(8, 2, 50, 150, 20) +
       "GPGPU-Sim: ** break due to reaching the maximum cycles (or instructions) **\n";
@@ -159,7 +159,7 @@ TEST_CASE("an Accel-Sim configuration without occupancy causes no warning") {
             .warnings.size() == 1);
 }
 
-TEST_CASE("an Accel-Sim log is whole or an error") {
+TEST_CASE("a truncated Accel-Sim log is an error") {
   const std::string log = Kernel(7, 1, 100, 100, 10) + Kernel(8, 2, 50, 150, 20);
   Refused(log, "exit detected");
   ResultsOptions cut;
@@ -174,7 +174,7 @@ TEST_CASE("an Accel-Sim log is whole or an error") {
   }
 }
 
-TEST_CASE("an Accel-Sim run that was started again ends the one before") {
+TEST_CASE("a restarted Accel-Sim run ends the previous run") {
   ResultsOptions cut;
   cut.allow_cut = true;
   const std::string first = Kernel(7, 1, 100, 100, 10) + Kernel(8, 2, 50, 150, 20);
@@ -222,7 +222,7 @@ TEST_CASE("a kernel of a truncated Accel-Sim log is skipped only if its statisti
   CHECK(Good(one + two.substr(0, two.find("gpu_sim_insn")), cut).rows.size() == 1);
 }
 
-TEST_CASE("what an Accel-Sim log cannot be read by is refused") {
+TEST_CASE("an Accel-Sim log with unusable kernel ids or statistics is rejected") {
   const std::string one = Kernel(7, 1, 100, 100, 10);
   Refused(
       "Processing kernel t/kernel-5.traceg\nProcessing kernel t/kernel-6.traceg\n"
@@ -249,7 +249,7 @@ const std::string kMacsim =
     "current_index:1 (2)\n"
     "**Core 00 Thread 01 Finished:   insts:45          cycles:350         (350)  seconds:0\n";
 
-TEST_CASE("MacSim cycles are differences, keyed by the kernel of the path") {
+TEST_CASE("MacSim cycles are differences, identified by the kernel in the path") {
   const KernelResults results = Good(kMacsim);
   CHECK(results.source == ResultsSource::kMacsim);
   REQUIRE(results.rows.size() == 2);
@@ -295,7 +295,7 @@ TEST_CASE("MacSim instructions are the sum over the warps of a kernel") {
         "such cores)");
 }
 
-TEST_CASE("a MacSim log is whole or an error") {
+TEST_CASE("a truncated MacSim log is an error") {
   const std::size_t second = kMacsim.rfind("src/");
   Refused(kMacsim.substr(0, second), "1 of 2 kernels");
   Refused(kMacsim.substr(0, kMacsim.rfind("**Core")), "2 of 2 kernels, and the last is incomplete");
@@ -357,7 +357,7 @@ TEST_CASE("the details page of ncu has a row per metric, whose prefix may change
   CHECK(two.warnings.size() == 1);
 }
 
-TEST_CASE("numbers of ncu that may be thousands or decimals are refused") {
+TEST_CASE("ambiguous numbers of ncu, thousands or decimals, are rejected") {
   const std::string header = "\"ID\",\"Kernel Name\",\"m\"\n\"\",\"\",\"\"\n";
   Refused(header + "\"0\",\"f\",\"1,234\"\n",
           "'1,234' has a separator of decimals or of thousands");
@@ -402,7 +402,7 @@ TEST_CASE("any CSV with an id column is a table of results") {
   Refused("id,v,v\n1,2,3\n", "occurs twice");
 }
 
-TEST_CASE("what a name says of its kind, it says in whole words") {
+TEST_CASE("the kind of a metric is determined by whole words of its name") {
   for (const char* sum :
        {"Duration", "duration_ns", "gpu__time_duration.sum", "iterations", "operations",
         "Operations", "loop_tripcount", "smsp__inst_executed.avg", "sm__cycles_elapsed.max",
@@ -449,7 +449,7 @@ TEST_CASE("text that is not UTF-8, or of an unknown kind, is rejected") {
   Refused("id,v\n1,\"" + std::string(200, 'a'), "log:2: a quote is not closed", csv);
 }
 
-TEST_CASE("damage is an error or a warning, never a crash") {
+TEST_CASE("damaged results give an error or a warning and do not crash") {
   const std::string texts[] = {Kernel(7, 1, 100, 100, 10) + Kernel(8, 2, 50, 150, 20) + kExit,
                                kMacsim, "note,id,cycles\n\"x, y\",7,\"1,000\"\ny,9,5\n",
                                "\"ID\",\"Kernel Name\",\"v\"\n\"\",\"\",\"Kbyte\"\n"

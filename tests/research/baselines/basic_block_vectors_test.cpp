@@ -26,7 +26,7 @@ std::string MessageOf(const std::string& text) {
   return read.error().message;
 }
 
-TEST_CASE("rows become kinds of warps, equal vectors are kept once") {
+TEST_CASE("rows become kinds of warps, and equal vectors are stored once") {
   const auto read = Read(
       "index,warps,instructions,blocks\n"
       "0,512,151552,0:1 3:36 4:1\n"
@@ -87,7 +87,7 @@ TEST_CASE("errors contain position, problem and expectation") {
   CHECK(!ReadBasicBlockVectors(std::string("no/such/file")).ok());
 }
 
-TEST_CASE("however few bytes are read at a time, the rows are the same") {
+TEST_CASE("rows do not depend on the number of bytes per read") {
   const std::string text = "index,warps,instructions,blocks\n0,1,5,0:1 2:3\n\n7,2,,4:4\n";
   for (std::size_t piece = 1; piece < 20; ++piece) {
     const auto read = ReadBasicBlockVectors(std::make_unique<MemorySource>("bbv.csv", text, piece));
@@ -98,7 +98,7 @@ TEST_CASE("however few bytes are read at a time, the rows are the same") {
   }
 }
 
-TEST_CASE("a file that is cut within a row is refused, wherever") {
+TEST_CASE("a file truncated within a row is rejected at any position") {
   struct {
     std::string header;
     std::vector<std::string> launches;
@@ -161,7 +161,7 @@ TEST_CASE("rows longer than one read are complete") {
   CHECK(read.value().vector(1).size() == 1);
 }
 
-TEST_CASE("the file of Photon's tool: one kind for each launch, separate blocks for each kernel") {
+TEST_CASE("a file of Photon's tool has one kind per launch and separate blocks per kernel") {
   const auto read = Read(
       "Warp ID,Basic Block Counts\n"
       "Kernel0,3,520,_Z1aPf\n520,0,1040,\n"
@@ -193,7 +193,7 @@ TEST_CASE("kernels with equal counts stay separate in the file of Photon's tool"
   CHECK(read.value().kinds[0].vector != read.value().kinds[1].vector);
 }
 
-TEST_CASE("damage in the file of Photon's tool") {
+TEST_CASE("a damaged file of Photon's tool is an error") {
   const std::string header = "Warp ID,Basic Block Counts\n";
   const std::string first = "Kernel0,2,4,a\n1,2,\n";
   CHECK(Read(header).ok());

@@ -61,7 +61,7 @@ Clusters ByDefinition(const std::vector<double>& values, std::size_t columns, do
   return result;
 }
 
-TEST_CASE("worked example: 0, 1, 2.2, 3, 10 at a threshold of 2") {
+TEST_CASE("worked example: clusters of 0, 1, 2.2, 3 and 10 at a threshold of 2") {
   // 2.2 and 3 merge first (0.8), then 0 and 1 (1.0). The farthest members of the two clusters are 3
   // apart, so the clusters stay separate.
   const std::vector<double> values = {0, 1, 2.2, 3, 10};
@@ -71,7 +71,7 @@ TEST_CASE("worked example: 0, 1, 2.2, 3, 10 at a threshold of 2") {
   CHECK(*CompleteLinkage(values, 1, 0.0) == Clusters{0, 1, 2, 3, 4});
 }
 
-TEST_CASE("random points: the clusters of the definition") {
+TEST_CASE("clusters of random points match the definition") {
   // Distances of random doubles are all different, so the result is unique.
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     CAPTURE(seed);
@@ -87,7 +87,7 @@ TEST_CASE("random points: the clusters of the definition") {
   }
 }
 
-TEST_CASE("degenerate: nothing, one point, equal points") {
+TEST_CASE("no points, one point and equal points are valid") {
   CHECK(CompleteLinkage({}, 2, 1.0)->empty());
   const std::vector<double> one = {5, 5};
   CHECK(*CompleteLinkage(one, 2, 0.0) == Clusters{0});

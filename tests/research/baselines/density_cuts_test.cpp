@@ -38,7 +38,7 @@ void CheckParts(const CountedValues& v, const std::vector<std::size_t>& starts, 
   }
 }
 
-TEST_CASE("coefficient of variation: population standard deviation over mean") {
+TEST_CASE("the coefficient of variation is the population standard deviation over the mean") {
   // 2, 4, 4, 4, 5, 5, 7, 9: mean 5, standard deviation 2.
   const CountedValues v = Counted({2, 4, 4, 4, 5, 5, 7, 9});
   CHECK(CoefficientOfVariation(v, 0, v.values.size()) == doctest::Approx(0.4).epsilon(1e-12));
@@ -46,7 +46,7 @@ TEST_CASE("coefficient of variation: population standard deviation over mean") {
   CHECK(CoefficientOfVariation(Counted({0, 0}), 0, 1) == 0.0);
 }
 
-TEST_CASE("what varies less than the threshold stays whole, the threshold itself does not") {
+TEST_CASE("durations that vary less than the threshold are not divided") {
   CHECK(DensityCuts(Counted({7}), 0.4) == std::vector<std::size_t>{0});
   CHECK(DensityCuts(Counted({7, 7, 7}), 0.4) == std::vector<std::size_t>{0});
   CHECK(DensityCuts(Counted({0, 0}), 0.4) == std::vector<std::size_t>{0});
@@ -55,7 +55,7 @@ TEST_CASE("what varies less than the threshold stays whole, the threshold itself
   CHECK(DensityCuts(v, 0.399).size() > 1);
 }
 
-TEST_CASE("three modes are divided in their valleys") {
+TEST_CASE("three modes are divided at their valleys") {
   Rng rng(1);
   std::vector<double> values;
   for (int i = 0; i < 3000; ++i) {
@@ -73,7 +73,7 @@ TEST_CASE("three modes are divided in their valleys") {
   CHECK(std::abs(v.values[starts[2]] - 5'000) < 101);
 }
 
-TEST_CASE("two distant values, equally or unequally frequent, are two parts") {
+TEST_CASE("two distant values give two parts for any frequencies") {
   std::vector<double> values(1000, 10.0);
   values.push_back(1e9);
   CHECK(DensityCuts(Counted(values), 0.4) == std::vector<std::size_t>{0, 1});
@@ -82,7 +82,7 @@ TEST_CASE("two distant values, equally or unequally frequent, are two parts") {
   CHECK(DensityCuts(Counted({0, 5}), 0.4) == std::vector<std::size_t>{0, 1});
 }
 
-TEST_CASE("without valleys, over many magnitudes, parts still end below the threshold") {
+TEST_CASE("parts vary less than the threshold even without valleys") {
   Rng rng(3);
   std::vector<double> values;
   for (int i = 0; i < 20'000; ++i) values.push_back(std::pow(10.0, 9.0 * rng.Uniform()));
@@ -94,7 +94,7 @@ TEST_CASE("without valleys, over many magnitudes, parts still end below the thre
   CHECK(starts.size() < 100);
 }
 
-TEST_CASE("random values: the guarantee is met") {
+TEST_CASE("parts of random values meet the guarantee") {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     Rng rng(seed);
     std::vector<double> values;

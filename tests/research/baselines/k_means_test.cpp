@@ -38,7 +38,7 @@ double LeastInertia(const std::vector<double>& points, const std::vector<std::ui
   }
 }
 
-TEST_CASE("few points: k-means finds the best division") {
+TEST_CASE("k-means finds the best division of a few points") {
   Rng random(2);
   for (int round = 0; round < 20; ++round) {
     std::vector<double> values;
@@ -60,7 +60,7 @@ TEST_CASE("few points: k-means finds the best division") {
   }
 }
 
-TEST_CASE("distant groups are found, whatever the seed") {
+TEST_CASE("distant groups are found for any seed") {
   std::vector<double> values;
   Rng random(9);
   const double centres[5][2] = {{0, 0}, {100, 0}, {0, 100}, {100, 100}, {50, 300}};
@@ -83,7 +83,7 @@ TEST_CASE("distant groups are found, whatever the seed") {
   }
 }
 
-TEST_CASE("every cluster has a point, also where points coincide") {
+TEST_CASE("every cluster has a point even if points coincide") {
   const std::vector<double> same(6, 4.0);
   const std::vector<std::uint64_t> weights(6, 2);
   for (std::size_t k = 1; k <= 6; ++k) {

@@ -49,7 +49,7 @@ model::Profile TwoKernels() {
   return profile;
 }
 
-TEST_CASE("method plan: clusters across kernels, their weights and totals") {
+TEST_CASE("a method plan contains clusters across kernels with weights and totals") {
   const model::Profile profile = TwoKernels();
   sampling::SamplingOptions options;
   options.weights = sampling::Weights::kPlain;
@@ -74,7 +74,7 @@ TEST_CASE("method plan: clusters across kernels, their weights and totals") {
   CHECK(calibrated.kernels[0].clusters[0].samples.front().weight == doctest::Approx(6.0));
 }
 
-TEST_CASE("method plan: every method that a bare profile allows, and what the others miss") {
+TEST_CASE("a bare profile allows some methods, and the others report missing inputs") {
   const model::Profile profile = TwoKernels();
   for (const MethodEntry& method : Methods()) {
     CAPTURE(std::string(method.name));
@@ -89,7 +89,7 @@ TEST_CASE("method plan: every method that a bare profile allows, and what the ot
   }
 }
 
-TEST_CASE("method plan: nothing left by the exclusion") {
+TEST_CASE("a method plan is an error if all launches are excluded") {
   sampling::SamplingOptions options;
   options.exclude = ".*";
   const Result<model::Plan> plan = PlanByMethod(TwoKernels(), kEvenOdd, options, nullptr);

@@ -11,7 +11,7 @@
 namespace stemtap::research {
 namespace {
 
-TEST_CASE("every method has its name, once, stemtap's own first") {
+TEST_CASE("every method has a unique name, and stemtap's methods come first") {
   std::vector<std::string> names;
   for (const MethodEntry& entry : Methods()) {
     names.emplace_back(entry.name);
@@ -21,7 +21,7 @@ TEST_CASE("every method has its name, once, stemtap's own first") {
                                           "photon", "tbpoint", "random"});
 }
 
-TEST_CASE("a profile with only durations: methods that need more report it with their name") {
+TEST_CASE("methods that need more than durations report it with their name") {
   test::MadeProfile made;
   for (int i = 0; i < 20; ++i) made.Add("kernel", 1'000);
   const std::set<std::string> need_more = {"pka", "sieve", "photon", "tbpoint"};

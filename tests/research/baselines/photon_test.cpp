@@ -111,7 +111,7 @@ TEST_CASE("below a full GPU the number of warps must be equal, above it the most
   CHECK(ClustersOf(*paths.Prepared()) == std::vector<std::uint32_t>{0, 1, 1});
 }
 
-TEST_CASE("a sample taken later may fit a known path better") {
+TEST_CASE("a later sample may fit a known path better") {
   // Launch 1 has a path near launch 0. Launch 2 is sampled because it is too far from launch 0.
   // Launch 3 repeats the path of launch 1, and launch 2 is nearer to it in warps.
   const MadeLaunches made(4,
@@ -122,14 +122,14 @@ TEST_CASE("a sample taken later may fit a known path better") {
   CHECK(ClustersOf(*made.Prepared()) == std::vector<std::uint32_t>{0, 0, 1, 1});
 }
 
-TEST_CASE("without instruction counts every launch counts once") {
+TEST_CASE("without instruction counts, every launch has weight one") {
   const MadeLaunches made(3, "0,64,,0:3\n1,64,70,0:3\n2,64,0,0:3\n");
   CHECK(WeightsOf(made.Prepared()->Draw(1)) == std::vector<double>{3});
   const MadeLaunches none(2, "0,64,0,0:3\n1,64,0,0:3\n");
   CHECK(WeightsOf(none.Prepared()->Draw(1)) == std::vector<double>{2});
 }
 
-TEST_CASE("missing vectors, a missing vector of one invocation, and vectors of unknown launches") {
+TEST_CASE("missing vectors and vectors of unknown launches are errors") {
   MadeProfile made;
   made.Add("kernel", 100);
   auto method = PreparePhoton(made.input());

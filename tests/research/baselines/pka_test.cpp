@@ -35,7 +35,7 @@ void AddPkaMetrics(MadeProfile& made, Value value) {
   }
 }
 
-TEST_CASE("three kinds of launches with their own counters and durations: three exact clusters") {
+TEST_CASE("three kinds of launches with different counters give three exact clusters") {
   MadeProfile made;
   const std::uint64_t durations[] = {700, 100, 2'500};
   for (std::size_t i = 0; i < 60; ++i) made.Add("kernel", durations[i % 3]);
@@ -57,7 +57,7 @@ TEST_CASE("three kinds of launches with their own counters and durations: three 
   for (std::size_t i = 3; i < 60; ++i) CHECK(pka.clusters()[i] == pka.clusters()[i % 3]);
 }
 
-TEST_CASE("the k whose projected total errs least is taken, the smallest of equals") {
+TEST_CASE("the smallest k with the lowest error of the projected total is used") {
   // Counters grow in three steps, but only the last step changes the duration. Two clusters predict
   // the total as exactly as three; one cluster does not.
   MadeProfile made;
@@ -72,7 +72,7 @@ TEST_CASE("the k whose projected total errs least is taken, the smallest of equa
   CHECK(WeightsOf(method.value()->Draw(1)) == std::vector<double>{30, 10});
 }
 
-TEST_CASE("what the counters do not show, pka does not see") {
+TEST_CASE("pka does not distinguish launches with equal counters") {
   // All counters are equal: there is one cluster, and the first launch represents all, including
   // slow launches.
   MadeProfile made;
@@ -84,8 +84,7 @@ TEST_CASE("what the counters do not show, pka does not see") {
   CHECK(made.Estimate(method.value()->Draw(1)) == 10 * 100.0);
 }
 
-TEST_CASE(
-    "twenty-five kinds of launches: at most twenty clusters, the estimate near all the same") {
+TEST_CASE("25 kinds of launches give at most 20 clusters and an accurate estimate") {
   MadeProfile made;
   for (std::size_t i = 0; i < 500; ++i) made.Add("kernel", 1'000 + 100 * (i % 25));
   AddPkaMetrics(made, [](std::size_t i, std::size_t) { return static_cast<double>(i % 25); });
@@ -95,7 +94,7 @@ TEST_CASE(
   CHECK(std::abs(made.Estimate(method.value()->Draw(1)) / made.total() - 1.0) < 0.02);
 }
 
-TEST_CASE("missing columns are named, all in one line") {
+TEST_CASE("all missing columns are reported in one line") {
   MadeProfile made;
   made.Add("kernel", 100);
   made.AddMetric("smsp__inst_executed.sum", {5});
@@ -153,8 +152,7 @@ TEST_CASE("alternative column names are accepted, and the grid replaces its colu
   CHECK(method.value()->cluster_count() == 2);
 }
 
-TEST_CASE(
-    "an empty, negative or enormous cell is named by its invocation, unless that is excluded") {
+TEST_CASE("an invalid cell is reported with its launch unless the launch is excluded") {
   const std::pair<double, const char*> cells[] = {
       {std::numeric_limits<double>::quiet_NaN(), "none"}, {-1.5, "-1.5"}, {1e300, "1e+300"}};
   for (const auto& [bad, shown] : cells) {

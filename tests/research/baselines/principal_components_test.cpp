@@ -36,7 +36,7 @@ TEST_CASE(
   CHECK(FindDistinctRows({}, columns).size() == 0);
 }
 
-TEST_CASE("two correlated columns are one component, a constant column is no component") {
+TEST_CASE("two correlated columns give one component, and a constant column gives none") {
   // Three times (1, 2, 5) and once (3, 6, 5): the first column has mean 1.5 and sd sqrt(0.75), so
   // the standardized values are -1/sqrt(3) and sqrt(3), and the component is sqrt(2) times as long.
   const Scores scores = PrincipalComponents(Rows(3, {1, 2, 5, 3, 6, 5}, {3, 1}), 0.9995);
@@ -46,7 +46,7 @@ TEST_CASE("two correlated columns are one component, a constant column is no com
   CHECK(scores.values[0] * scores.values[1] < 0.0);
 }
 
-TEST_CASE("golden: five weighted rows of three columns") {
+TEST_CASE("components of five weighted rows match the golden values") {
   // Computed independently by Jacobi rotations in Python: variances 2.6369, 0.3424, 0.0207;
   // cumulative shares 0.87897, 0.99310, 1. The sign of a component is arbitrary.
   const DistinctRows rows =

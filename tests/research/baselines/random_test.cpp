@@ -47,7 +47,7 @@ TEST_CASE("random sampling is unbiased and samples the stated share of the time"
   CHECK(std::abs(sampled / made.total() / share - 1.0) < 6.0 * sd);
 }
 
-TEST_CASE("a share of 1 samples everything; without a share there is a bound") {
+TEST_CASE("a share of 1 samples everything, is deterministic and has no bound") {
   const MadeProfile made = Spread(20);
   const auto all = MakeRandom(made.input(), 1.0);
   CHECK(all->deterministic());

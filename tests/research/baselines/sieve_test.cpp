@@ -20,7 +20,7 @@ using test::WeightsOf;
 
 constexpr const char* kInstructions = "smsp__inst_executed.sum";
 
-TEST_CASE("worked example: a kernel of each tier") {
+TEST_CASE("worked example: sieve samples one kernel of each tier") {
   MadeProfile made;
   std::vector<double> instructions;
   const auto add = [&](const char* name, std::uint64_t duration, std::uint32_t block,
@@ -56,7 +56,7 @@ TEST_CASE("worked example: a kernel of each tier") {
   CHECK(std::isnan(sieve.bound()));
 }
 
-TEST_CASE("of equally frequent CTA sizes the one seen first represents") {
+TEST_CASE("among equally frequent CTA sizes, the first one represents the kernel") {
   MadeProfile made;
   made.Add("kernel", 100, 512);
   made.Add("kernel", 100, 64);
@@ -64,14 +64,14 @@ TEST_CASE("of equally frequent CTA sizes the one seen first represents") {
   CHECK(Indices(PrepareSieve(made.input()).value()->Draw(1)) == std::vector<std::uint64_t>{0});
 }
 
-TEST_CASE("the same work in another time is not seen") {
+TEST_CASE("sieve does not distinguish launches with equal instruction counts") {
   MadeProfile made;
   for (std::uint64_t i = 0; i < 10; ++i) made.Add("kernel", i == 0 ? 900 : 100);
   made.AddMetric(kInstructions, std::vector<double>(10, 5.0));
   CHECK(made.Estimate(PrepareSieve(made.input()).value()->Draw(1)) == 9'000.0);
 }
 
-TEST_CASE("kernels without instructions count as often as they occur") {
+TEST_CASE("kernels without instructions have the weight of their launches") {
   MadeProfile made;
   for (int i = 0; i < 3; ++i) made.Add("empty", 100);
   made.Add("mixed", 100, 64);
@@ -81,7 +81,7 @@ TEST_CASE("kernels without instructions count as often as they occur") {
   CHECK(WeightsOf(sample) == std::vector<double>{3, 2});
 }
 
-TEST_CASE("missing: the instruction column, a cell of it, a CTA size") {
+TEST_CASE("missing instruction counts and CTA sizes are reported") {
   MadeProfile made;
   made.Add("kernel", 100);
   made.Add("kernel", 100);

@@ -32,7 +32,7 @@ std::unique_ptr<PreparedMethod> Prepared(std::string_view name, const MadeProfil
     REQUIRE(prepared.ok());
     return std::move(prepared).value();
   }
-  FAIL("no method of this name");
+  FAIL("no method has this name");
   return nullptr;
 }
 
@@ -133,7 +133,7 @@ class MadeReader : public model::ProfileReader {
   std::size_t next_ = 0;
 };
 
-TEST_CASE("a method draws what the two-pass plan selects, seed by seed") {
+TEST_CASE("for each seed, a method draws the samples of the two-pass plan") {
   MadeProfile made = TwoKernels();
   const sampling::OpenReader open = [&]() -> Result<std::unique_ptr<model::ProfileReader>> {
     return std::unique_ptr<model::ProfileReader>(std::make_unique<MadeReader>(made.profile));
@@ -174,7 +174,7 @@ TEST_CASE("a method draws what the two-pass plan selects, seed by seed") {
   }
 }
 
-TEST_CASE("first selects the first launches of each cluster, whatever the seed") {
+TEST_CASE("method first selects the first launches of each cluster for any seed") {
   MadeProfile made;
   made.options.selection = sampling::Selection::kFirst;
   // Durations decrease: the last launch is the shortest, so duration order is not launch order.
@@ -240,7 +240,7 @@ TEST_CASE("excluded invocations are in no cluster and no sample") {
   }
 }
 
-TEST_CASE("degenerate profiles: nothing, one launch, all equal, zero durations, all excluded") {
+TEST_CASE("empty, single-launch, constant, zero-duration and excluded profiles are valid") {
   for (const char* name : {"optimal", "root", "stem", "allegro", "random"}) {
     CAPTURE(name);
     const bool states_bound = std::string_view(name) != "random";

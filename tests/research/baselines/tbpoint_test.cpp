@@ -36,7 +36,7 @@ void AddFeatures(MadeProfile& made, const std::vector<double>& thread_instructio
   made.AddMetric("l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum", local);
 }
 
-TEST_CASE("worked example: launches cluster within a tenth of the kernel's average") {
+TEST_CASE("worked example: launches within a tenth of the kernel's average form a cluster") {
   MadeProfile made;
   for (const std::uint64_t d : {100u, 104u, 102u, 300u, 310u}) made.Add("kernel", d);
   made.Add("other", 7);
@@ -53,7 +53,7 @@ TEST_CASE("worked example: launches cluster within a tenth of the kernel's avera
   CHECK(std::isnan(method.value()->bound()));
 }
 
-TEST_CASE("the threshold is a tenth of the average over launches, not over different ones") {
+TEST_CASE("the threshold is a tenth of the average over all launches") {
   // 96 and 105 differ by 9, which is 0.0896 of their average; 95 and 106 differ by 11, which is
   // 0.1095. With 100 more launches of 200, the average of 95, 106 and these is 198, and 11 is a
   // small fraction of it.
@@ -73,14 +73,14 @@ TEST_CASE("the threshold is a tenth of the average over launches, not over diffe
   }
 }
 
-TEST_CASE("of launches equally near to the center, the first is selected") {
+TEST_CASE("among launches equally near the center, the first one is selected") {
   MadeProfile made;
   for (int i = 0; i < 2; ++i) made.Add("kernel", 50);
   AddFeatures(made, {1, 1}, {1, 1}, {104, 96});
   CHECK(Indices(PrepareTbpoint(made.input()).value()->Draw(1)) == std::vector<std::uint64_t>{0});
 }
 
-TEST_CASE("each feature can distinguish launches, block variation if its column is present") {
+TEST_CASE("each feature distinguishes launches, and block variation does if its column exists") {
   const std::vector<double> same = {100, 100, 100};
   const std::vector<double> differs = {100, 100, 200};
   const std::vector<std::uint32_t> apart = {0, 0, 1};
@@ -97,7 +97,7 @@ TEST_CASE("each feature can distinguish launches, block variation if its column 
   }
 }
 
-TEST_CASE("the threads' instructions follow from the warps' and their divergence") {
+TEST_CASE("thread instructions follow from warp instructions and divergence") {
   MadeProfile made;
   for (int i = 0; i < 3; ++i) made.Add("kernel", 50);
   AddFeatures(made, {1, 1, 1}, {100, 100, 100}, {0, 0, 0});
@@ -108,7 +108,7 @@ TEST_CASE("the threads' instructions follow from the warps' and their divergence
   CHECK(ClustersOf(*method.value()) == std::vector<std::uint32_t>{0, 0, 1});
 }
 
-TEST_CASE("missing inputs are named") {
+TEST_CASE("missing inputs are reported by name") {
   MadeProfile made;
   made.Add("kernel", 50);
   auto method = PrepareTbpoint(made.input());
@@ -126,8 +126,7 @@ TEST_CASE("missing inputs are named") {
         "below 2^63; invocation 0 has none");
 }
 
-TEST_CASE(
-    "a hundred thousand launches cost what their different counters cost; too many are refused") {
+TEST_CASE("cost depends on the number of different counters, and too many are rejected") {
   for (const bool noisy : {false, true}) {
     CAPTURE(noisy);
     MadeProfile made;
@@ -151,7 +150,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("no launch, one launch, all counters zero, all excluded") {
+TEST_CASE("no launch, one launch, zero counters and full exclusion are valid") {
   MadeProfile made;
   CHECK(PrepareTbpoint(made.input()).value()->cluster_count() == 0);
   made.Add("kernel", 50);

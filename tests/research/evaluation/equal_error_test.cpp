@@ -20,7 +20,7 @@ TunedPoint Point(double p95, double speedup) {
   return p;
 }
 
-TEST_CASE("between two bounds tried: a straight line in logarithms") {
+TEST_CASE("cost between two tested bounds is interpolated in logarithms") {
   TuningEnd end{};
   TunedPoint tuned;
   const std::vector<TunedPoint> points = {Point(0.04, 400.0), Point(0.01, 100.0)};
@@ -35,7 +35,7 @@ TEST_CASE("between two bounds tried: a straight line in logarithms") {
   CHECK(end == TuningEnd::kNeverBelow);
 }
 
-TEST_CASE("a bound that is both dearer and worse than another counts for nothing") {
+TEST_CASE("a bound with higher cost and higher error than another is ignored") {
   TuningEnd end{};
   const std::vector<TunedPoint> points = {Point(0.01, 100.0), Point(0.015, 80.0),
                                           Point(0.04, 400.0), Point(0.05, 300.0)};
@@ -43,7 +43,7 @@ TEST_CASE("a bound that is both dearer and worse than another counts for nothing
   CHECK(SpeedupAt(points, 0.04, end) == 400.0);
 }
 
-TEST_CASE("an error of 0 is met by the cheapest sample without an error") {
+TEST_CASE("an error of 0 uses the cheapest sample without an error") {
   TuningEnd end{};
   const std::vector<TunedPoint> points = {Point(0.0, 2.0), Point(0.0, 5.0), Point(0.1, 50.0)};
   CHECK(SpeedupAt(points, 0.0, end) == 5.0);
@@ -126,7 +126,7 @@ TEST_CASE("a method that captures everything twice costs twice as much at equal 
   CHECK(std::fabs(e.forward.tuned.error_bound - 0.1) < 0.015);
 }
 
-TEST_CASE("a method against itself is as cheap as itself") {
+TEST_CASE("a method compared with itself has a cost ratio of 1") {
   const EvaluatedRun w = ManyDurations();
   WorkerPool pool(2);
   const auto compared = CompareAtEqualError(w, kFrugal, kFrugal, {}, nullptr, 2000, pool);
@@ -134,7 +134,7 @@ TEST_CASE("a method against itself is as cheap as itself") {
   CHECK(compared.value().ratio == doctest::Approx(1.0));
 }
 
-TEST_CASE("where everything is equal both are exact with one sample") {
+TEST_CASE("if all durations are equal, both methods are exact with one sample") {
   const EvaluatedRun w = MakeTestWorkload(std::vector<test::MadeLaunch>(50, {"k", 100}));
   WorkerPool pool(1);
   const auto compared = CompareAtEqualError(w, test::kSome, test::kSome, {}, nullptr, 10, pool);

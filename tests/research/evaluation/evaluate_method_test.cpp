@@ -39,7 +39,7 @@ sampling::SamplingOptions Take(std::uint64_t samples, double bound) {
 
 // Draws two of {100, 100, 300, 300}: of the 6 pairs, 4 contain one of each and are exact, and 2
 // have an error of 50 %.
-TEST_CASE("two-point stratum: errors and coverage are those counted out") {
+TEST_CASE("errors and coverage of a two-point stratum match the enumeration") {
   const EvaluatedRun w = OneKernel({100, 300, 100, 300});
   constexpr std::uint64_t kRuns = 9000;
   const MethodEvaluation tight = Evaluated(w, Take(2, 0.4), kRuns);
@@ -81,7 +81,7 @@ TEST_CASE("the result does not depend on the number of threads") {
   CHECK(alone.statistics.error.mean == together.statistics.error.mean);
 }
 
-TEST_CASE("seeds count up from the one given") {
+TEST_CASE("seeds are consecutive from the first seed") {
   const EvaluatedRun w = OneKernel({1, 20, 300, 4000, 50000, 6, 70, 800, 9000});
   sampling::SamplingOptions options = Take(3, 0.1);
   const MethodEvaluation from_1 = Evaluated(w, options, 20);
@@ -101,7 +101,8 @@ TEST_CASE("a deterministic method is drawn once") {
 }
 
 TEST_CASE(
-    "another run: plain weights transfer, calibrated weights keep the error of the first run") {
+    "on another run, plain weights transfer and calibrated weights keep the error of the first "
+    "run") {
   // On the other run, kernel k is twice as slow and kernel s is unchanged.
   EvaluatedRun w = MakeTestWorkload({{"k", 100}, {"s", 50}, {"k", 300}, {"s", 50}});
   REQUIRE(CompareWith(w, "slow", MakeProfile({{"k", 200}, {"s", 50}, {"k", 600}, {"s", 50}})).ok());
@@ -116,7 +117,7 @@ TEST_CASE(
   CHECK(run.against_calibrated == doctest::Approx(0.0));
 }
 
-TEST_CASE("the same run: calibrated weights reproduce the total for any draw") {
+TEST_CASE("on the same run, calibrated weights reproduce the total for any draw") {
   const MethodEvaluation e = Evaluated(OneKernel({100, 300, 700, 50}), Take(1, 0.1), 50);
   for (const RunOutcome& run : e.runs) CHECK(std::fabs(run.against_calibrated) < 1e-12);
 }
@@ -146,7 +147,7 @@ TEST_CASE("a method without its input is skipped once, with its reason") {
   CHECK(evaluation.rows[1].error_bound == 0.05);
 }
 
-TEST_CASE("online: a kernel of constant duration is captured a few times and is exact") {
+TEST_CASE("online: a kernel with constant duration is captured a few times and is exact") {
   std::vector<test::MadeLaunch> launches(5000, {"steady", 1000});
   const EvaluatedRun w = MakeTestWorkload(launches);
   EvaluationRequest request;
@@ -180,14 +181,14 @@ const MethodEntry& MethodOf(sampling::Method method) {
   for (const MethodEntry& entry : Methods()) {
     if (name == entry.name) return entry;
   }
-  FAIL("no such method");
+  FAIL("unknown method");
   return Methods()[0];
 }
 
 // The elimination works on a matrix that shrinks, so both kernels get shorter from launch to
 // launch. The configuration that shows the full effect is STEM-only, with two strata of 30 samples
 // each.
-TEST_CASE("taking the first fails on Rodinia gaussian, the default does not") {
+TEST_CASE("selecting the first launches is biased on Rodinia gaussian, and the default is not") {
   const auto file = SharedPath("data/profiles/rodinia_gaussian_8k_a.csv.gz");
   STEMTAP_SKIP_WITHOUT(file);
   auto reader = formats::OpenProfile(file.string());

@@ -34,7 +34,7 @@ ProcessResult RunScript(const std::vector<std::string>& more) {
 
 TEST_CASE("the script fills every table of the page") {
   if (RunProcess({"python3", "--version"}).exit_code != 0) {
-    MESSAGE("SKIPPED: there is no python3");
+    MESSAGE("SKIPPED: python3 is not installed");
     return;
   }
   TempDir scratch;
@@ -66,7 +66,7 @@ TEST_CASE("the script fills every table of the page") {
   CHECK(Between(filled, "whole").find("llm-decode") != std::string::npos);
 }
 
-TEST_CASE("the script's page has the markers that the project's own page has") {
+TEST_CASE("the page of the script has the same markers as the documentation page") {
   const std::string page = ReadFile(SourceDir() / "docs/evaluation.md");
   for (const char* section : kSections) {
     CAPTURE(section);
@@ -74,7 +74,7 @@ TEST_CASE("the script's page has the markers that the project's own page has") {
   }
 }
 
-TEST_CASE("the script refuses a page without its markers, and a program that is not there") {
+TEST_CASE("the script rejects a page without markers and a missing program") {
   if (RunProcess({"python3", "--version"}).exit_code != 0) return;
   TempDir scratch;
   const std::string missing = (scratch / "missing.md").string();

@@ -17,7 +17,7 @@ bool Contains(const std::string& text, const std::string& word) {
   return text.find(word) != std::string::npos;
 }
 
-TEST_CASE("workload: excluded kernels count neither as launches nor as time") {
+TEST_CASE("excluded kernels do not count as launches or time of a workload") {
   sampling::SamplingOptions options;
   options.exclude = "^nccl";
   const EvaluatedRun w = MakeTestWorkload({{"a", 10}, {"ncclAllReduce", 500}, {"b", 30}}, options);
@@ -32,7 +32,7 @@ TEST_CASE("workload: excluded kernels count neither as launches nor as time") {
   CHECK(MakeTestWorkload({{"a", 10}, {"a", 30}, {"b", 20}}).speedup_limit == 1.5);
 }
 
-TEST_CASE("workload: without kernel time there is nothing to be wrong about") {
+TEST_CASE("a workload without kernel time or with an invalid exclusion is an error") {
   const auto none = MakeEvaluatedRun("zeros.csv", MakeProfile({{"a", 0}, {"b", 0}}), {});
   REQUIRE(!none.ok());
   CHECK(Contains(none.error().message, "zeros.csv"));
@@ -48,7 +48,7 @@ TEST_CASE("workload: without kernel time there is nothing to be wrong about") {
   CHECK(wrong.error().exit_code == 2);
 }
 
-TEST_CASE("another run: other durations are the same launches") {
+TEST_CASE("launches of another run are the same if only durations differ") {
   EvaluatedRun w = MakeTestWorkload({{"a", 10}, {"b", 20}, {"a", 30}});
   // The kernel names have ids in a different order.
   model::Profile other = MakeProfile({{"z", 1}, {"b", 1}});
@@ -64,7 +64,7 @@ TEST_CASE("another run: other durations are the same launches") {
   CHECK(w.against_ns == std::vector<std::uint64_t>{11, 22, 33});
 }
 
-TEST_CASE("another run: the first launch that differs is named, and what differs") {
+TEST_CASE("the first launch of another run that differs is reported with the difference") {
   EvaluatedRun w = MakeTestWorkload({{"a", 10}, {"b", 20}, {"a", 30, 4}});
   const auto refused = [&w](const model::Profile& other) {
     const Status held = CompareWith(w, "second.csv", other);
@@ -88,14 +88,14 @@ TEST_CASE("another run: the first launch that differs is named, and what differs
   CHECK(Contains(refused(block), "launch 0 ('a') has block 128x1x1 in the first run and 64x1x1"));
 }
 
-TEST_CASE("another run: extents that one run lacks are not compared") {
+TEST_CASE("extents that one run does not contain are not compared") {
   EvaluatedRun w = MakeTestWorkload({{"a", 10, 4}, {"b", 20, 4}});
   model::Profile other = MakeProfile({{"a", 10}, {"b", 20}});
   for (shm::KernelRecord& r : other.records) r.grid[0] = shm::kUnknownExtent;
   CHECK(CompareWith(w, "second", other).ok());
 }
 
-TEST_CASE("another run: names are shown escaped and cut") {
+TEST_CASE("kernel names of another run are escaped and truncated") {
   const std::string wild = "\x1b[2J" + std::string(500, 'x');
   EvaluatedRun w = MakeTestWorkload({{wild, 10}});
   const Status held = CompareWith(w, "second", MakeProfile({{"b", 10}}));

@@ -43,7 +43,7 @@ Evaluation Everything() {
   return evaluation;
 }
 
-TEST_CASE("table: at most 120 columns, nothing that a terminal obeys") {
+TEST_CASE("the table has at most 120 columns and no terminal control sequence") {
   const std::string table = EvaluationTable(Everything());
   CHECK(table.find('\x1b') == std::string::npos);
   std::istringstream lines(table);
@@ -64,7 +64,7 @@ TEST_CASE("skipped methods are reported in one line per method and reason") {
   CHECK(SkippedLines({}).empty());
 }
 
-TEST_CASE("JSON: schema, options, and null for missing numbers") {
+TEST_CASE("the JSON report contains schema, options, and null for missing numbers") {
   const auto json = nlohmann::json::parse(EvaluationJson(Everything()));
   CHECK(json["schema"] == "stemtap.evaluation/1");
   CHECK(json["options"]["method"] == "some");
@@ -83,7 +83,7 @@ TEST_CASE("JSON: schema, options, and null for missing numbers") {
   CHECK(json["summary"][0]["s_curve"].size() == 2);
 }
 
-TEST_CASE("CSV: every line has as many cells as the header, names quoted") {
+TEST_CASE("every CSV line has as many cells as the header, and names are quoted") {
   const std::string csv = EvaluationCsv(Everything());
   CHECK(csv.find("\"dir/with,comma \"\"quoted\"\" ") != std::string::npos);
   std::istringstream lines(csv);
@@ -103,7 +103,7 @@ TEST_CASE("CSV: every line has as many cells as the header, names quoted") {
   CHECK(count == 6);
 }
 
-TEST_CASE("equal error: table, JSON and CSV") {
+TEST_CASE("the comparison at equal error is in the table, JSON and CSV") {
   EqualErrorReport report;
   report.one = "optimal";
   report.other = "root";

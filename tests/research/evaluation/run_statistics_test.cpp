@@ -22,7 +22,7 @@ RunOutcome Run(double sampled_ns, double error, double bound) {
   return run;
 }
 
-TEST_CASE("quantile by rank: the smallest value that the share of runs does not exceed") {
+TEST_CASE("a quantile by rank is the smallest value that the share of runs does not exceed") {
   std::vector<double> values;
   CHECK(std::isnan(QuantileByRank(values, 0.95)));
   for (int i = 100; i >= 1; --i) values.push_back(i);
@@ -34,7 +34,7 @@ TEST_CASE("quantile by rank: the smallest value that the share of runs does not 
   CHECK(QuantileByRank(std::vector<double>{7.0}, 0.95) == 7.0);
 }
 
-TEST_CASE("errors: sizes are averaged, the bias keeps its sign") {
+TEST_CASE("the mean error averages absolute errors, and the bias keeps the sign") {
   const ErrorStatistics s = StatisticsOf(std::vector<double>{0.125, -0.5, 0.375, 0.0});
   CHECK(s.mean == 0.25);
   CHECK(s.bias == 0.0);
@@ -45,7 +45,7 @@ TEST_CASE("errors: sizes are averaged, the bias keeps its sign") {
   CHECK(none.p95 == 0.0);
 }
 
-TEST_CASE("runs: the speedup is the harmonic mean of the runs' speedups") {
+TEST_CASE("the speedup is the harmonic mean over runs") {
   // Speedups 10 and 2.5 of 100 ns: harmonic mean 2 / (0.1 + 0.4) = 4.
   const RunStatistics s =
       StatisticsOf(std::vector{Run(10.0, 0.0, 0.1), Run(40.0, 0.25, 0.1)}, 100.0);
@@ -57,14 +57,14 @@ TEST_CASE("runs: the speedup is the harmonic mean of the runs' speedups") {
   CHECK(s.error.bias == 0.125);
 }
 
-TEST_CASE("runs: an error is within its bound up to rounding, and no further") {
+TEST_CASE("an error counts as within its bound up to rounding only") {
   CHECK(StatisticsOf(std::vector{Run(1.0, 3e-16, 0.0)}, 1.0).coverage == 1.0);
   CHECK(StatisticsOf(std::vector{Run(1.0, -1e-6, 0.0)}, 1.0).coverage == 0.0);
   CHECK(StatisticsOf(std::vector{Run(1.0, -0.1, 0.1)}, 1.0).coverage == 1.0);
   CHECK(StatisticsOf(std::vector{Run(1.0, -0.1001, 0.1)}, 1.0).coverage == 0.0);
 }
 
-TEST_CASE("runs: without a bound there is no coverage, with a bound of 0 no ratio to it") {
+TEST_CASE("coverage requires a bound, and the ratio to the bound requires a bound above 0") {
   const RunStatistics none = StatisticsOf(std::vector{Run(1.0, 0.5, NAN)}, 1.0);
   CHECK(std::isnan(none.bound));
   CHECK(std::isnan(none.coverage));
@@ -74,12 +74,12 @@ TEST_CASE("runs: without a bound there is no coverage, with a bound of 0 no rati
   CHECK(std::isnan(zero.p95_over_bound));
 }
 
-TEST_CASE("runs: samples without time give an infinite speedup") {
+TEST_CASE("samples without time give an infinite speedup") {
   CHECK(std::isinf(StatisticsOf(std::vector{Run(0.0, 0.0, 0.0)}, 100.0).speedup));
   CHECK(StatisticsOf(std::vector<RunOutcome>{}, 100.0).runs == 0);
 }
 
-TEST_CASE("Pearson and median by hand") {
+TEST_CASE("Pearson correlation and median match values computed by hand") {
   const std::vector<double> x = {1, 2, 3, 4};
   CHECK(Pearson(x, std::vector<double>{2, 4, 6, 8}) == doctest::Approx(1.0));
   CHECK(Pearson(x, std::vector<double>{4, 3, 2, 1}) == doctest::Approx(-1.0));
@@ -104,7 +104,7 @@ EvaluationRow Row(std::size_t workload, double speedup, std::vector<RunOutcome> 
   return row;
 }
 
-TEST_CASE("trust report: harmonic mean of speedups, arithmetic of errors, sorted curve") {
+TEST_CASE("the trust report has the harmonic mean of speedups, mean error and a sorted curve") {
   Evaluation evaluation;
   evaluation.confidence = 0.95;
   evaluation.workloads.resize(2);

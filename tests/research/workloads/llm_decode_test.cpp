@@ -32,7 +32,7 @@ bool IsDecodeAttention(const Run& run, std::size_t i) {
   return run.name(i).find("SplitDecode") != std::string::npos;
 }
 
-TEST_CASE("the same options give the same run, on every machine") {
+TEST_CASE("equal options give the same run on every machine") {
   const Run run = RunOf(Launches(300'000));
   CHECK(SameBytes(run, RunOf(Launches(300'000))));
   CHECK(Fingerprint(run) == 5'665'521'534'162'516'471u);
@@ -41,7 +41,7 @@ TEST_CASE("the same options give the same run, on every machine") {
   CHECK_FALSE(SameLaunches(run, RunOf(other)));
 }
 
-TEST_CASE("a run has exactly as many launches as asked for, numbered in order") {
+TEST_CASE("a run has the requested number of launches, numbered in order") {
   for (const std::uint64_t launches : {1, 2, 163, 65'536, 100'001}) {
     const Run run = RunOf(Launches(launches));
     REQUIRE(run.records.size() == launches);
@@ -50,7 +50,7 @@ TEST_CASE("a run has exactly as many launches as asked for, numbered in order") 
   }
 }
 
-TEST_CASE("a longer run begins as a shorter one") {
+TEST_CASE("a longer run starts with the launches of a shorter run") {
   Run longer = RunOf(Launches(50'000));
   longer.records.resize(20'000);
   CHECK(SameBytes(longer, RunOf(Launches(20'000))));
@@ -72,7 +72,7 @@ TEST_CASE("split reads give the same stream, and names appear with their first l
   CHECK(seen == 14);
 }
 
-TEST_CASE("another noise seed is a second run of the same launches") {
+TEST_CASE("another noise seed gives a second run of the same launches") {
   LlmDecodeOptions options = Launches(200'000);
   const Run first = RunOf(options);
   options.noise_seed = options.seed;
@@ -87,7 +87,7 @@ TEST_CASE("another noise seed is a second run of the same launches") {
   CHECK(equal < first.records.size() / 50);
 }
 
-TEST_CASE("launches look like launches: extents, streams, times that ascend, a busy device") {
+TEST_CASE("launches have realistic extents, streams, ascending times and a busy device") {
   const Run run = RunOf(Launches(1'000'000));
   std::map<std::uint32_t, std::uint64_t> ends;  // by stream
   std::uint64_t busy = 0;
@@ -186,7 +186,7 @@ TEST_CASE("noise is log-normal with the sigma of the kernel") {
   CHECK(std::fabs(mean - std::log(1'800.0 + 54'613.0)) <= 6.0 * 0.02 / std::sqrt(count));
 }
 
-TEST_CASE("attention grows with the context, its grid by one split per 256 tokens") {
+TEST_CASE("attention time grows with the context, and its grid by one split per 256 tokens") {
   LlmDecodeOptions options = Launches(400'000);
   options.warmup_launches = 0;
   options.outlier_one_in = 0;
@@ -221,7 +221,7 @@ TEST_CASE("attention grows with the context, its grid by one split per 256 token
   }
 }
 
-TEST_CASE("layers and heads shape the model") {
+TEST_CASE("layers and heads determine the model") {
   LlmDecodeOptions options = Launches(100'000);
   options.layers = 3;
   options.heads = 32;

@@ -38,7 +38,7 @@ std::size_t NamesSeen(const Run& run) {
   return run.reader->names().size();
 }
 
-TEST_CASE("every workload is exact, repeatable, ascending, and the same however it is read") {
+TEST_CASE("every workload is exact, repeatable, ascending and independent of read sizes") {
   for (const Workload& workload : Workloads()) {
     CAPTURE(std::string(workload.name));
     for (const std::uint64_t launches : {1, 2, 17, 161, 20'001}) {
@@ -61,7 +61,7 @@ TEST_CASE("every workload is exact, repeatable, ascending, and the same however 
   }
 }
 
-TEST_CASE("another noise seed, or the other GPU, is another run of the same launches") {
+TEST_CASE("another noise seed or the other GPU gives another run of the same launches") {
   for (const Workload& workload : Workloads()) {
     CAPTURE(std::string(workload.name));
     WorkloadOptions options = Launches(400'000);
@@ -83,7 +83,7 @@ TEST_CASE("another noise seed, or the other GPU, is another run of the same laun
 }
 
 // If the script has no state other than the kernel and its grid, these determine the duration.
-TEST_CASE("on the other GPU a kernel at a grid has one duration") {
+TEST_CASE("on the other GPU, each kernel and grid has one duration") {
   const auto durations = [](const char* workload) {
     WorkloadOptions options = Launches(400'000);
     options.other_gpu = true;
@@ -102,7 +102,7 @@ TEST_CASE("on the other GPU a kernel at a grid has one duration") {
   CHECK(durations("phases") <= 3);  // one per phase
 }
 
-TEST_CASE("the other GPU scales a kernel by what bounds it") {
+TEST_CASE("the other GPU scales a kernel by its limiting resource") {
   WorkloadOptions options = Launches(12);
   options.other_gpu = true;
   const Run run = RunOf("warmup", options);
@@ -139,7 +139,7 @@ TEST_CASE(
   CHECK(least > 0.94);
 }
 
-TEST_CASE("phases change durations by large factors at the same grids and come back") {
+TEST_CASE("phases change durations by large factors at the same grids and repeat") {
   WorkloadOptions options = Launches(1'000'000);
   options.other_gpu = true;  // the medians, scaled
   const Run run = RunOf("phases", options);
@@ -158,7 +158,7 @@ TEST_CASE("phases change durations by large factors at the same grids and come b
   CHECK(changes > 40);
 }
 
-TEST_CASE("outliers: one launch in 200 is at least four times slower, and one is a giant") {
+TEST_CASE("one launch in 200 is an outlier, at least four times slower, and one is a giant") {
   const Run run = RunOf("outliers", Launches(1'000'000));
   constexpr double kMedians[12] = {1'600,  42'000, 6'400,  2'900,  7'200, 2'600,
                                    18'500, 11'000, 11'000, 55'000, 6'400, 2'900};
@@ -181,7 +181,7 @@ TEST_CASE("outliers: one launch in 200 is at least four times slower, and one is
   CHECK(std::fabs(beyond_16 - 625) < 6 * 25 + 13);
 }
 
-TEST_CASE("rare kernels: thousands of names, most once or a few times, 16 at the very end") {
+TEST_CASE("thousands of rare kernels occur once or a few times, 16 of them at the end") {
   const Run run = RunOf("rare-kernels", Launches(400'000));
   CHECK(NamesSeen(run) == 8 + 4'000 + 16);
   std::map<std::uint32_t, std::size_t> counts;
@@ -202,7 +202,7 @@ TEST_CASE("rare kernels: thousands of names, most once or a few times, 16 at the
   CHECK(NamesSeen(RunOf("rare-kernels", Launches(2'500))) == 8 + 100 + 16);
 }
 
-TEST_CASE("training: all-reduces wait, two ways and together within a step") {
+TEST_CASE("training: all-reduces have two kinds of waits and wait together within a step") {
   const Run run = RunOf("training", Launches(1'000'000));
   // Of the layers' all-reduces, in ns above the wire time of 1.2 ms.
   std::vector<double> step_means;
@@ -246,7 +246,7 @@ TEST_CASE("training: all-reduces wait, two ways and together within a step") {
   CHECK(within < 4);  // 3/2 to 1/2, plus the wire's noise
 }
 
-TEST_CASE("training: on the other GPU all-reduces only cross the wire") {
+TEST_CASE("training: on the other GPU, all-reduces contain only transfer time") {
   WorkloadOptions options = Launches(200'000);
   options.other_gpu = true;
   options.layers = 3;
@@ -286,7 +286,7 @@ TEST_CASE("llm-serve: decode batches 1 to 32 requests, attention grows with thei
   CHECK(prefills > 1'000);
 }
 
-TEST_CASE("Pareto factors have the tail they promise") {
+TEST_CASE("Pareto factors have the specified tail") {
   CHECK(Pareto(0xFFFFFFFFu) == doctest::Approx(65'536).epsilon(0.001));
   CHECK(Pareto(0x80000000u) == doctest::Approx(65'536 * std::pow(0.5, -2.0 / 3)).epsilon(0.001));
   for (std::uint32_t draw = 0xFFFFFFFFu; draw > 100; draw -= draw / 7) {
@@ -312,7 +312,7 @@ TEST_CASE("invalid requests are rejected in one line") {
   CHECK(message("llm-decode", options) == "llm-decode: layers is 257; expected 1 to 256");
 }
 
-TEST_CASE("every workload has the fingerprint it has on every machine") {
+TEST_CASE("every workload has the same fingerprint on every machine") {
   const std::map<std::string, std::uint64_t> expected = {
       {"llm-decode", 5'665'521'534'162'516'471u},    {"training", 18'041'692'330'612'923'331u},
       {"llm-serve", 12'172'081'050'404'263'238u},    {"phases", 18'307'994'876'841'363'663u},

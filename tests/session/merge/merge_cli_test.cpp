@@ -39,7 +39,7 @@ void Record(const TempDir& scratch) {
   Printed({"merge", "-q", "s0", "s1", "s2", "-o", "m"}, scratch);
 }
 
-TEST_CASE("the sessions of three machines are one session") {
+TEST_CASE("the sessions of three machines become one session") {
   TempDir scratch;
   Record(scratch);
   CHECK(OverviewDiffers(scratch / "m") == "");
@@ -98,7 +98,7 @@ std::multiset<std::string> Selected(const std::string& exported) {
   return selected;
 }
 
-TEST_CASE("one rank of a merged plan is exported as from its own session") {
+TEST_CASE("exports of one rank from a merged plan and from its own session are equal") {
   TempDir scratch;
   Record(scratch);
   for (const std::string to : {"macsim", "sieve", "nvbit", "accelsim"}) {
@@ -129,7 +129,7 @@ TEST_CASE("one rank of a merged plan is exported as from its own session") {
   }
 }
 
-TEST_CASE("all ranks of a merged plan go to whoever counts nothing") {
+TEST_CASE("export formats without launch numbers contain all ranks of a merged plan") {
   TempDir scratch;
   Record(scratch);
   const auto plan = ReadJson(scratch / "m/plan.json");
@@ -147,7 +147,7 @@ TEST_CASE("all ranks of a merged plan go to whoever counts nothing") {
   CHECK(ReadFile(scratch / "ncu.sh").find("ncu") != std::string::npos);
 }
 
-TEST_CASE("what a rank's own tool cannot know of a merged plan is asked for") {
+TEST_CASE("export of a merged plan asks for the device that it cannot determine") {
   TempDir scratch;
   Record(scratch);
   for (const char* file : {"p0.csv", "p1.csv", "p2.csv"}) std::filesystem::remove(scratch / file);
@@ -169,7 +169,8 @@ TEST_CASE("what a rank's own tool cannot know of a merged plan is asked for") {
                {"device 2 belongs to session 's2', which has 2 devices"});
 }
 
-TEST_CASE("results on all ranks give the job's total, and the user hears what intervals assume") {
+TEST_CASE(
+    "results of all ranks give the job's total, and the assumption of the intervals is reported") {
   TempDir scratch;
   Record(scratch);
   const auto plan = ReadJson(scratch / "m/plan.json");
@@ -194,7 +195,7 @@ TEST_CASE("results on all ranks give the job's total, and the user hears what in
         doctest::Approx(2 * plan["totals"]["duration_ns"].get<double>()).epsilon(1e-9));
 }
 
-TEST_CASE("ids of a simulator that counts each session apart are not taken for the plan's") {
+TEST_CASE("simulator ids that restart in each session are not used as plan indices") {
   TempDir scratch;
   Record(scratch);
   Printed({"export", "--plan", "m/plan.json", "--to", "macsim", "--processes", "per-device",
@@ -216,7 +217,7 @@ TEST_CASE("ids of a simulator that counts each session apart are not taken for t
   CHECK(run.err.find("not among") == std::string::npos);
 }
 
-TEST_CASE("top and report show a merged session as any other") {
+TEST_CASE("top and report show a merged session like any session") {
   TempDir scratch;
   Record(scratch);
   const std::string shown = Printed({"top", "--once", "m"}, scratch);
@@ -224,7 +225,7 @@ TEST_CASE("top and report show a merged session as any other") {
   CHECK(Printed({"top", "--json", "m"}, scratch) == ReadFile(scratch / "m/overview.json"));
   const auto report = RunStemtap(scratch, {"report", "m"});
   if (ui::ReportPage().empty()) {
-    MESSAGE("SKIPPED: built without the page of stemtap report");
+    MESSAGE("SKIPPED: built without the report page");
     return;
   }
   CAPTURE(report.err);
@@ -235,7 +236,7 @@ TEST_CASE("top and report show a merged session as any other") {
 
 // Ranks of a job launch the same kernels with slightly different durations. The sampler draws no
 // random numbers, so it samples the same launches of each rank, and all errors have the same sign.
-TEST_CASE("the bound of a job holds though its ranks err alike") {
+TEST_CASE("the bound of a job holds if the errors of its ranks are correlated") {
   constexpr int kJobs = 8;
   constexpr int kRanks = 4;
   int within = 0;
@@ -270,7 +271,7 @@ TEST_CASE("the bound of a job holds though its ranks err alike") {
   CHECK(within_if_independent <= kJobs / 2);
 }
 
-TEST_CASE("wrong use, and sessions that do not go together") {
+TEST_CASE("usage errors and incompatible sessions are rejected") {
   TempDir scratch;
   CHECK(RunStemtap(scratch, {"merge", "-o", "m"}).exit_code == 2);
   CHECK(RunStemtap(scratch, {"merge", "s0"}).exit_code == 2);

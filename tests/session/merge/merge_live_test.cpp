@@ -68,7 +68,7 @@ std::vector<std::string> Play(const TempDir& scratch, const std::string& workloa
   return {(StemtapProgram().parent_path() / "stemtap_play").string(), profile, "--rate", "20000"};
 }
 
-TEST_CASE("sessions of programs that do different work") {
+TEST_CASE("sessions of different programs are merged with correct sums") {
   TempDir scratch;
   Run(scratch, "a", {}, Play(scratch, "llm-decode", "1"));
   Run(scratch, "b", {}, Play(scratch, "llm-serve", "2"));
@@ -83,7 +83,7 @@ TEST_CASE("sessions of programs that do different work") {
   CHECK(plan["source"].get<std::string>().find(", ") != std::string::npos);
 }
 
-TEST_CASE("a rank of live sessions is exported without a profile, as from its own session") {
+TEST_CASE("a rank of merged live sessions is exported without a profile, as from its own session") {
   TempDir scratch;
   Run(scratch, "a", {}, Play(scratch, "llm-decode", "1"));
   Run(scratch, "b", {}, Play(scratch, "llm-decode", "2"));
@@ -110,7 +110,7 @@ TEST_CASE("a rank of live sessions is exported without a profile, as from its ow
   CheckFailure(exported("m", {"--device", "4"}), 1, {"contains 4 sessions"});
 }
 
-TEST_CASE("ranks whose kernels are kept apart stay apart") {
+TEST_CASE("ranks with separate kernels stay separate") {
   TempDir scratch;
   const auto player = Play(scratch, "llm-decode", "1");
   std::string rank;
@@ -136,7 +136,7 @@ TEST_CASE("ranks whose kernels are kept apart stay apart") {
   CHECK(processes.size() == 4);
 }
 
-TEST_CASE("what a tracer slowed is told of the merged session too") {
+TEST_CASE("the merged session reports launches perturbed by captures") {
   TempDir scratch;
   for (const char* folder : {"a", "b"}) {
     Run(scratch, folder, {"--level", "gate", "--actuator", "profiler"},
@@ -155,7 +155,7 @@ TEST_CASE("what a tracer slowed is told of the merged session too") {
   CHECK(plan["totals"]["bound"].is_number());
 }
 
-TEST_CASE("a session in which nothing ran, and one that was killed") {
+TEST_CASE("a session without launches and a killed session are merged") {
   TempDir scratch;
   Run(scratch, "a", {}, Play(scratch, "llm-decode", "1"));
   Run(scratch, "idle", {}, {"/bin/true"});

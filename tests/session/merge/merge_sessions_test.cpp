@@ -43,7 +43,7 @@ void CheckRefused(const TempDir& scratch, const std::vector<std::string>& folder
   CHECK_FALSE(std::filesystem::exists(output));
 }
 
-TEST_CASE("what sessions counted adds up, and stands beside what each said") {
+TEST_CASE("counters of sessions are added and also listed per session") {
   TempDir scratch;
   MadeSession b;
   b.host = "node1";
@@ -188,7 +188,7 @@ TEST_CASE("merged sessions can be merged, in any grouping") {
         ReadPlan(folders[2] + "/plan.json").totals.bound);
 }
 
-TEST_CASE("no bar of a merged histogram reaches over a gap, in whatever grouping") {
+TEST_CASE("no bar of a merged histogram spans a gap, for any grouping of merges") {
   TempDir scratch;
   MadeSession made;
   made.launches = 61;
@@ -221,7 +221,7 @@ TEST_CASE("no bar of a merged histogram reaches over a gap, in whatever grouping
   check("grouped", 4 * 61);
 }
 
-TEST_CASE("the same session twice is refused, copied or merged before") {
+TEST_CASE("a session that occurs twice is rejected, also as a copy or in a merged session") {
   TempDir scratch;
   const std::string a = MakeSession(scratch, "a", {});
   MadeSession other;
@@ -235,7 +235,7 @@ TEST_CASE("the same session twice is refused, copied or merged before") {
                {"/a: contains session ", "as does ", "/m; expected"});
 }
 
-TEST_CASE("options that numbers depend on must agree, others are left out") {
+TEST_CASE("options that affect results must agree, and other options are omitted if they differ") {
   TempDir scratch;
   const std::string a = MakeSession(scratch, "a", {});
   const auto with = [&](const std::string& name, const std::string& option,
@@ -261,7 +261,7 @@ TEST_CASE("options that numbers depend on must agree, others are left out") {
   CHECK(ReadJson(scratch / "m/session.json")["options"] == plan["options"]);
 }
 
-TEST_CASE("what is no session that has ended is refused by name") {
+TEST_CASE("a directory without a finished session is rejected by name") {
   TempDir scratch;
   const std::string a = MakeSession(scratch, "a", {});
   const auto without = [&](const std::string& name, const std::vector<const char*>& files) {
@@ -288,7 +288,7 @@ TEST_CASE("what is no session that has ended is refused by name") {
   CHECK_FALSE(std::filesystem::exists(scratch / "m/overview.json"));
 }
 
-TEST_CASE("a folder that holds anything is no place for a merged session") {
+TEST_CASE("a directory that is not empty is rejected for a merged session") {
   TempDir scratch;
   const std::string a = MakeSession(scratch, "a", {});
   scratch.Write("full/file", "x");
@@ -300,7 +300,7 @@ TEST_CASE("a folder that holds anything is no place for a merged session") {
   CHECK_FALSE(session::MergeSessions({a}, (scratch / "no/parent").string()).ok());
 }
 
-TEST_CASE("damaged files are named, and nothing is left behind") {
+TEST_CASE("damaged files are reported by name, and no output remains") {
   TempDir scratch;
   MadeSession made;
   made.base_ns = 6000;
@@ -360,8 +360,7 @@ TEST_CASE("damaged files are named, and nothing is left behind") {
           {"devices[0].device: is 65535; expected a whole number below 65535"});
   damaged("session.json", "\"processes\": [{", "\"processes\": [7, {",
           {"processes[0]: is 7; expected an object"});
-  damaged("session.json", "\"warnings\": [\"a warning\"]}", "",
-          {"session.json: "});
+  damaged("session.json", "\"warnings\": [\"a warning\"]}", "", {"session.json: "});
   damaged("session.json", "[\"a warning\"]", std::string(100, '[') + std::string(100, ']'),
           {"warnings[0]: is an array; expected a text"});
   damaged("session.json", "\"seen\": 120", "\"seen\": 18446744073709551615", {"exceed 64 bits"});
@@ -381,7 +380,7 @@ TEST_CASE("damaged files are named, and nothing is left behind") {
   damaged("mask.ndjson", "\"kernel\":\"gemm\"", "\"kernel\":7", {"mask.ndjson:1: kernel"});
 }
 
-TEST_CASE("files cut anywhere are errors") {
+TEST_CASE("files truncated at any byte are errors") {
   TempDir scratch;
   MadeSession made;
   made.base_ns = 7000;
@@ -403,7 +402,7 @@ TEST_CASE("files cut anywhere are errors") {
   CHECK(session::MergeSessions({a, folder}, (scratch / "m").string()).ok());
 }
 
-TEST_CASE("what a session did not do is told by session") {
+TEST_CASE("problems of sessions are reported for each session") {
   TempDir scratch;
   MadeSession made;
   const std::string a = MakeSession(scratch, "a", made);
@@ -434,8 +433,7 @@ TEST_CASE("what a session did not do is told by session") {
   CHECK(written["elapsed_s"] == 99.5);
 }
 
-TEST_CASE(
-    "a session in which nothing ran takes no bound away, and sessions of nothing state none") {
+TEST_CASE("a session without launches keeps the bound of the others, and alone has no bound") {
   TempDir scratch;
   MadeSession made;
   const std::string a = MakeSession(scratch, "a", made);
@@ -466,7 +464,7 @@ TEST_CASE(
   CHECK(std::isnan(nothing.value().bound));
 }
 
-TEST_CASE("a merged session whose files are of different ones is refused") {
+TEST_CASE("a merged session with files of different sessions is rejected") {
   TempDir scratch;
   MadeSession made;
   const std::string a = MakeSession(scratch, "a", made);

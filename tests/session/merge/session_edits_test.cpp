@@ -15,7 +15,7 @@
 namespace stemtap::session {
 namespace {
 
-TEST_CASE("edits of a JSON text replace, repeat and remove what they say") {
+TEST_CASE("edits of a JSON text replace, repeat and remove the selected values") {
   const std::string text = R"({"a": [1, {"b,]": "x\"}"}], "c": null})";
   const std::vector<JsonPlace> places = JsonPlaces(text);
   REQUIRE(places.size() == 5);
@@ -35,7 +35,7 @@ TEST_CASE("edits of a JSON text replace, repeat and remove what they say") {
   CHECK(edited(1, 3, 2) == R"({"a": [null, {"b,]": "x\"}"}], "c": null})");
 }
 
-TEST_CASE("files of a session that were edited are refused, or what is made of them adds up") {
+TEST_CASE("edited session files are rejected or give a merged session that adds up") {
   const test::TempDir scratch;
   SessionReaders readers(scratch.path());
   REQUIRE(readers.size() == 2);

@@ -37,7 +37,7 @@ stemtap_gate* Open(const std::string& session, const char* options = nullptr) {
   return stemtap_gate_open(&given);
 }
 
-TEST_CASE("a session through the C interface") {
+TEST_CASE("a session can be recorded through the C interface") {
   const test::TempDir folder;
   const std::string session = (folder / "session").string();
   stemtap_gate* gate = Open(session, "--error-bound 0.02 --seed 7 --exclude \"nccl all\"");
@@ -70,7 +70,7 @@ TEST_CASE("a session through the C interface") {
   CHECK(plan["totals"]["bound"].get<double>() <= 0.02);
 }
 
-TEST_CASE("a gate that cannot be opened has failed, says why, and takes every call") {
+TEST_CASE("a gate that cannot be opened reports why and rejects all calls safely") {
   const test::TempDir folder;
   const std::string session = (folder / "session").string();
   const auto why = [&](stemtap_gate* gate) {
@@ -103,7 +103,7 @@ TEST_CASE("a gate that cannot be opened has failed, says why, and takes every ca
   CHECK_FALSE(std::string(stemtap_gate_message(nullptr)).empty());
 }
 
-TEST_CASE("structs of a later version are read as far as they are known") {
+TEST_CASE("unknown fields of later struct versions are ignored") {
   const test::TempDir folder;
   struct LaterOptions {
     stemtap_gate_options known;
@@ -127,7 +127,7 @@ TEST_CASE("structs of a later version are read as far as they are known") {
   CHECK(stemtap_gate_version() == STEMTAP_GATE_VERSION);
 }
 
-TEST_CASE("the variables name session and options where the tool does not") {
+TEST_CASE("environment variables set session and options if the tool does not") {
   const test::TempDir folder;
   const std::string session = (folder / "from-environment").string();
   setenv("STEMTAP_SESSION", session.c_str(), 1);
@@ -140,7 +140,7 @@ TEST_CASE("the variables name session and options where the tool does not") {
         std::string::npos);
 }
 
-TEST_CASE("a forked child's gate has failed, the parent's goes on") {
+TEST_CASE("the gate of a forked child fails, and the gate of the parent continues") {
   const test::TempDir folder;
   stemtap_gate* gate = Open((folder / "session").string());
   stemtap_launch launch = Launch("k");

@@ -47,7 +47,7 @@ std::uint64_t Samples(const model::Plan& plan) {
   return samples;
 }
 
-TEST_CASE("a generated run behind the gate: few captures stand for all launches") {
+TEST_CASE("few captures represent all launches of a generated run") {
   research::WorkloadOptions workload;
   workload.launches = 100'000;
   research::MadeWorkload run = research::MakeWorkload("llm-decode", workload);
@@ -87,7 +87,7 @@ TEST_CASE("a generated run behind the gate: few captures stand for all launches"
   CHECK(plan.value().totals.bound < 0.1);
 }
 
-TEST_CASE("what is captured is in the plan under the index of its launch") {
+TEST_CASE("captured launches are in the plan with their launch index") {
   const auto gate = Open(Optimal());
   std::vector<std::uint64_t> captured;
   for (int i = 0; i < 5000; ++i) {
@@ -109,7 +109,7 @@ TEST_CASE("what is captured is in the plan under the index of its launch") {
   CHECK(plan.value().totals.samples > 0);
 }
 
-TEST_CASE("durations may come in any order, and only once") {
+TEST_CASE("durations are accepted in any order, once for each launch") {
   const auto gate = Open(Optimal());
   std::deque<std::uint64_t> flying;
   for (int i = 0; i < 3000; ++i) {
@@ -128,7 +128,7 @@ TEST_CASE("durations may come in any order, and only once") {
   CHECK(plan.value().totals.duration_ns == (3000 - 99) * 1000);
 }
 
-TEST_CASE("a tracer that never tells a duration fills no memory, and all of it is counted") {
+TEST_CASE("launches whose duration is never reported are dropped beyond a limit and counted") {
   const auto gate = Open(Optimal());
   const std::uint64_t launches = TracerGate::kMaxPending + 1000;
   for (std::uint64_t i = 0; i < launches; ++i) gate->ShouldCapture(Launch("k"));
@@ -139,7 +139,7 @@ TEST_CASE("a tracer that never tells a duration fills no memory, and all of it i
   CHECK(plan.value().totals.invocations == 0);
 }
 
-TEST_CASE("a kernel that is launched once and captured then is dropped, not made up") {
+TEST_CASE("a kernel whose only launch is captured without a duration is dropped") {
   const auto gate = Open(Optimal());
   const auto once = gate->ShouldCapture(Launch("once"));
   CHECK(once.capture);
@@ -161,7 +161,7 @@ TEST_CASE("a kernel that is launched once and captured then is dropped, not made
   }
 }
 
-TEST_CASE("a capture that was not made is given back and made later") {
+TEST_CASE("an abandoned capture returns its credit and is made later") {
   const auto gate = Open(Optimal());
   std::uint64_t abandoned = 0;
   std::uint64_t captured = 0;
@@ -186,7 +186,7 @@ TEST_CASE("a capture that was not made is given back and made later") {
   CHECK(Samples(plan.value()) == captured);
 }
 
-TEST_CASE("a captured launch stands for the launches of its context") {
+TEST_CASE("a captured launch represents the launches of its context") {
   // gemm takes 10 us after a and 200 us after b, in one configuration; captured launches cannot be
   // timed.
   const auto gate = Open(Optimal());
@@ -213,7 +213,7 @@ TEST_CASE("a captured launch stands for the launches of its context") {
   CHECK(std::fabs(metric / static_cast<double>(total) - 1.0) < 0.02);
 }
 
-TEST_CASE("a capture that never comes back is made again") {
+TEST_CASE("a capture that is never reported is made again") {
   const auto gate = Open(Optimal());
   std::uint64_t lost = 0;
   std::uint64_t captured = 0;
@@ -236,7 +236,7 @@ TEST_CASE("a capture that never comes back is made again") {
   CHECK(plan.value().totals.bound < 0.05);
 }
 
-TEST_CASE("first sights that come to nothing are tried ever more rarely") {
+TEST_CASE("abandoned exploratory captures are retried at growing intervals") {
   const auto gate = Open(Optimal());
   std::uint64_t captured = 0;
   for (int i = 0; i < 4000; ++i) {
@@ -249,7 +249,7 @@ TEST_CASE("first sights that come to nothing are tried ever more rarely") {
   REQUIRE(gate->Close().ok());
 }
 
-TEST_CASE("a duration that cannot be is none") {
+TEST_CASE("an impossible duration is treated as unknown") {
   const auto gate = Open(Optimal());
   for (std::uint64_t i = 0; i < 1000; ++i) {
     const auto answer = gate->ShouldCapture(Launch("k"));
@@ -260,7 +260,7 @@ TEST_CASE("a duration that cannot be is none") {
   CHECK(plan.value().totals.duration_ns == 1000 * 1000);
 }
 
-TEST_CASE("a folder makes a session, and one that is there is refused") {
+TEST_CASE("a gate with a directory writes a session and rejects an existing session") {
   const test::TempDir folder;
   TracerGateOptions options = Optimal();
   options.folder = (folder / "session").string();
@@ -285,7 +285,7 @@ TEST_CASE("a folder makes a session, and one that is there is refused") {
   CHECK_FALSE(TracerGate::Open(options).ok());
 }
 
-TEST_CASE("threads may ask and tell at once") {
+TEST_CASE("several threads may use a gate concurrently") {
   const auto gate = Open(Optimal());
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {

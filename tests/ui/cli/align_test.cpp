@@ -26,7 +26,7 @@ std::string ProfileText(const std::string& head, int slower) {
   return text;
 }
 
-TEST_CASE("two runs, and the transfer of a plan") {
+TEST_CASE("align compares two runs and transfers a plan") {
   TempDir directory;
   const std::string a = directory.Write("a.csv", ProfileText("", 1)).string();
   const std::string b =
@@ -98,7 +98,7 @@ TEST_CASE("a plan that cannot be transferred writes nothing") {
   CHECK(std::filesystem::exists(plan_b));
 }
 
-TEST_CASE("launches that changed streams are named as such") {
+TEST_CASE("launches that changed streams are reported as changed streams") {
   TempDir directory;
   const std::string head = "duration_ns,stream,name\n";
   const std::string a = directory.Write("a.csv", head + "1,1,k\n1,2,k\n1,1,k\n1,2,k\n").string();

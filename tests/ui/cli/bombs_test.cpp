@@ -117,7 +117,7 @@ std::string DatabaseHead(const TempDir& directory, std::uint32_t pages) {
   return content;
 }
 
-TEST_CASE("text that unpacks to gigabytes ends at its limits") {
+TEST_CASE("text that unpacks to gigabytes is rejected at its limits") {
   const std::string zeros(4096, '\0');
   struct Bomb {
     const char* name;
@@ -148,7 +148,7 @@ TEST_CASE("text that unpacks to gigabytes ends at its limits") {
   CHECK(PeakOfChildren() < kMaxStreamed);
 }
 
-TEST_CASE("a database that unpacks to gigabytes is refused before it is on the disk") {
+TEST_CASE("a database that unpacks to gigabytes is rejected before it is on disk") {
   const TempDir directory;
   const TempDir scratch;
   const std::string zeros(4096, '\0');
@@ -236,7 +236,7 @@ TEST_CASE(
   CHECK(PeakOfChildren() < kMaxHeld);
 }
 
-TEST_CASE("files of a session that are a gigabyte of nothing are refused before they are read") {
+TEST_CASE("sparse session files of a gigabyte are rejected before they are read") {
   const TempDir directory;
   const auto stemtap = [&](std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), StemtapProgram().string());
@@ -263,7 +263,7 @@ TEST_CASE("files of a session that are a gigabyte of nothing are refused before 
   CHECK(PeakOfChildren() < kMaxHeld);
 }
 
-TEST_CASE("plans and results that unpack to gigabytes are refused") {
+TEST_CASE("plans and results that unpack to gigabytes are rejected") {
   const TempDir directory;
   const std::string plan = (directory / "plan.json").string();
   const std::string profile = (directory / "p.csv").string();

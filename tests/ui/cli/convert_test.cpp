@@ -27,7 +27,7 @@ TEST_CASE("standard output contains only the profile") {
   CHECK(converted.err.find("5 invocations") != std::string::npos);
 }
 
-TEST_CASE("counts are on stderr, and as JSON on stdout when asked for") {
+TEST_CASE("counts are on stderr, and on stdout as JSON on request") {
   TempDir directory;
   const std::string csv = directory.Write("a.csv", "duration_ns,name\n0,a\n7,b\n0,b\n").string();
   const std::string output = (directory / "b.stemtap").string();

@@ -27,7 +27,7 @@ std::string SmallProfile(int launches, int factor, const std::string& second_nam
   return csv;
 }
 
-TEST_CASE("evaluate: wrong use is one line and exit code 2") {
+TEST_CASE("evaluate: a usage error is one line with exit code 2") {
   TempDir scratch;
   const std::string profile = scratch.Write("p.csv", SmallProfile(100, 1)).string();
   CheckFailure(Evaluate({}), 2, {"profile"});
@@ -45,7 +45,7 @@ TEST_CASE("evaluate: wrong use is one line and exit code 2") {
   CheckFailure(Evaluate({profile, "--equal-error", "root,stem", "--online"}), 2, {"--online"});
 }
 
-TEST_CASE("evaluate: unreadable or incomparable input is one line and exit code 1") {
+TEST_CASE("evaluate: unreadable or incomparable input is one line with exit code 1") {
   TempDir scratch;
   const std::string profile = scratch.Write("p.csv", SmallProfile(100, 1)).string();
   const std::string shorter = scratch.Write("shorter.csv", SmallProfile(99, 1)).string();
@@ -135,7 +135,7 @@ TEST_CASE("evaluate: a method without its input is skipped with one line") {
   CHECK(alone.err.find("no method could be evaluated") != std::string::npos);
 }
 
-TEST_CASE("evaluate: equal error of two methods") {
+TEST_CASE("evaluate: two methods are compared at equal error") {
   TempDir scratch;
   const std::string profile = scratch.Write("p.csv", SmallProfile(3000, 1)).string();
   const ProcessResult result =

@@ -160,7 +160,7 @@ TEST_CASE("files of a larger export are not left next to a smaller export") {
   CHECK(planned.Export({"--to", "csv", "-o", setting}).exit_code == 0);
 }
 
-TEST_CASE("files, weights and totals") {
+TEST_CASE("an export writes files, weights and totals") {
   const Planned planned;
   const auto made = planned.Export({"--to", "ncu", "-o", planned.At("ncu.sh"), "--json", "--mode",
                                     "windows", "--weights-csv", planned.At("weights.csv")});
@@ -179,7 +179,7 @@ TEST_CASE("files, weights and totals") {
   CHECK(RunProcess({"sh", "-n", planned.At("ncu.sh")}).exit_code == 0);
 }
 
-TEST_CASE("every consumer writes something") {
+TEST_CASE("every export format writes output") {
   const Planned planned;
   const std::string kernels =
       planned.directory_
@@ -234,7 +234,7 @@ TEST_CASE("a list that is truncated in a line is an error") {
                1, {"kernel_config.txt", "may be cut"});
 }
 
-TEST_CASE("--weights-csv is not proposed to who gave it") {
+TEST_CASE("--weights-csv is not suggested if it was given") {
   const Planned planned;
   for (const char* to : {"macsim", "sieve"}) {
     CAPTURE(to);

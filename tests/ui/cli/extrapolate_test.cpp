@@ -114,7 +114,7 @@ TEST_CASE("extrapolate reports why there is no value, without advice") {
                {"null.json: kernels[0].clusters[0].mean_ns: is null; expected a number"});
 }
 
-TEST_CASE("the table of --ids may be from an export with a launch drawn twice") {
+TEST_CASE("the table of --ids may contain a launch that was drawn twice") {
   const Files files;
   const std::string results = files.Results();
   const auto write = [&](const std::string& last) {

@@ -64,7 +64,7 @@ TEST_CASE("help and version are commands too") {
   CheckUsageError({"help", "run", "plan"}, {"unexpected argument 'plan'"});
 }
 
-TEST_CASE("--min-samples and --captured-times do what their help says") {
+TEST_CASE("--min-samples and --captured-times behave as their help text states") {
   TempDir scratch;
   // Clusters with fewer samples than the minimum exist; the help explains which.
   const auto words = [](const std::string& text) {

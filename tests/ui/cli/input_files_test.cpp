@@ -14,7 +14,7 @@
 namespace stemtap::test {
 namespace {
 
-TEST_CASE("a profile that cannot be read") {
+TEST_CASE("a profile that cannot be read is reported") {
   TempDir scratch;
   for (const std::string command : {"plan", "replay"}) {
     CAPTURE(command);
@@ -40,7 +40,7 @@ TEST_CASE("a profile that cannot be read") {
   }
 }
 
-TEST_CASE("a damaged profile is reported by file and row, with what was expected") {
+TEST_CASE("a damaged profile is reported with file, row and expected value") {
   TempDir scratch;
   const auto row = [](const char* duration) {
     return std::string(kProfileHeader) + "0,0,100,0,7,1,1,1,32,1,1,0,,k\n1,200," + duration +
@@ -161,7 +161,7 @@ TEST_CASE("a session directory is accepted as a plan, and a session file as a se
                {"empty/plan.json: ", "No such file"});
 }
 
-TEST_CASE("a long name is cut between characters in the summary") {
+TEST_CASE("a long name is truncated between characters in the summary") {
   TempDir scratch;
   for (const std::string before : {"", "x"}) {
     std::string name = before;

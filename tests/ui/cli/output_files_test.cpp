@@ -161,7 +161,7 @@ TEST_CASE("a failed replay leaves no session directory") {
   CHECK_FALSE(std::filesystem::exists(scratch / "session"));
 }
 
-TEST_CASE("stderr that cannot be written changes nothing") {
+TEST_CASE("stderr that cannot be written does not change the result") {
   TempDir scratch;
   const ProcessOptions options{.cwd = scratch.path()};
   scratch.Write("p.csv", std::string(kProfileHeader) + "0,0,5,0,7,1,1,1,1,1,1,0,,k\n");
@@ -194,7 +194,7 @@ TEST_CASE("a session on a full disk reports it and leaves no partial plan") {
        StemtapProgram().string(), (scratch / "small").string(), (scratch / "p.stemtap").string()});
   if (result.exit_code == 77 || result.exit_code == 127 || result.exit_code == 1) {
     if (result.err.rfind("stemtap: ", 0) != 0) {
-      MESSAGE("SKIPPED: no small file system can be mounted here: " << result.err);
+      MESSAGE("SKIPPED: this system cannot mount a small file system: " << result.err);
       return;
     }
   }

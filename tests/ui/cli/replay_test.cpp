@@ -87,7 +87,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("--json prints one object and nothing else") {
+TEST_CASE("--json prints only one JSON object") {
   TempDir scratch;
   const auto profile = Generate(scratch, "5000");
   const auto replay =
@@ -97,7 +97,7 @@ TEST_CASE("--json prints one object and nothing else") {
   CHECK(nlohmann::json::parse(plan.out)["totals"]["invocations"] == 5000);
 }
 
-TEST_CASE("another seed is another plan of the same cost") {
+TEST_CASE("another seed gives another plan with the same cost") {
   TempDir scratch;
   const auto profile = Generate(scratch, "50000");
   const auto with_seed = [&](const char* seed) {

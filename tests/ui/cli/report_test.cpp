@@ -41,15 +41,15 @@ struct Session {
   }
 };
 
-#define STEMTAP_SKIP_WITHOUT_PAGE()                                 \
-  do {                                                              \
-    if (ReportPage().empty()) {                                     \
-      MESSAGE("SKIPPED: built without the page of stemtap report"); \
-      return;                                                       \
-    }                                                               \
+#define STEMTAP_SKIP_WITHOUT_PAGE()                      \
+  do {                                                   \
+    if (ReportPage().empty()) {                          \
+      MESSAGE("SKIPPED: built without the report page"); \
+      return;                                            \
+    }                                                    \
   } while (false)
 
-TEST_CASE("without its page, stemtap reports what a report needs") {
+TEST_CASE("without the report page, stemtap states what a report requires") {
   if (!ReportPage().empty()) return;
   const Session session;
   CheckFailure(RunReport({session.run}), 1,
@@ -133,7 +133,7 @@ TEST_CASE("a report is written into the session directory, or to -o") {
   CHECK(alone["plan_file"] == "plan.json");
 }
 
-TEST_CASE("what a report cannot be made of, or written to, gets its line") {
+TEST_CASE("a report with unusable input or output fails with one line") {
   STEMTAP_SKIP_WITHOUT_PAGE();
   const Session session;
   const std::string plan = session.run + "/plan.json";

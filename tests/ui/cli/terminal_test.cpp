@@ -99,7 +99,7 @@ TEST_CASE("top escapes kernel names, also without a UTF-8 locale") {
   scratch.Shows({"top", "s", "--once"}, 0, "bad\\x1B[31m\\xC2\\x9B\\xE2\\x80\\xAE");
 }
 
-TEST_CASE("error messages escape what they name, and stay one line") {
+TEST_CASE("error messages escape names and stay on one line") {
   const Scratch scratch;
   const std::string none = scratch.file + "-none";
   const auto fails = [&](const std::vector<std::string>& arguments, int code) {

@@ -51,7 +51,7 @@ TEST_CASE("the overview is printed unchanged") {
   CHECK(both == "[" + JsonOf(made) + "," + JsonOf(made) + "]\n");
 }
 
-TEST_CASE("a snapshot of several sessions shows each with its state") {
+TEST_CASE("a snapshot of several sessions shows the state of each session") {
   const TempDir dir;
   MakeSession(dir, "rank0", {});
   dir.Write("rank1/mask.ndjson", "");
@@ -88,7 +88,7 @@ TEST_CASE("a session that cannot be shown is a one-line error") {
   CheckFailure(Top(dir, {"s", "--interval", "nan"}), 2, {"--interval"});
 }
 
-TEST_CASE("a session is found by its collector's id") {
+TEST_CASE("a session is found by the process id of its collector") {
   const TempDir dir;
   MadeOverview made;
   made.pid = 4194305;  // above the maximum pid

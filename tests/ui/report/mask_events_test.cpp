@@ -61,7 +61,7 @@ TEST_CASE("events keep their order and every field") {
   CHECK(!events[3].kernel.has_value());
 }
 
-TEST_CASE("an event without a time, and one of later versions, is read") {
+TEST_CASE("events without a time and events of later versions are read") {
   const auto mask = Read(
       R"({"event":"capture","index":1,"kernel":"gemm","occurrence":0,"cluster":0,"time_ns":null,"imputed":true,"new":[1]})");
   REQUIRE(mask.ok());
@@ -69,7 +69,7 @@ TEST_CASE("an event without a time, and one of later versions, is read") {
   CHECK(!mask.value().events[0].time_ns.has_value());
 }
 
-TEST_CASE("of several kernels of one name only a capture that is a sample is certain") {
+TEST_CASE("if several kernels have one name, only a capture that is a sample is certain") {
   const model::Plan plan =
       PlanOf({KernelOf("gemm", {3}), KernelOf("relu"), KernelOf("gemm", {5, 8})});
   const auto mask = Read(Line("capture", 5) + Line("capture", 4) + Line("close", 5) +
@@ -84,7 +84,7 @@ TEST_CASE("of several kernels of one name only a capture that is a sample is cer
   CHECK(events[4].kernel == 1);
 }
 
-TEST_CASE("too many events are thinned evenly, and kinds that are few are kept whole") {
+TEST_CASE("too many events are thinned evenly, and rare kinds are kept completely") {
   std::string text;
   std::uint64_t captures = 0;
   for (std::uint64_t i = 0; i < 100'000; ++i) {
@@ -113,7 +113,7 @@ TEST_CASE("too many events are thinned evenly, and kinds that are few are kept w
   CHECK(kept.front() == 0);
 }
 
-TEST_CASE("as many events as may be are all kept, one more is not") {
+TEST_CASE("events up to the limit are all kept, and more events are thinned") {
   std::string text;
   for (std::uint64_t i = 0; i < 64; ++i) text += Line("capture", i);
   auto mask = Read(text, PlanOf({}), 64);
@@ -126,7 +126,7 @@ TEST_CASE("as many events as may be are all kept, one more is not") {
   CHECK(mask.value().left_out == 32);
 }
 
-TEST_CASE("a mask without events is one") {
+TEST_CASE("a mask without events is valid") {
   const auto mask = Read("");
   REQUIRE(mask.ok());
   CHECK(mask.value().events.empty());

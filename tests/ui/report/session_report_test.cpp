@@ -76,7 +76,7 @@ TEST_CASE("a report contains every file of its session, byte for byte") {
   CHECK(data.size() == 11);
 }
 
-TEST_CASE("mangled names come with what the page shows for them") {
+TEST_CASE("a report contains the displayed form of mangled names") {
   Session session;
   Report report = LoadReport(session.run(), session.evaluation()).value();
   const json plan = json::parse(report.plan);
@@ -123,7 +123,7 @@ TEST_CASE("a directory name that is not UTF-8 is shown with replacements") {
   CHECK(json::parse(test::DataOf(Html(report.value())))["folder"] == "<b>\"\xEF\xBF\xBD");
 }
 
-TEST_CASE("what a session lacks is null, and said") {
+TEST_CASE("missing parts of a session are null and reported") {
   for (const char* file : {"session.json", "overview.json", "mask.ndjson"}) {
     CAPTURE(file);
     const Session session;
@@ -198,14 +198,13 @@ TEST_CASE("counters that contradict the plan are a warning: a damaged ring may c
       "run: session.json has 31 kept launches and plan.json has 30"));
 }
 
-TEST_CASE("a damaged file of a session is named, with the place") {
+TEST_CASE("a damaged session file is reported with the place of the error") {
   const struct {
     const char* file;
     std::string content;
     const char* word;
   } cases[] = {
-      {"run/plan.json", std::string(test::kPlanJson).substr(0, 700),
-       "plan.json: "},
+      {"run/plan.json", std::string(test::kPlanJson).substr(0, 700), "plan.json: "},
       {"run/plan.json", "", "plan.json: is not JSON"},
       {"run/plan.json", R"({"schema":"stemtap.plan/1"})", "expected a text"},
       {"run/plan.json", With(test::kPlanJson, "\"count\": 20", "\"count\": 21"),
@@ -235,7 +234,7 @@ TEST_CASE("a damaged file of a session is named, with the place") {
   }
 }
 
-TEST_CASE("a plan cut anywhere is an error, never a part of a report") {
+TEST_CASE("a truncated plan is an error and gives no partial report") {
   const Session session;
   const std::string whole = test::kPlanJson;
   for (std::size_t size = 0; size + 2 < whole.size(); size += 7) {
@@ -245,7 +244,7 @@ TEST_CASE("a plan cut anywhere is an error, never a part of a report") {
   }
 }
 
-TEST_CASE("a disk that fills while a report is written is reported") {
+TEST_CASE("a disk that becomes full during a report is reported") {
   const Session session;
   const auto report = LoadReport(session.run(), "");
   REQUIRE(report.ok());

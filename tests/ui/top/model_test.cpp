@@ -113,7 +113,7 @@ TEST_CASE("equal rows keep their order both ways") {
   CHECK(shown.Names() == Names{"a", "b", "c"});
 }
 
-TEST_CASE("the filter works as it is typed, whatever the case") {
+TEST_CASE("the filter applies while typing and ignores case") {
   Shown shown({MadeOverview()});
   shown.Type("/SOFT");
   CHECK(shown.model.typing());
@@ -154,7 +154,7 @@ TEST_CASE("the filter works as it is typed, whatever the case") {
   CHECK(!ContainsIgnoringCase("", "a"));
 }
 
-TEST_CASE("of a filter that is longer than the screen the end is seen") {
+TEST_CASE("the end of a filter that is longer than the screen is visible") {
   Shown shown({MadeOverview()});
   shown.Type("/abcdefghijklmnopqrstuvwxyz");
   const Frame frame = DrawScreen(shown.model, 20, 10, false);
@@ -162,7 +162,7 @@ TEST_CASE("of a filter that is longer than the screen the end is seen") {
   CHECK(frame.lines.back().Text().find("xyz") + 3 == static_cast<std::size_t>(frame.input_column));
 }
 
-TEST_CASE("the cursor stays on its kernel, and the first row is the first") {
+TEST_CASE("the cursor stays on its kernel, or on the first row if it was not moved") {
   Shown shown({MadeOverview()});
   CHECK(Has(shown.Cursor(), "gemm_alpha"));
   MadeOverview next;
@@ -183,7 +183,7 @@ TEST_CASE("the cursor stays on its kernel, and the first row is the first") {
   CHECK(Has(shown.Cursor(), "gemm_alpha"));
 }
 
-TEST_CASE("rows and pages are gone through to both ends") {
+TEST_CASE("navigation by rows and pages stops at both ends") {
   MadeOverview made;
   made.kernels = Many(100);
   Shown shown({made});
@@ -206,7 +206,7 @@ TEST_CASE("rows and pages are gone through to both ends") {
   CHECK(Has(shown.Cursor(), "kernel_0"));
 }
 
-TEST_CASE("the clusters of a kernel are one key away") {
+TEST_CASE("one key opens the clusters of a kernel") {
   Shown shown({MadeOverview()});
   shown.Type("j");
   shown.model.Press({Key::kEnter});
@@ -227,7 +227,7 @@ TEST_CASE("the clusters of a kernel are one key away") {
   CHECK(shown.model.view() == View::kKernels);
 }
 
-TEST_CASE("names are brief in the table, and in full above the clusters") {
+TEST_CASE("names are brief in the table and complete above the clusters") {
   MadeOverview made;
   const std::string name = "void b::gemm<b::Tile<64>, " + std::string(90, 'x') + ">(float*)";
   made.kernels = {{name, 1, 5}, {"void a::relu<z::Half>(int)", 1, 4}};
@@ -274,7 +274,7 @@ TEST_CASE("processes are shown with the reason why they are disabled") {
   CHECK(shown.model.view() == View::kKernels);
 }
 
-TEST_CASE("the header has the figures of the session") {
+TEST_CASE("the header contains the figures of the session") {
   MadeOverview made;
   made.dropped = 12;
   made.losses = R"({"ring_full":10,"incomplete":2})";
@@ -298,7 +298,7 @@ TEST_CASE("the header has the figures of the session") {
   CHECK(Has(screen, "6.00 us"));
 }
 
-TEST_CASE("the header says when the bound is the observed error") {
+TEST_CASE("the header reports that the bound is the observed error") {
   MadeOverview made;
   CHECK_FALSE(Has(Shown({made}).Screen(), "observed error"));
   made.state = "ended";
@@ -345,7 +345,7 @@ TEST_CASE("the header reports that only the longest kernels are listed") {
   CHECK(Has(Snapshot(model, false), "kernels 10,000, the longest 3 listed  "));
 }
 
-TEST_CASE("launches that are not worked off yet are seen to come") {
+TEST_CASE("launches that are not processed yet are shown as pending") {
   Result<model::Overview> overview = model::ParseOverview(JsonOf({}), "made");
   REQUIRE(overview.ok());
   overview.value().kept += 63;
@@ -356,7 +356,7 @@ TEST_CASE("launches that are not worked off yet are seen to come") {
   CHECK(Has(Snapshot(model, false), "launches 4,500  "));
 }
 
-TEST_CASE("help, pause and quit work") {
+TEST_CASE("the help, pause and quit keys work") {
   Shown shown({MadeOverview()});
   shown.Type("h");
   CHECK(Has(shown.Screen(), "sort by time, launches, mean, captured, name"));
@@ -376,7 +376,7 @@ TEST_CASE("help, pause and quit work") {
   CHECK(shown.model.quit());
 }
 
-TEST_CASE("several sessions are summed, and gone through one by one") {
+TEST_CASE("several sessions are shown as a sum and one by one") {
   MadeOverview first;
   MadeOverview second;
   second.kernels = {{"relu", 100, 9000000, 1}, {"other", 1, 1, 1}};
@@ -440,7 +440,7 @@ TEST_CASE("several sessions are summed, and gone through one by one") {
   CHECK(shown.model.view() == View::kKernels);
 }
 
-TEST_CASE("separate kernels with one name stay separate") {
+TEST_CASE("separate kernels with the same name stay separate") {
   std::string json = JsonOf({});
   const std::string from = R"("process":null,"grid":null,"block":null)";
   json.replace(json.find(from), from.size(), R"("process":4242,"grid":[8,1,2],"block":[256,1,1])");
@@ -455,7 +455,7 @@ TEST_CASE("separate kernels with one name stay separate") {
   CHECK(Has(Snapshot(model, false), "<8,1,2 256> [4242] gemm_alpha"));
 }
 
-TEST_CASE("every screen fits, whatever its size and the names") {
+TEST_CASE("every screen fits any size and any names") {
   REQUIRE(std::setlocale(LC_CTYPE, "C.UTF-8") != nullptr);
   MadeOverview made;
   made.kernels = Many(50);
@@ -488,7 +488,7 @@ TEST_CASE("every screen fits, whatever its size and the names") {
   }
 }
 
-TEST_CASE("a low screen has rows before it has figures") {
+TEST_CASE("a low screen shows kernels before figures") {
   Shown shown({MadeOverview()});
   const std::string screen = shown.Screen(80, 6);
   CHECK(Has(screen, "gemm_alpha"));
@@ -502,7 +502,7 @@ TEST_CASE("a low screen has rows before it has figures") {
   CHECK(Has(shown.Screen(80, 7), "\ndropped 12"));
 }
 
-TEST_CASE("nothing yet is said") {
+TEST_CASE("a session without an overview is shown as waiting") {
   Model model;
   model.Show(
       {{"/s", SessionState::kWaiting, nullptr, "/s/overview.json: No such file or directory"}});
@@ -512,7 +512,7 @@ TEST_CASE("nothing yet is said") {
   CHECK(Has(text, "no kernel yet"));
 }
 
-TEST_CASE("of a session that recorded nothing it is not said that there may be more") {
+TEST_CASE("an ended session without launches is not reported as waiting for launches") {
   MadeOverview made;
   made.kernels.clear();
   made.processes = "[]";
@@ -523,7 +523,7 @@ TEST_CASE("of a session that recorded nothing it is not said that there may be m
   CHECK(Has(shown.Screen(), "\nno process was traced\n"));
 }
 
-TEST_CASE("problems of a session are below its title") {
+TEST_CASE("problems of a session are shown below its title") {
   const Result<model::Overview> overview = model::ParseOverview(JsonOf({}), "made");
   REQUIRE(overview.ok());
   Model model;
@@ -545,7 +545,7 @@ TEST_CASE("problems of a session are below its title") {
   CHECK(Has(Snapshot(model, false), "2 ended  2 stale\n"));
 }
 
-TEST_CASE("a snapshot has every kernel in full") {
+TEST_CASE("a snapshot contains the full name of every kernel") {
   MadeOverview made;
   made.kernels = Many(300);
   made.kernels[299].name = std::string(400, 'y');

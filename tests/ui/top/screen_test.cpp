@@ -160,7 +160,7 @@ TEST_CASE("keys sort, filter, open, help and quit") {
   CHECK(terminal.WaitUntilGone("this help"));
 }
 
-TEST_CASE("figures change while the session runs, freeze while paused, and end with it") {
+TEST_CASE("figures update while the session runs, freeze while paused, and stop at its end") {
   const TempDir dir;
   MadeOverview made;
   const fs::path session = MakeSession(dir, "s", made);
@@ -194,7 +194,7 @@ TEST_CASE("figures change while the session runs, freeze while paused, and end w
   CHECK(terminal.WaitUntilGone("ended 2:01:03"));
 }
 
-TEST_CASE("a screen that somebody else wrote on is drawn again, and a pause ends at once") {
+TEST_CASE("Ctrl-L redraws the screen after other output, and a pause ends immediately") {
   const TempDir dir;
   MadeOverview made;
   const fs::path session = MakeSession(dir, "s", made);
@@ -232,7 +232,7 @@ TEST_CASE("a killed session is reported") {
   CHECK(terminal.WaitFor("killed: its collector, process " + std::to_string(collector)));
 }
 
-TEST_CASE("the first overview is waited for") {
+TEST_CASE("top waits for the first overview") {
   const TempDir dir;
   dir.Write("s/mask.ndjson", "");
   Terminal terminal(dir, 80, 24);
@@ -242,7 +242,7 @@ TEST_CASE("the first overview is waited for") {
   CHECK(terminal.WaitFor("gemm_alpha"));
 }
 
-TEST_CASE("the terminal is restored after every kind of end") {
+TEST_CASE("the terminal is restored after every kind of exit") {
   const TempDir dir;
   MakeSession(dir, "s", {});
   struct End {
@@ -282,7 +282,7 @@ TEST_CASE("the terminal is restored after every kind of end") {
   }
 }
 
-TEST_CASE("it ends with its terminal, even without a signal") {
+TEST_CASE("top exits if its terminal closes, even without a signal") {
   const TempDir dir;
   MakeSession(dir, "s", {});
   {
@@ -299,7 +299,7 @@ TEST_CASE("it ends with its terminal, even without a signal") {
   CHECK(ReadFile(dir / "ended") == "code=0\n");
 }
 
-TEST_CASE("keys come from the terminal where something else is piped in") {
+TEST_CASE("keys are read from the terminal if stdin is a pipe") {
   const TempDir dir;
   MakeSession(dir, "s", {});
   Terminal terminal(dir, 80, 24);
@@ -311,7 +311,7 @@ TEST_CASE("keys come from the terminal where something else is piped in") {
   CHECK(terminal.WaitFor("code=0"));
 }
 
-TEST_CASE("it is stopped and continued as a shell expects") {
+TEST_CASE("top stops and continues under job control") {
   const TempDir dir;
   MakeSession(dir, "s", {});
   Terminal terminal(dir, 80, 24);
@@ -353,7 +353,7 @@ TEST_CASE("names cannot control the terminal or shift other columns") {
   CHECK(LineOf(screen, "\\u{202E}") == 8);
 }
 
-TEST_CASE("several ranks are one view, and one after the other") {
+TEST_CASE("several ranks are shown in one view and one by one") {
   const TempDir dir;
   MadeOverview first;
   MadeOverview second;
@@ -376,7 +376,7 @@ TEST_CASE("several ranks are one view, and one after the other") {
   CHECK(Has(terminal.Screen(), "another profiler"));
 }
 
-TEST_CASE("losses are colored, unless colors are disabled; without UTF-8 the screen is ASCII") {
+TEST_CASE("losses are colored unless colors are disabled, and without UTF-8 the screen is ASCII") {
   const TempDir dir;
   MadeOverview made;
   made.dropped = 12;

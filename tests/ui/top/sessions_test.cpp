@@ -65,7 +65,7 @@ std::int32_t DeadPid() {
 
 }  // namespace
 
-TEST_CASE("the newest session is one below the current directory, or none") {
+TEST_CASE("the newest session is searched only below the current directory") {
   const TempDir dir;
   const FinderPlaces places = PlacesIn(dir);
   const auto newest = [&](Newest wanted) { return NewestSession(wanted, places); };
@@ -118,7 +118,7 @@ TEST_CASE("report ignores running sessions, and top prefers them") {
   CHECK(NewestSession(Newest::kRunningFirst, places).value() == (dir / "here/began").string());
 }
 
-TEST_CASE("sessions of other users, or behind links, are ignored") {
+TEST_CASE("sessions of other users and behind symbolic links are ignored") {
   const TempDir dir;
   FinderPlaces places = PlacesIn(dir);
   EndedSession(dir / "here/s", 0);
@@ -134,7 +134,7 @@ TEST_CASE("sessions of other users, or behind links, are ignored") {
   // A session of another user, if this test may create one.
   EndedSession(dir / "here/theirs", 0);
   if (::geteuid() != 0 || ::chown((dir / "here/theirs").c_str(), 65534, 65534) != 0) {
-    MESSAGE("SKIPPED: only root can give a directory away");
+    MESSAGE("SKIPPED: only root can give a directory to another user");
     return;
   }
   CHECK(!NewestSession(Newest::kEnded, places).ok());
@@ -182,7 +182,7 @@ TEST_CASE("a session is found by its directory") {
   CHECK(FindSession("new", places).ok());
 }
 
-TEST_CASE("a session is found by a process of it") {
+TEST_CASE("a session is found by the id of one of its processes") {
   const TempDir dir;
   const FinderPlaces places = PlacesIn(dir);
   MadeOverview made;
@@ -246,7 +246,7 @@ TEST_CASE("an overview is read again only when it has changed") {
   CHECK(watch.problem().empty());
 }
 
-TEST_CASE("a session that is renewed no more was killed, if its collector is gone") {
+TEST_CASE("a session that is no longer updated was killed if its collector does not exist") {
   const TempDir dir;
   MadeOverview made;
   made.pid = DeadPid();
@@ -272,7 +272,7 @@ TEST_CASE("a session that is renewed no more was killed, if its collector is gon
   CHECK(watch.state() == SessionState::kEnded);
 }
 
-TEST_CASE("old overviews are not waited for") {
+TEST_CASE("an old overview of an ended collector is reported as killed without waiting") {
   const TempDir dir;
   MadeOverview made;
   made.pid = DeadPid();
@@ -304,7 +304,7 @@ TEST_CASE("stale figures of a running collector are reported") {
   CHECK(watch.overdue_s() == 0);
 }
 
-TEST_CASE("a session has ended when its plan is there, or its collector gone") {
+TEST_CASE("a session has ended if its plan exists or its collector does not") {
   const TempDir dir;
   MadeOverview made;
   made.state = "ended";
@@ -327,7 +327,7 @@ TEST_CASE("a session has ended when its plan is there, or its collector gone") {
   CHECK(!without.plan());
 }
 
-TEST_CASE("the rate covers the last seconds, whatever the resolution of the timeline") {
+TEST_CASE("the rate covers the last seconds for any timeline resolution") {
   const TempDir dir;
   SessionWatch watch(dir.path().string());
   CHECK(std::isnan(watch.launches_per_s()));
@@ -366,7 +366,7 @@ TEST_CASE("the rate covers the last seconds, whatever the resolution of the time
   CHECK(watch.launches_per_s() == doctest::Approx(100));
 }
 
-TEST_CASE("a process that took the id of another is not that one") {
+TEST_CASE("a process that reuses a process id is not the previous process") {
   const auto now = std::chrono::duration_cast<std::chrono::milliseconds>(
                        std::chrono::system_clock::now().time_since_epoch())
                        .count();

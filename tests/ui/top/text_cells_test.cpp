@@ -22,7 +22,7 @@ bool HaveUnicode() {
 
 }  // namespace
 
-TEST_CASE("text keeps nothing that a terminal would obey") {
+TEST_CASE("text contains no terminal control sequence") {
   REQUIRE(HaveUnicode());
   CHECK(ShownText("a\x1B[31mb\n\x7F", true, 100) == "a\\x1B[31mb\\x0A\\x7F");
   CHECK(ShownText("\xC2\x9B", true, 100) == "\\u{9B}");              // C1: CSI
@@ -40,7 +40,7 @@ TEST_CASE("only the visible part of a long text is processed") {
   CHECK(ShownText(std::string(1000000, 'x'), true, 10).size() <= 12);
 }
 
-TEST_CASE("text is cut and filled by columns") {
+TEST_CASE("text is truncated and padded by columns") {
   REQUIRE(HaveUnicode());
   const std::string wide = "\xE4\xB8\xAD\xE6\x96\x87";  // two characters, four columns
   CHECK(ColumnsOf(wide) == 4);
@@ -58,7 +58,7 @@ TEST_CASE("text is cut and filled by columns") {
   }
 }
 
-TEST_CASE("of a text its end can be had") {
+TEST_CASE("the last columns of a text can be selected") {
   REQUIRE(HaveUnicode());
   CHECK(LastColumns("abc", 3) == "abc");
   CHECK(LastColumns("abc", 2) == "bc");
@@ -66,7 +66,7 @@ TEST_CASE("of a text its end can be had") {
   CHECK(LastColumns("\xE4\xB8\xAD\xE6\x96\x87", 3) == "\xE6\x96\x87");  // two columns each
 }
 
-TEST_CASE("text that is longer than a line continues in the next") {
+TEST_CASE("text that is longer than a line continues on the next line") {
   REQUIRE(HaveUnicode());
   using Lines = std::vector<std::string>;
   CHECK(Wrapped("abcdef", 4, 9, true) == Lines{"abcd", "ef"});
@@ -78,7 +78,7 @@ TEST_CASE("text that is longer than a line continues in the next") {
   CHECK(Wrapped("", 4, 1, true).empty());
 }
 
-TEST_CASE("a character becomes UTF-8, an invalid one becomes nothing") {
+TEST_CASE("a character is encoded as UTF-8, and an invalid character is empty") {
   CHECK(Utf8('a') == "a");
   CHECK(Utf8(0xE9) == "\xC3\xA9");
   CHECK(Utf8(0x4E2D) == "\xE4\xB8\xAD");
@@ -87,7 +87,7 @@ TEST_CASE("a character becomes UTF-8, an invalid one becomes nothing") {
   CHECK(Utf8(0x110000).empty());
 }
 
-TEST_CASE("numbers are short and have their digits") {
+TEST_CASE("numbers are short and keep their significant digits") {
   CHECK(Count(0) == "0");
   CHECK(Count(999) == "999");
   CHECK(Count(1000) == "1,000");
@@ -117,7 +117,7 @@ TEST_CASE("numbers are short and have their digits") {
   CHECK(Elapsed(-1) == "-");
 }
 
-TEST_CASE("bars reach their full height at the greatest value and show every other that there is") {
+TEST_CASE("the largest value has a full bar, and every other nonzero value has a visible bar") {
   const std::vector<double> values = {0, 1, 50, 100, std::nan("")};
   CHECK(Bars(values, true) == " \u2581\u2584\u2588 ");
   CHECK(Bars(values, false) == " .=@ ");
