@@ -1,7 +1,7 @@
-# Half of the build time is spent on headers. If STEMTAP_UNITY_BUILD is on, the files of the targets that
-# stemtap_unity names are compiled several at a time, which takes half as long from scratch, but longer
-# after an edit. tools/test turns it on for a new build directory. SEPARATE lists files that define the same names
-# as other files of the target.
+# In the sanitizer presets (STEMTAP_UNITY_BUILD), the files of the targets that stemtap_unity names are compiled
+# several at a time, because half of the build time is spent on headers. Other builds compile each file alone:
+# together, a call may bind to a helper of another file. SEPARATE lists files that define the same names as
+# other files of the target.
 option(STEMTAP_UNITY_BUILD "Compile several source files at a time" OFF)
 function(stemtap_unity target)
   cmake_parse_arguments(UNITY "" "" "SEPARATE" ${ARGN})

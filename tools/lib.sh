@@ -78,12 +78,7 @@ ensure_packages() {  # package...
 
 install_packages() { DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$@"; }
 
-# A new build directory compiles several files at a time (cmake/Modules.cmake). An existing one keeps its setting.
-configure_preset() {
-  local options=()
-  [[ -e build/$1/CMakeCache.txt ]] || options=(-DSTEMTAP_UNITY_BUILD=ON)
-  cmake --preset "$1" -Wno-dev "${options[@]}"
-}
+configure_preset() { cmake --preset "$1" -Wno-dev; }
 
 # existing_targets PRESET NAME...: prints the names that are targets of the configured build.
 existing_targets() {

@@ -171,7 +171,7 @@ TEST_CASE("captures of several threads never overlap in the library") {
   REQUIRE(injected.gate().Publish(NameKey("gemm_tile_128"), kSlot));
   injected.gate().Grant(kSlot, 2000);
   REQUIRE(
-      injected.Run("threads", {"9000"}, With(injected, {{"STEMTAP_MAX_CAPTURES_PER_SECOND", "0"}}))
+      injected.Run("threads", {"40000"}, With(injected, {{"STEMTAP_MAX_CAPTURES_PER_SECOND", "0"}}))
           .exit_code == 0);
   const std::vector<std::string> calls = Calls(injected);
   CHECK(calls.size() > 100);
