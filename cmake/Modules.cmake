@@ -1,5 +1,5 @@
 # In the sanitizer presets (STEMTAP_UNITY_BUILD), the files of the targets that stemtap_unity names are compiled
-# several at a time, because half of the build time is spent on headers. Other builds compile each file alone:
+# several at a time, which parses common headers once. Other builds compile each file alone:
 # together, a call may bind to a helper of another file. SEPARATE lists files that define the same names as
 # other files of the target.
 option(STEMTAP_UNITY_BUILD "Compile several source files at a time" OFF)

@@ -55,7 +55,7 @@ class ExclusiveActuator {
   // Called at program exit; the actuator is not called afterwards.
   void Exit() noexcept { actuator_.Exit(); }
 
-  // Returns when the launch between Enter and Leave entered, or 0 if there is none.
+  // Returns the time at which the launch that holds the actuator entered, or 0 if none holds it.
   std::uint64_t entered_ns() const noexcept { return entered_ns_.load(std::memory_order_relaxed); }
   void ReadLastKernel(char (&name)[KernelNote::kBytes]) noexcept { last_kernel_.Read(name); }
 

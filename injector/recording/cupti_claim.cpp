@@ -17,7 +17,7 @@ void CuptiClaim::Init(const CuptiApi& api, SessionFiles& files, const Options& o
 }
 
 bool CuptiClaim::Claim(char* problem, std::size_t problem_size) noexcept {
-  marks_readable_ = false;
+  attributes_readable_ = false;
   // Our buffers are zeroed, so zeroing on the launching thread is switched off. One buffer per
   // thread saves launches a lock. Older versions do not support these attributes and record without
   // them.
@@ -48,7 +48,7 @@ bool CuptiClaim::Claim(char* problem, std::size_t problem_size) noexcept {
     Enable(CUPTI_ACTIVITY_KIND_MEMSET);
   }
   if (wants_overhead_) Enable(CUPTI_ACTIVITY_KIND_OVERHEAD);
-  marks_readable_ = MarksStand();
+  attributes_readable_ = HasOurAttributes();
   return true;
 }
 
@@ -73,13 +73,13 @@ void CuptiClaim::EnableGraphs() noexcept {
 // callbacks are registered, so this is the best check that does not disturb another client. Kineto
 // sets PER_THREAD back to 0 when it stops, after it has disabled the kinds
 // (CuptiActivityApi::activityBuffers), and cuptiFinalize resets everything.
-bool CuptiClaim::MarksStand() const noexcept {
-  for (const CUpti_ActivityAttribute mark : {CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER,
-                                             CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER}) {
+bool CuptiClaim::HasOurAttributes() const noexcept {
+  for (const CUpti_ActivityAttribute attribute : {CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER,
+                                                  CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER}) {
     std::uint8_t value = 0;
     std::size_t size = sizeof(value);
     if (api_->ActivityGetAttribute == nullptr ||
-        api_->ActivityGetAttribute(mark, &size, &value) != CUPTI_SUCCESS || value != 1) {
+        api_->ActivityGetAttribute(attribute, &size, &value) != CUPTI_SUCCESS || value != 1) {
       return false;
     }
   }

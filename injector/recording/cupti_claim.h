@@ -26,7 +26,7 @@ class CuptiClaim {
   bool Claim(char* problem, std::size_t problem_size) noexcept;
 
   // Returns whether another profiler has used CUPTI and stopped since the last Claim.
-  bool Lost() const noexcept { return marks_readable_ && !MarksStand(); }
+  bool Lost() const noexcept { return attributes_readable_ && !HasOurAttributes(); }
 
   // Claims CUPTI again and reports the gap.
   void TakeBack() noexcept;
@@ -40,7 +40,7 @@ class CuptiClaim {
 
   CUptiResult Enable(CUpti_ActivityKind kind) noexcept;
   void EnableGraphs() noexcept;
-  bool MarksStand() const noexcept;
+  bool HasOurAttributes() const noexcept;
 
   const CuptiApi* api_ = nullptr;
   SessionFiles* files_ = nullptr;
@@ -48,9 +48,9 @@ class CuptiClaim {
   CUpti_BuffersCallbackCompleteFunc complete_ = nullptr;
   Level level_ = Level::kKernels;
   bool wants_overhead_ = false;
-  bool marks_readable_ = false;  // CUPTI returns the attributes that we set
-  bool took_back_ = false;       // another profiler has used CUPTI
-  std::uint64_t enabled_ = 0;    // bit n: we have enabled kind n
+  bool attributes_readable_ = false;  // CUPTI returns the attributes that we set
+  bool took_back_ = false;            // another profiler has used CUPTI
+  std::uint64_t enabled_ = 0;         // bit n: we have enabled kind n
 };
 
 }  // namespace stemtap::inject

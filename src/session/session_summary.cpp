@@ -57,7 +57,7 @@ std::string DeviceLines(const SessionReport& report) {
   return text;
 }
 
-// Returns what a process reported, and what is known to be missing of it.
+// Returns what a process reported and whether its launches may be missing.
 std::string ProcessLines(const ProcessReport& p) {
   const std::string who = fmt::format("process {} ({})", p.pid, EscapeForTerminal(p.program));
   std::string text;

@@ -97,8 +97,9 @@ class Playback final : public model::ProfileReader {
   Rng noise_;
   std::vector<std::uint32_t> name_ids_;  // by number of the kernel in the script
   std::uint64_t launched_ = 0;
-  std::uint64_t clock_ns_ = 0;           // no later launch starts earlier
-  std::uint64_t concurrent_end_ns_ = 0;  // end of the last kernel beside the compute stream
+  std::uint64_t clock_ns_ = 0;  // no later launch starts earlier
+  std::uint64_t concurrent_end_ns_ =
+      0;  // end of the last kernel concurrent with the compute stream
 };
 
 // Rounds a fixed-point number to an integer; for scripts whose durations have no other effects than

@@ -123,8 +123,7 @@ std::string SessionLine(std::size_t number, const model::PlanSession& session,
   return line + "\n";
 }
 
-// Returns what a process reported, and what is known to be missing of it; empty if there is nothing
-// to report.
+// Returns what a process reported and whether launches may be missing; empty if neither applies.
 std::string ProcessLine(const model::ProcessReport& process) {
   const std::string reason = EscapeForTerminal(process.reason);
   std::string text =
