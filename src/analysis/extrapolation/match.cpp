@@ -9,11 +9,11 @@
 #include <set>
 #include <utility>
 
-#include "analysis/extrapolation/kernel_names.h"
 #include "base/byte_source.h"
 #include "base/csv.h"
 #include "base/decimal.h"
 #include "base/text.h"
+#include "model/kernel_name.h"
 
 namespace stemtap::analysis {
 namespace {
@@ -132,7 +132,7 @@ void Matcher::Pair(const Launch& launch, std::size_t row) {
     ++match_.matched;
     const model::PlanKernel& kernel = plan_.kernels[place.kernel];
     const model::PlanSample& sample = At(place);
-    const bool other_name = !result.name.empty() && !MaySameKernel(result.name, kernel.name);
+    const bool other_name = !result.name.empty() && !model::MaySameKernel(result.name, kernel.name);
     const bool other_shape = !other_name && !SameShape(result.config, sample.record);
     if ((other_name || other_shape) && other_name_ + other_shape_ == 0) {
       first_other_ =
@@ -220,7 +220,7 @@ Status Matcher::ByOrder() {
     rows_of[results_.rows[row].name].push_back(row);
   }
   std::map<std::string, Planned> exact;
-  Form forms[] = {{&Spelling, {}, {}}, {&BaseName, {}, {}}};
+  Form forms[] = {{&model::Spelling, {}, {}}, {&model::BaseName, {}, {}}};
   for (const model::PlanKernel& kernel : plan_.kernels)
     exact[kernel.name].launches += kernel.invocations;
   for (const Launch& launch : launches_) {

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/importers/metric_join.h"
 
-#include <cxxabi.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <limits>
 #include <map>
 #include <set>
@@ -18,6 +16,7 @@
 #include "formats/importers/ncu_csv.h"
 #include "formats/importers/ncu_page.h"
 #include "formats/importers/registry.h"
+#include "model/kernel_name.h"
 #include "model/profile.h"
 
 namespace stemtap::formats {
@@ -34,46 +33,10 @@ std::vector<std::uint16_t> DevicesOf(const model::Profile& profile) {
   return {devices.begin(), devices.end()};
 }
 
-std::string Demangled(const std::string& name) {
-  if (!name.starts_with("_Z")) return name;
-  int status = 0;
-  char* const demangled = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
-  std::string result = status == 0 && demangled != nullptr ? demangled : name;
-  std::free(demangled);
-  return result;
-}
-
 std::string WithoutSpaces(const std::string& name) {
-  std::string result = Demangled(name);
+  std::string result = model::Demangled(name);
   std::erase(result, ' ');
   return result;
-}
-
-// Removes the bracketed suffix of `text`, whose last byte is `close`.
-void DropBrackets(std::string& text, char open, char close) {
-  std::size_t depth = 0;
-  for (std::size_t i = text.size(); i-- > 0;) {
-    if (text[i] == close) ++depth;
-    if (text[i] == open && --depth == 0) {
-      text.erase(i);
-      return;
-    }
-  }
-}
-
-// Returns "scale" for "void at::native::scale<int, (bool)1>(int*)"; the name itself if nothing is
-// left.
-std::string FunctionName(const std::string& name) {
-  std::string text = Demangled(name);
-  if (const std::size_t end = text.rfind(')'); end != std::string::npos) {
-    text.erase(end + 1);  // text after the parameters
-    DropBrackets(text, '(', ')');
-  }
-  if (text.ends_with('>')) DropBrackets(text, '<', '>');
-  // Anything before is the return type and namespaces.
-  const std::size_t before = text.find_last_of(": ");
-  if (before != std::string::npos) text.erase(0, before + 1);
-  return text.empty() ? name : text;
 }
 
 std::string Extents(const shm::KernelRecord& r) {
@@ -140,7 +103,7 @@ class Join {
     const std::size_t exact = groups_;
     GroupBy(WithoutSpaces);
     const std::size_t spelled = groups_;
-    GroupBy(FunctionName);
+    GroupBy(model::BaseName);
     if (groups_ == 0) {
       return Error{fmt::format(
           "{}: no kernel of {}; expected the same kernels, but '{}' is here and '{}' is there",

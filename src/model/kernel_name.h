@@ -7,7 +7,10 @@
 #include <string>
 #include <string_view>
 
-namespace stemtap::analysis {
+namespace stemtap::model {
+
+// Returns the C++ form of a mangled name; `name` itself if it is not mangled or longer than 16 KiB.
+std::string Demangled(std::string_view name);
 
 // Returns the unqualified function name: "gemm" for "void lib::gemm<float, 4>(float const*)", for
 // "_ZN3lib4gemmEv", and for "gemm". Returns `name` if the function cannot be determined.
@@ -20,4 +23,4 @@ std::string Spelling(std::string_view name);
 // Returns whether both names may belong to the same kernel.
 bool MaySameKernel(std::string_view a, std::string_view b);
 
-}  // namespace stemtap::analysis
+}  // namespace stemtap::model

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/extrapolation/kernel_names.h"
+#include "model/kernel_name.h"
 
 #include <doctest/doctest.h>
 
-namespace stemtap::analysis {
+namespace stemtap::model {
 namespace {
 
 TEST_CASE("names of a kernel in different tools have one base") {
@@ -24,4 +24,4 @@ TEST_CASE("names of a kernel in different tools have one base") {
 }
 
 }  // namespace
-}  // namespace stemtap::analysis
+}  // namespace stemtap::model

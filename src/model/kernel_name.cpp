@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/extrapolation/kernel_names.h"
+#include "model/kernel_name.h"
 
 #include <cxxabi.h>
 
@@ -7,20 +7,11 @@
 #include <cstdlib>
 #include <memory>
 
-namespace stemtap::analysis {
+namespace stemtap::model {
 namespace {
 
 // Longer names are not demangled.
 constexpr std::size_t kMaxMangled = 16384;
-
-std::string Demangled(std::string_view name) {
-  if (!name.starts_with("_Z") || name.size() > kMaxMangled) return std::string(name);
-  const std::string mangled(name);
-  int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> text(
-      abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status), &std::free);
-  return status == 0 && text != nullptr ? std::string(text.get()) : mangled;
-}
 
 // Function is the position of the function in a demangled name.
 struct Function {
@@ -78,6 +69,15 @@ std::size_t CastLength(std::string_view text) {
 
 }  // namespace
 
+std::string Demangled(std::string_view name) {
+  if (!name.starts_with("_Z") || name.size() > kMaxMangled) return std::string(name);
+  const std::string mangled(name);
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> text(
+      abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status), &std::free);
+  return status == 0 && text != nullptr ? std::string(text.get()) : mangled;
+}
+
 std::string BaseName(std::string_view name) {
   const std::string text = Demangled(name);
   const Function function = FindFunction(text);
@@ -108,4 +108,4 @@ bool MaySameKernel(std::string_view a, std::string_view b) {
   return a == b || BaseName(a) == BaseName(b);
 }
 
-}  // namespace stemtap::analysis
+}  // namespace stemtap::model
