@@ -163,11 +163,12 @@ Status ReadFile(const std::string& path, std::string& text) {
 }  // namespace
 
 void AddCounters(const OverviewTotals& more, OverviewTotals& sum) {
-  using O = OverviewTotals;
+  using Totals = OverviewTotals;
   for (const auto counter :
-       {&O::seen, &O::kept, &O::dropped, &O::gaps, &O::observed, &O::duration_ns, &O::captured,
-        &O::captured_duration_ns, &O::clusters_open, &O::clusters_closed, &O::slowed,
-        &O::zero_duration, &O::excluded, &O::excluded_duration_ns}) {
+       {&Totals::seen, &Totals::kept, &Totals::dropped, &Totals::gaps, &Totals::observed,
+        &Totals::duration_ns, &Totals::captured, &Totals::captured_duration_ns,
+        &Totals::clusters_open, &Totals::clusters_closed, &Totals::slowed, &Totals::zero_duration,
+        &Totals::excluded, &Totals::excluded_duration_ns}) {
     AddSaturated(more.*counter, sum.*counter);
   }
 }
