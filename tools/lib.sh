@@ -78,7 +78,7 @@ ensure_packages() {  # package...
 
 install_packages() { DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$@"; }
 
-configure_preset() { cmake --preset "$1" -Wno-dev; }
+configure_preset() { cmake --preset "$@" -Wno-dev; }  # preset, options
 
 # existing_targets PRESET NAME...: prints the names that are targets of the configured build.
 existing_targets() {
