@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Shared by the tests of the Python package. Each test script takes the build directory as its first argument."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import unittest
+
+SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
+PACKAGE = SOURCE / "python"
+DATA = SOURCE / "tests" / "data" / "python"
+BUILD = pathlib.Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else SOURCE / "build" / "release"
+STEMTAP = BUILD / "bin" / "stemtap"
+
+sys.path.insert(0, str(PACKAGE))
+sys.dont_write_bytecode = True
+
+
+def run(arguments, **options):
+    """Runs a command to its end and captures its output as text."""
+    options.setdefault("timeout", 60)
+    return subprocess.run([str(argument) for argument in arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          universal_newlines=True, **options)
+
+
+def python(code, path=PACKAGE, **variables):
+    """Runs code in a new Python process that finds the package. Only the given variables concern stemtap."""
+    environment = {name: value for name, value in os.environ.items()
+                   if name not in ("CUDA_INJECTION64_PATH", "LD_PRELOAD")}
+    environment.update(PYTHONPATH=str(path), PYTHONDONTWRITEBYTECODE="1", **variables)
+    return run([sys.executable, "-c", code], env=environment)
+
+
+def main():
+    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
