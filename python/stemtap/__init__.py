@@ -5,9 +5,9 @@ While a program runs under ``stemtap run``, it can mark what it does:
 
 >>> import stemtap
 >>> for batch in ["first", "second"]:
+...     stemtap.step()
 ...     with stemtap.range("forward"):
 ...         pass  # launch kernels
-...     stemtap.step()
 
 In a process that is not recorded, these calls do nothing and cost less than a microsecond.
 

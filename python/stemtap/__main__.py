@@ -18,9 +18,12 @@ def main() -> NoReturn:
         signal.signal(ignored, signal.SIG_DFL)
     try:
         program = str(program_path())
+    except FileNotFoundError as error:
+        sys.exit(f"stemtap: {error}")
+    try:
         os.execv(program, [program, *sys.argv[1:]])
     except OSError as error:
-        sys.exit(f"stemtap: {error}")
+        sys.exit(f"stemtap: {program}: cannot be started: {error.strerror}")
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ The functions call ``libstemtap_inject.so`` (``stemtap/control.h``), which ``ste
 that it records. Whether this process is recorded is decided once, when the module is imported. If it is not, every
 function is a no-op. Importing the module never fails and starts nothing.
 
-All functions can be called from any thread. After ``os.fork``, the child can call them as the parent does.
+All functions can be called from any thread, and in forked children.
 """
 
 from __future__ import annotations
@@ -14,36 +14,29 @@ import inspect
 import os
 import warnings
 from functools import wraps
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, Type, TypeVar, cast
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
-    from typing_extensions import Protocol
-
-    class Library(Protocol):
-        """The functions of ``stemtap/control.h``."""
-
-        def stemtap_step(self) -> None: ...
-        def stemtap_range_push(self, name: bytes) -> None: ...
-        def stemtap_range_pop(self) -> None: ...
-        def stemtap_start(self) -> None: ...
-        def stemtap_stop(self) -> None: ...
-
+    import ctypes
 
 _LIBRARY_NAME = "libstemtap_inject.so"
+_FUNCTIONS = ("stemtap_step", "stemtap_range_push", "stemtap_range_pop", "stemtap_start", "stemtap_stop")
+
+# A call of these functions only makes an object that runs later, when the range is over.
+_SUSPENDED = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-def _library_path(environment: Mapping[str, str]) -> Optional[str]:
+def _recording_library(environment: Mapping[str, str]) -> Optional[str]:
     """Returns the path of the library that records this process, or None if the process is not recorded.
 
-    >>> _library_path({"CUDA_INJECTION64_PATH": "/opt/stemtap/lib/libstemtap_inject.so"})
+    >>> _recording_library({"CUDA_INJECTION64_PATH": "/opt/stemtap/lib/libstemtap_inject.so"})
     '/opt/stemtap/lib/libstemtap_inject.so'
-    >>> _library_path({"LD_PRELOAD": "libjemalloc.so:/opt/stemtap/lib/libstemtap_inject.so"})
+    >>> _recording_library({"LD_PRELOAD": "libjemalloc.so:/opt/stemtap/lib/libstemtap_inject.so"})
     '/opt/stemtap/lib/libstemtap_inject.so'
-    >>> _library_path({"LD_PRELOAD": "libjemalloc.so"})
+    >>> _recording_library({"LD_PRELOAD": "libjemalloc.so"})
     """
     # CUDA's own variable comes first: if both are set, CUDA initializes the library that this one names.
     paths = [environment.get("CUDA_INJECTION64_PATH", "")]
@@ -51,29 +44,31 @@ def _library_path(environment: Mapping[str, str]) -> Optional[str]:
     return next((path for path in paths if os.path.basename(path) == _LIBRARY_NAME), None)
 
 
-def _load_library(path: Optional[str]) -> Optional[Library]:
-    """Returns the functions of the library, or None if there are none to call. Warns if they should be there."""
+def _load(path: Optional[str]) -> Optional[ctypes.PyDLL]:
+    """Returns the library, or None if there is none. Warns if there is a path, but not a usable library."""
     if path is None:
         return None
     try:
         import ctypes  # takes milliseconds, and only a recorded process needs it
 
-        library = ctypes.CDLL(path)
-        for name in ("stemtap_step", "stemtap_range_push", "stemtap_range_pop", "stemtap_start", "stemtap_stop"):
+        # The functions never wait, so they keep the global interpreter lock (PyDLL). If it were released, another
+        # thread could hold it for milliseconds.
+        library = ctypes.PyDLL(path)
+        for name in _FUNCTIONS:
             getattr(library, name).restype = None
         library.stemtap_range_push.argtypes = [ctypes.c_char_p]
     except (ImportError, OSError, AttributeError) as error:
         reason = f"{path}: cannot be used: {error}; steps and ranges are not recorded"
-        warnings.warn(reason, RuntimeWarning, stacklevel=2)
+        warnings.warn(reason, RuntimeWarning, stacklevel=4)
         return None
-    return cast("Library", library)
+    return library
 
 
-_library = _load_library(_library_path(os.environ))
+_library = _load(_recording_library(os.environ))
 
 
 def step() -> None:
-    """Marks the end of a step, for example of a training iteration or of a generated token.
+    """Begins the next step, for example an iteration of the main loop. The first call begins step 0.
 
     >>> step()
     """
@@ -82,7 +77,7 @@ def step() -> None:
 
 
 def start() -> None:
-    """Starts recording, for example after ``stemtap run --paused`` or ``stop()``.
+    """Resumes recording after ``stop()``.
 
     >>> start()
     """
@@ -91,7 +86,10 @@ def start() -> None:
 
 
 def stop() -> None:
-    """Stops recording until ``start()`` is called.
+    """Pauses recording: kernels that start on the GPU before the next ``start()`` are only counted.
+
+    Kernels that were launched before the call may start after it. Synchronize with the GPU first if that matters.
+    Calls do not nest: one ``start()`` resumes.
 
     >>> stop()
     """
@@ -121,8 +119,8 @@ class Range:
             _library.stemtap_range_pop()
 
     def __call__(self, function: _Function) -> _Function:
-        if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
-            raise TypeError(f"{function!r} is a coroutine or generator; a range covers one call on one thread")
+        if any(is_suspended(function) for is_suspended in _SUSPENDED):
+            raise TypeError(f"{function!r}: is a coroutine or generator function; expected one that runs to its end")
         if _library is None:
             return function
 
@@ -140,8 +138,9 @@ _unrecorded_range = Range("")
 def range(name: str) -> Range:
     """Returns a range that covers the launches in a ``with`` block or in a function.
 
-    Ranges nest, and each thread has its own. The name is passed on as UTF-8; it ends at the first NUL character,
-    and characters that UTF-8 cannot encode (surrogates) become ``?``.
+    Ranges nest, and each thread has its own: a launch is in ``outer/inner``. The name is passed on as UTF-8. It ends
+    at the first NUL character and after 250 bytes; characters that UTF-8 cannot encode (surrogates) become ``?``. Use
+    few names: of a process, 4,096 paths of ranges are distinguished.
 
     >>> with range("decode"):
     ...     pass  # launch kernels

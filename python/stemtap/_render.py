@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import re
 from html import escape
-from typing import TYPE_CHECKING, List, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, List, Sequence
 
 if TYPE_CHECKING:
     from stemtap.session import Kernel, Session
 
-_NAME_WIDTH = 60  # keeps lines below 110 columns
+_NAME_WIDTH = 54  # lines of 108 columns, as in summary.txt
 _HTML_KERNELS = 10
 _HTML_NAME_WIDTH = 100
 
@@ -22,22 +22,13 @@ def summary(session: Session) -> str:
         f"{_ms(session.duration_ns)} ms of GPU time",
         f"{_count(len(session.samples), 'sample')} in {_count(len(session.clusters), 'cluster')} hold "
         f"{_ms(session.sampled_duration_ns)} ms: {session.speedup:.1f}x less to trace",
-        bound(session),
+        f"{bound(session)}, uncovered time {_percent(session.uncovered_fraction)}",
     ]
-    return "\n".join(lines + [f"warning: {warning}" for warning in warnings(session)])
+    return "\n".join(lines + _warnings(session))
 
 
 def bound(session: Session) -> str:
-    if session.bound is None:
-        return "no error bound"
-    return f"error bound {_percent(session.bound)}"
-
-
-def warnings(session: Session) -> List[str]:
-    """Returns the warnings of the session as printable lines, and one about dropped records."""
-    dropped = session.counters.get("dropped")
-    lines = [f"{dropped} records were dropped; the figures are based on incomplete data"] if dropped else []
-    return lines + [printable(warning) for warning in session.warnings]
+    return "no error bound" if session.bound is None else f"error bound {_percent(session.bound)}"
 
 
 def text_table(kernels: Sequence[Kernel]) -> str:
@@ -90,6 +81,15 @@ def brief_name(name: str) -> str:
     """
     name = re.sub(r"\(anonymous namespace\)::|\b\w+::", "", name)
     return re.sub(r"^void |(?<=[\w>])\(.*\)$", "", name)
+
+
+def _warnings(session: Session) -> List[str]:
+    lines = []
+    if session.counters.get("dropped"):
+        lines.append(f"{session.counters['dropped']} records were dropped; the figures are based on incomplete data")
+    if session.counters.get("gaps"):
+        lines.append(f"{session.counters['gaps']} gaps with an unknown number of launches")
+    return [f"warning: {printable(line)}" for line in [*lines, *session.warnings]]
 
 
 def _label(kernel: Kernel, width: int) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Dict, Optional, Tuple, Union
 
@@ -120,7 +121,7 @@ class Session:
     >>> print(session)
     180 launches of 3 kernels, 5.115 ms of GPU time
     13 samples in 7 clusters hold 0.695 ms: 7.4x less to trace
-    error bound 0.61 %
+    error bound 0.61 %, uncovered time 0.00 %
     >>> session.stats()
        time     total ms     launches   mean us  samples  kernel
      84.4 %        4.317           60     71.94        9  gemm<Tile<128, 64> >
@@ -135,8 +136,8 @@ class Session:
     """
 
     def __init__(self, path: Union[str, os.PathLike[str]]) -> None:
-        """Reads the directory. Raises SessionError if it is not a finished session."""
-        self.path = Path(path)
+        """Reads the directory, or the directory of a file. Raises SessionError if it is not a finished session."""
+        self.path = Path(path).parent if os.path.isfile(path) else Path(path)
         _require_finished(self.path)
         session = _fields.read_object(self.path / "session.json", "stemtap.session/1")
         plan = _fields.read_object(self.path / "plan.json", "stemtap.plan/1")
@@ -168,6 +169,8 @@ class Session:
         self.bound: Optional[float] = totals.find("bound", _fields.number)
         #: The actual relative error of the estimated total, or None if it is not known.
         self.observed_error: Optional[float] = totals.find("observed_error", _fields.number)
+        #: The share of the GPU time in clusters without a sample.
+        self.uncovered_fraction: float = totals.get("uncovered_fraction", _fields.number)
 
         #: In the order of the plan; ``stats()`` sorts them by time.
         self.kernels: Tuple[Kernel, ...] = tuple(
@@ -179,6 +182,18 @@ class Session:
         self.samples: Tuple[Sample, ...] = tuple(
             sample for cluster in self.clusters for sample in cluster.samples
         )
+
+    @cached_property
+    def overview(self) -> Optional[Dict[str, Any]]:
+        """overview.json as a dictionary (time line, histograms), or None if there is no such file."""
+        path = self.path / "overview.json"
+        return _fields.read_object(path, "stemtap.overview/1").values if path.exists() else None
+
+    @cached_property
+    def summary(self) -> Optional[str]:
+        """The text of summary.txt, which the command printed, or None if there is no such file."""
+        path = self.path / "summary.txt"
+        return path.read_text(encoding="utf-8", errors="replace") if path.exists() else None
 
     def stats(self) -> Stats:
         """Returns the kernels, the one with the most time first, as a tuple that prints as a table."""
@@ -226,11 +241,13 @@ _COLUMNS = {
 def _require_finished(path: Path) -> None:
     if not path.is_dir():
         raise SessionError(f"{path}: is not a directory; expected a session directory")
-    if (path / "plan.json").exists() and (path / "session.json").exists():
+    if (path / "plan.json").exists():
         return
-    if (path / "mask.ndjson").exists():
-        raise SessionError(f"{path}: the session still runs or was killed; expected a finished session")
-    raise SessionError(f"{path}: has no plan.json and session.json; expected a session directory")
+    if any((path / file).exists() for file in ("overview.json", "mask.ndjson", "session.json")):
+        raise SessionError(
+            f"{path}: has no plan.json: the session is still running or was killed; expected a finished session"
+        )
+    raise SessionError(f"{path}: is not a session directory; expected one that contains plan.json")
 
 
 def _kernel(kernel: Fields, total_ns: int) -> Kernel:

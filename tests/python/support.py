@@ -33,4 +33,8 @@ def python(code, path=PACKAGE, **variables):
 
 
 def main():
-    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
+    """Runs the tests of the script. Prints each skipped test with its reason; exits with 77 if all were skipped."""
+    result = unittest.main(argv=[sys.argv[0], *sys.argv[2:]], exit=False).result
+    for test, reason in result.skipped:
+        print(f"SKIPPED: {test.id().split('.', 1)[1]}: {reason}")
+    sys.exit(1 if not result.wasSuccessful() else 77 if len(result.skipped) == result.testsRun else 0)
