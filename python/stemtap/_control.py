@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 _LIBRARY_NAME = "libstemtap_inject.so"
 _FUNCTIONS = ("stemtap_step", "stemtap_range_push", "stemtap_range_pop", "stemtap_start", "stemtap_stop")
 
-# A call of these functions only makes an object that runs later, when the range is over.
-_SUSPENDED = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
-
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
@@ -103,26 +100,22 @@ class Range:
     A Range can be entered any number of times, also by several threads at once and inside itself.
     """
 
-    __slots__ = ("_name",)
+    __slots__ = ("_library", "_name")
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, library: ctypes.PyDLL, name: str) -> None:
+        self._library = library
         self._name = str(name).encode("utf-8", "replace")
 
     def __enter__(self) -> None:
-        if _library is not None:
-            _library.stemtap_range_push(self._name)
+        self._library.stemtap_range_push(self._name)
 
     def __exit__(
         self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
     ) -> None:
-        if _library is not None:
-            _library.stemtap_range_pop()
+        self._library.stemtap_range_pop()
 
     def __call__(self, function: _Function) -> _Function:
-        if any(is_suspended(function) for is_suspended in _SUSPENDED):
-            raise TypeError(f"{function!r}: is a coroutine or generator function; expected one that runs to its end")
-        if _library is None:
-            return function
+        _require_immediate(function)
 
         @wraps(function)
         def inside_range(*args: Any, **kwargs: Any) -> Any:
@@ -132,7 +125,32 @@ class Range:
         return cast(_Function, inside_range)
 
 
-_unrecorded_range = Range("")
+class _UnrecordedRange(Range):
+    """The range of a process that is not recorded: it has no effect."""
+
+    __slots__ = ()
+
+    # A function in C that accepts all arguments and returns an empty string, which is false, so exceptions propagate.
+    # Two functions in Python would take most of the time of a ``with`` statement.
+    __enter__ = "".format  # type: ignore[assignment]
+    __exit__ = "".format  # type: ignore[assignment]
+
+    def __init__(self) -> None:
+        pass
+
+    def __call__(self, function: _Function) -> _Function:
+        _require_immediate(function)
+        return function
+
+
+_unrecorded_range = _UnrecordedRange()
+
+
+def _require_immediate(function: Callable[..., Any]) -> None:
+    """Rejects functions whose calls only make an object, which runs later, when the range is closed."""
+    for is_deferred in (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction):
+        if is_deferred(function):
+            raise TypeError(f"{function!r}: is a coroutine or generator function; expected one that runs to its end")
 
 
 def range(name: str) -> Range:
@@ -153,4 +171,4 @@ def range(name: str) -> Range:
     A range is a property of a thread, so do not ``await`` inside one: other tasks would run in it. Coroutine and
     generator functions cannot be decorated.
     """
-    return _unrecorded_range if _library is None else Range(name)
+    return _unrecorded_range if _library is None else Range(_library, name)

@@ -79,8 +79,10 @@ def brief_name(name: str) -> str:
     >>> brief_name("ampere_sgemm_128x64_nn")
     'ampere_sgemm_128x64_nn'
     """
-    name = re.sub(r"\(anonymous namespace\)::|\b\w+::", "", name)
-    return re.sub(r"^void |(?<=[\w>])\(.*\)$", "", name)
+    name = re.sub(r"^void |\(anonymous namespace\)::|\b\w+::", "", name)
+    if name.endswith(")"):
+        name = re.sub(r"(?<=[\w>])\(.*", "", name, count=1, flags=re.DOTALL)
+    return name
 
 
 def _warnings(session: Session) -> List[str]:
