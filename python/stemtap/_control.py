@@ -53,7 +53,6 @@ def _load(path: Optional[str]) -> Optional[ctypes.PyDLL]:
         library = ctypes.PyDLL(path)
         for name in _FUNCTIONS:
             getattr(library, name).restype = None
-        library.stemtap_range_push.argtypes = [ctypes.c_char_p]
     except (ImportError, OSError, AttributeError) as error:
         reason = f"{path}: cannot be used: {error}; steps and ranges are not recorded"
         warnings.warn(reason, RuntimeWarning, stacklevel=4)

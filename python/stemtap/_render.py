@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 _NAME_WIDTH = 54  # lines of 108 columns, as in summary.txt
 _HTML_KERNELS = 10
-_HTML_NAME_WIDTH = 100
+_HTML_NAME_WIDTH = 80
 
 
 def summary(session: Session) -> str:
@@ -117,7 +117,7 @@ def _html_row(kernel: Kernel) -> str:
 
 
 def _cell(tag: str, text: str, side: str = "right") -> str:
-    return f'<{tag} style="text-align:{side}">{escape(text)}</{tag}>'
+    return f'<{tag} style="text-align:{side};white-space:nowrap">{escape(text)}</{tag}>'
 
 
 def _count(count: int, noun: str) -> str:
