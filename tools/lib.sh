@@ -18,6 +18,8 @@ packages=(
 # includes npm and conflicts with Debian's npm.
 page_packages=(nodejs npm)
 browser_packages=(chromium)
+# For the test of the types of the Python package, which is skipped without it.
+type_packages=(mypy)
 declare -A program_of=([nodejs]=node [npm]=npm [chromium]=chromium)
 
 section_title=''
