@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Dict, Optional, Tuple, Union
 
@@ -204,7 +205,7 @@ class Session:
         if table not in _COLUMNS:
             raise ValueError(f"table is {table!r}; expected one of {', '.join(map(repr, _COLUMNS))}")
         try:
-            import pandas
+            pandas: Any = import_module("pandas")
         except ImportError as error:
             raise ImportError("pandas is not installed; run 'pip install pandas' to use to_pandas()") from error
         columns = _COLUMNS[table]
