@@ -60,8 +60,11 @@ class KernelState {
   std::size_t ClusterOf(std::uint32_t bin) const { return clusters_.ClusterOf(bin); }
   std::vector<OnlineCluster>& clusters() { return clusters_.list(); }
   const std::vector<OnlineCluster>& clusters() const { return clusters_.list(); }
-  // The line that launches predicted for the cluster are offered to.
-  std::size_t LineOf(std::size_t cluster) const { return clusters()[cluster].line; }
+  // The line that launches predicted for the cluster are offered to. A kernel of which all launches
+  // are exploratory captures, of several processes, has no clusters.
+  std::size_t LineOf(std::size_t cluster) const {
+    return clusters().empty() ? KernelClusters::kCommonLine : clusters()[cluster].line;
+  }
   const std::vector<double>& offered() const { return clusters_.offered(); }
 
   std::uint32_t name_id() const { return name_id_; }

@@ -113,6 +113,21 @@ TEST_CASE("an exploratory capture represents only itself unless there is no othe
   }
 }
 
+TEST_CASE("the exploratory captures of several processes can be all launches of a kernel") {
+  Bench bench;
+  for (int process = 0; process < 3; ++process) {
+    bench.Launch("once", 5000);
+    bench.pending.back().record.flags = shm::kFlagCaptured | shm::kFlagExploratory;
+  }
+  for (int i = 0; i < 2000; ++i) bench.Launch("gemm", 10000);
+  const model::Plan plan = bench.Finish();
+  REQUIRE(plan.kernels.size() == 2);
+  CHECK(plan.kernels[0].invocations == 3);
+  REQUIRE(plan.kernels[0].clusters.size() == 1);
+  CHECK(plan.kernels[0].clusters[0].captured == 3);
+  CHECK(plan.totals.uncovered_fraction == 0.0);
+}
+
 TEST_CASE("captures of a cluster are spread: the next one is made when one has returned") {
   sampling::SamplingOptions options;
   options.min_samples = 3;
