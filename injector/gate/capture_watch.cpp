@@ -19,10 +19,11 @@ void CaptureWatch::Init(const Options& options) noexcept {
 void CaptureWatch::Look(SessionFiles& files, ExclusiveActuator& actuator, bool pending) noexcept {
   const shm::RingHeader& header = files.ring().header;
   const bool waited = watchdog_.waiting();
-  const Watchdog::Alarm alarm =
-      watchdog_.Look({MonotonicNs(), actuator.entered_ns(),
-                      header.launches_captured.load(std::memory_order_relaxed),
-                      header.seen.load(std::memory_order_relaxed), pending});
+  const Watchdog::Alarm alarm = watchdog_.Look(
+      {MonotonicNs(), actuator.entered_ns(),
+       header.launches_captured.load(std::memory_order_relaxed),
+       header.seen.load(std::memory_order_relaxed) + header.paused.load(std::memory_order_relaxed),
+       pending});
   if (!waited && watchdog_.waiting()) actuator.ReadLastKernel(waited_for_);
   if (silent_ && !watchdog_.waiting()) {
     silent_ = false;

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "control/program_control.h"
 #include "gate/launch_call.h"
 #include "shm/deny_list.h"
 #include "startup/runtime.h"
@@ -122,6 +123,7 @@ bool LaunchGate::Decide(const LaunchCall& call, const CUpti_CallbackData& data,
 }
 
 [[gnu::noinline]] LaunchGate::Outcome LaunchGate::Capture(const Chosen& launch) noexcept {
+  if (Control().pauses().paused()) return Outcome::kPassed;
   // EXIT could not recognize the launch.
   if (launch.data.correlationData == nullptr) return Outcome::kDenied;
   if (!actuator_.Enter()) return Outcome::kDenied;
@@ -146,14 +148,14 @@ bool LaunchGate::Decide(const LaunchCall& call, const CUpti_CallbackData& data,
 LaunchGate::Outcome LaunchGate::Begin(const Chosen& launch) noexcept {
   const bool acts = actuator_.acts();
   const std::uint32_t id = launch.data.correlationId;
-  shm::GateAnswer pending{};
+  PendingCapture pending{launch.answer, Control().CurrentMark()};
   if (graph_captures_.Takes(launch.call.stream)) return Outcome::kPassed;
   if (graph_captures_.any()) return Outcome::kDenied;  // counted only if the actuator acts
   // If the actuator acts, another thread may have captured the kernel before this thread held it.
   if (launch.answer.exploratory() && !client_.MayExplore(launch.name_hash)) {
     return Outcome::kPassed;
   }
-  if (!engine_->pending().Add(id, launch.answer)) return Outcome::kDenied;
+  if (!engine_->pending().Add(id, pending)) return Outcome::kDenied;
   if (acts && !StartActuator(launch)) {
     engine_->pending().Take(id, pending);
     return Outcome::kRefused;
@@ -192,10 +194,10 @@ void LaunchGate::Exit(const CUpti_CallbackData& data) noexcept {
   actuator_.Leave();
   if (result == CUDA_SUCCESS) return;
   // Nothing was launched, so no record will arrive and the credit is returned.
-  shm::GateAnswer capture{};
+  PendingCapture capture{};
   if (!engine_->pending().Take(data.correlationId, capture)) return;
   files_->ring().header.launches_captured.fetch_sub(1, std::memory_order_relaxed);
-  if (shm::GateTable* table = files_->gate()) table->Refund(capture.credit_slot);
+  if (shm::GateTable* table = files_->gate()) table->Refund(capture.answer.credit_slot);
 }
 
 void LaunchGate::Watch() noexcept {

@@ -64,7 +64,8 @@ class LaunchGate {
  private:
   enum class Outcome : std::uint8_t {
     kCaptured,
-    // Not captured: the launch becomes a graph node, or another thread captured its kernel first.
+    // Not captured: the launch becomes a graph node, another thread captured its kernel first, or
+    // the program has paused recording.
     kPassed,
     kDenied,     // cannot be captured now
     kThrottled,  // the limit of captures per second is reached

@@ -26,7 +26,7 @@ class Watchdog {
     std::uint64_t now_ns;
     std::uint64_t entered_ns;  // when the launch being captured entered; 0: none
     std::uint64_t captured;    // captures so far
-    std::uint64_t seen;        // kernel records so far, of any kernel
+    std::uint64_t seen;        // kernel records so far, of any kernel, also of pauses
     bool pending;              // captures without a record exist
   };
 

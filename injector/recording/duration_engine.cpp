@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <sys/prctl.h>
 
+#include "control/program_control.h"
+
 namespace stemtap::inject {
 namespace {
 
@@ -29,6 +31,7 @@ bool DurationEngine::Start(const CuptiApi& api, SessionFiles& files, const Optio
   if (!claim_.Claim(problem, problem_size)) return false;
   calls_.Restart();
   decoder_.CheckClock();  // before any buffer can be returned
+  Control().SetClock(RecordClock);
   if (!StartThread(FlusherMain, this)) {
     // Disabling recording must be the last event: no record may follow it.
     claim_.Release();
@@ -36,6 +39,14 @@ bool DurationEngine::Start(const CuptiApi& api, SessionFiles& files, const Optio
     return false;
   }
   return true;
+}
+
+// The clock of the kernel records.
+std::uint64_t DurationEngine::RecordClock() noexcept {
+  std::uint64_t now = 0;
+  const CuptiApi& api = g_engine->api_;
+  if (api.GetTimestamp != nullptr && api.GetTimestamp(&now) == CUPTI_SUCCESS) return now;
+  return RealtimeNs();  // CUPTI's default
 }
 
 // Called at the end: reports a long time without records.

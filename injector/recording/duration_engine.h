@@ -67,6 +67,7 @@ class DurationEngine {
   static void CUPTIAPI OnComplete(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t size,
                                   std::size_t valid_size);
   static void* FlusherMain(void* self);
+  static std::uint64_t RecordClock() noexcept;
 
   void CountCost(bool heard) noexcept;
   void StopRecording() noexcept;

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "control/program_control.h"
 #include "shm/context_key.h"
 #include "startup/runtime.h"
 
@@ -58,14 +59,14 @@ void RecordDecoder::DecodeOne(const void* activity) noexcept {
   const char* name = nullptr;
   const Decoded decoded = DecodeKernel(activity, api_->has_graph(), kernel, name);
   // Done before any failure, because a pending capture that is not taken would stay in the table.
-  shm::GateAnswer capture{};
+  PendingCapture capture{};
   if (pending_.Take(kernel.correlation_id, capture)) {
-    kernel.flags = capture.flags;
-    kernel.credit_slot = capture.credit_slot;
+    kernel.flags = capture.answer.flags;
+    kernel.credit_slot = capture.answer.credit_slot;
   }
-  if (Deliver(decoded, kernel, name)) return;
+  if (Deliver(decoded, kernel, name, capture.mark)) return;
   // The collector will not receive this capture, so its credit would stay in flight forever.
-  if (shm::GateTable* gate = files_->gate()) gate->Refund(capture.credit_slot);
+  if (shm::GateTable* gate = files_->gate()) gate->Refund(capture.answer.credit_slot);
 }
 
 void RecordDecoder::DecodeOneGraph(const void* activity) noexcept {
@@ -78,17 +79,23 @@ void RecordDecoder::DecodeOneGraph(const void* activity) noexcept {
   if (!Usable(decoded, graph)) return;
   char name[24];
   const int length = ::snprintf(name, sizeof(name), "graph %u", graph.graph_id);
-  PushKernel(Define(name, static_cast<std::uint32_t>(length)), graph);
+  PushKernel(Define(name, static_cast<std::uint32_t>(length)), graph, {});
 }
 
 // Returns whether the record was staged for the ring; counts it as lost if not.
-bool RecordDecoder::Deliver(Decoded decoded, shm::KernelRecord& kernel, const char* name) noexcept {
+bool RecordDecoder::Deliver(Decoded decoded, shm::KernelRecord& kernel, const char* name,
+                            const shm::LaunchMark& mark) noexcept {
   if (probation_ != 0 && HasTimes(decoded) && !PassesProbation(kernel, name)) return false;
-  return Usable(decoded, kernel) && PushKernel(IdOf(name), kernel);
+  return Usable(decoded, kernel) && PushKernel(IdOf(name), kernel, mark);
 }
 
-// Returns whether the times of a record are plausible; counts it as lost if not.
+// Returns whether the record is to be recorded: its kernel did not start during a pause, and its
+// times are plausible. Counts it if not.
 bool RecordDecoder::Usable(Decoded decoded, const shm::KernelRecord& kernel) noexcept {
+  if (decoded != Decoded::kNoTimestamps && Control().pauses().Covers(kernel.start_ns)) {
+    AddTo(files_->ring().header.paused, 1);
+    return false;
+  }
   if (decoded == Decoded::kKernel) {
     const bool believed = clock_.Believes(kernel.start_ns, decoding_ns_);
     // If the clock is stepped forward while a kernel runs, the kernel appears longer than the
@@ -103,9 +110,14 @@ bool RecordDecoder::Usable(Decoded decoded, const shm::KernelRecord& kernel) noe
 }
 
 // `id` is the name's id; NameIds::kNone means that the record was already counted as lost.
-bool RecordDecoder::PushKernel(std::uint32_t id, shm::KernelRecord& kernel) noexcept {
+bool RecordDecoder::PushKernel(std::uint32_t id, shm::KernelRecord& kernel,
+                               const shm::LaunchMark& mark) noexcept {
   if (id == NameIds::kNone) return false;
-  if (!writer_.MakeRoom(1)) {
+  if (mark.range_id == RangePaths::kOther) files_->Count(shm::Loss::kRangesRefused);
+  const bool has_room = mark.empty()
+                            ? writer_.MakeRoom(1)
+                            : marks_.Stage(Control().paths(), mark, kernel.correlation_id, writer_);
+  if (!has_room) {
     writer_.Lose(shm::Loss::kRingFull);
     return false;
   }
@@ -150,7 +162,7 @@ std::uint32_t RecordDecoder::Define(const char* name, std::uint32_t length) noex
   if (!writer_.MakeRoom(shm::NameRecordCount(length) + 1)) return lose(shm::Loss::kRingFull);
   if (cut) files_->Count(shm::Loss::kNamesCut);
   id = names_.Add(hash);
-  writer_.StageName(id, name, length, hash);
+  writer_.StageName(shm::RecordKind::kName, id, name, length, hash);
   return id;
 }
 

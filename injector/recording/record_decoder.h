@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RecordDecoder decodes activity buffers into the ring: it checks the records, marks the captured
-// launches, and defines kernel names.
+// RecordDecoder decodes activity buffers into the ring: it checks the records, leaves out
+// kernels of pauses, marks the captured launches, and defines kernel names.
 //
 // THREADS: Decode and Close by one producer at a time, under the lock of the caller; CheckClock by
 // the flusher; the rest from any thread. The only CUPTI call of Decode is
@@ -15,6 +15,7 @@
 #include "gate/pending_captures.h"
 #include "recording/clock_check.h"
 #include "recording/decoder.h"
+#include "recording/mark_sender.h"
 #include "recording/name_ids.h"
 #include "recording/name_pointers.h"
 #include "recording/name_reader.h"
@@ -49,8 +50,10 @@ class RecordDecoder {
   void DecodeOne(const void* activity) noexcept;
   void DecodeOneGraph(const void* activity) noexcept;
   bool Usable(Decoded decoded, const shm::KernelRecord& kernel) noexcept;
-  bool PushKernel(std::uint32_t id, shm::KernelRecord& kernel) noexcept;
-  bool Deliver(Decoded decoded, shm::KernelRecord& kernel, const char* name) noexcept;
+  bool PushKernel(std::uint32_t id, shm::KernelRecord& kernel,
+                  const shm::LaunchMark& mark) noexcept;
+  bool Deliver(Decoded decoded, shm::KernelRecord& kernel, const char* name,
+               const shm::LaunchMark& mark) noexcept;
   std::uint32_t IdOf(const char* name) noexcept;
   std::uint32_t ReadName(const char* name) noexcept;
   std::uint32_t Define(const char* name, std::uint32_t length) noexcept;
@@ -65,6 +68,7 @@ class RecordDecoder {
   ClockCheck clock_;
   std::atomic<bool> said_clock_replaced_{false};
   NameIds names_;
+  MarkSender marks_;
   NamePointers pointers_;
   NameReader reader_;
   std::uint64_t started_ns_ = 0;

@@ -18,9 +18,10 @@ bool RingWriter::MakeRoom(std::uint32_t records) noexcept {
   return room_ >= records;
 }
 
-void RingWriter::StageName(std::uint32_t id, const char* name, std::uint32_t length,
-                           std::uint64_t hash) noexcept {
+void RingWriter::StageName(shm::RecordKind kind, std::uint32_t id, const char* name,
+                           std::uint32_t length, std::uint64_t hash) noexcept {
   shm::NameRecord head;
+  head.kind = kind;
   head.name_id = id;
   head.length = length;
   head.hash = hash;

@@ -13,6 +13,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
+#include "control/program_control.h"
 #include "gate/launch_gate.h"
 #include "recording/duration_engine.h"
 #include "startup/collector_starter.h"
@@ -200,11 +201,13 @@ bool StartRecording(Library& library, char* problem) noexcept {
 
 void AtExit() {
   if (g_library.pid != ::getpid() || g_library.engine.abandoned()) return;
+  Control().Close();
   g_library.engine.Stop();
   g_library.gate.Close();
 }
 
 void InForkedChild() {
+  Control().Close();
   g_library.engine.Abandon();
 }
 

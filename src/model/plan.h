@@ -26,6 +26,9 @@ struct PlanSample {
   shm::KernelRecord record;      // name_id is not used
   double weight = 0.0;           // the weight in force
   bool imputed = false;  // a perturbed launch: duration_ns is its context's mean, not as recorded
+  // What the program reported about the launch (stemtap/control.h).
+  std::string range = {};             // names of the open ranges, joined by '/'; empty: none
+  std::uint64_t step = shm::kNoStep;  // 0-based
 };
 
 struct PlanCluster {

@@ -32,14 +32,15 @@ using P = Plan;
 constexpr double kLacking = -std::numeric_limits<double>::infinity();
 
 template <>
-inline constexpr auto kTable<PlanSample> =
-    std::tuple(Required<&S::index>("index"), Required<&S::occurrence>("occurrence"),
-               Nullable<&S::record, &R::device>("device", shm::kUnknown16).NullIfAbsent(),
-               Nullable<&S::record, &R::stream>("stream", shm::kUnknown32).NullIfAbsent(),
-               Nullable<&S::record, &R::grid>("grid").NullIfAbsent(),
-               Nullable<&S::record, &R::block>("block").NullIfAbsent(),
-               Required<&S::record, &R::duration_ns>("duration_ns"),
-               Optional<&S::imputed>("imputed").OmitIfAbsent(), Required<&S::weight>("weight"));
+inline constexpr auto kTable<PlanSample> = std::tuple(
+    Required<&S::index>("index"), Required<&S::occurrence>("occurrence"),
+    Nullable<&S::record, &R::device>("device", shm::kUnknown16).NullIfAbsent(),
+    Nullable<&S::record, &R::stream>("stream", shm::kUnknown32).NullIfAbsent(),
+    Nullable<&S::record, &R::grid>("grid").NullIfAbsent(),
+    Nullable<&S::record, &R::block>("block").NullIfAbsent(),
+    Required<&S::record, &R::duration_ns>("duration_ns"),
+    Optional<&S::imputed>("imputed").OmitIfAbsent(), Optional<&S::range>("range").OmitIfAbsent(),
+    Nullable<&S::step>("step", shm::kNoStep).OmitIfAbsent(), Required<&S::weight>("weight"));
 
 constexpr bool HasJoined(const PlanCluster& cluster) {
   return cluster.joined != 0;

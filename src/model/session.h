@@ -47,6 +47,8 @@ struct ProcessReport {
   std::uint64_t malformed = 0;
   std::uint64_t launches_gated = 0;
   std::uint64_t launches_captured = 0;
+  std::uint64_t paused =
+      0;  // records of kernels that started while the program had paused recording
   std::uint64_t buffers = 0;
   // Recording overhead, see shm/ring.h.
   std::uint64_t cost_program_ns = 0;
@@ -95,6 +97,7 @@ struct SessionCounts {
   std::uint64_t kept = 0;
   std::uint64_t dropped = 0;
   std::uint64_t gaps = 0;
+  std::uint64_t paused = 0;  // not part of seen
   std::uint64_t losses[shm::kLossCount] = {};
 };
 

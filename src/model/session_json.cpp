@@ -38,7 +38,8 @@ inline constexpr auto kTable<ProcessReport> = std::tuple(
     Nullable<&P::seen>("seen"), Nullable<&P::kept>("kept"), Nullable<&P::read>("read"),
     Nullable<&P::late>("late"), Nullable<&P::malformed>("malformed"),
     Nullable<&P::skipped>("skipped"), Nullable<&P::launches_gated>("launches_gated"),
-    Nullable<&P::launches_captured>("launches_captured"), Nullable<&P::buffers>("buffers"),
+    Nullable<&P::launches_captured>("launches_captured"), Nullable<&P::paused>("paused"),
+    Nullable<&P::buffers>("buffers"),
     Group{"cost", ", ",
           std::tuple(Nullable<&P::cost_program_ns>("program_ns"),
                      Nullable<&P::cost_background_ns>("background_ns"),
@@ -63,7 +64,7 @@ inline constexpr auto kTable<DeviceTotals> = std::tuple(
 template <>
 inline constexpr auto kTable<SessionCounters> = std::tuple(
     Required<&C::seen>("seen"), Required<&C::kept>("kept"), Required<&C::dropped>("dropped"),
-    Required<&C::gaps>("gaps"), Nullable<&C::captured>("captured"),
+    Required<&C::gaps>("gaps"), Nullable<&C::paused>("paused"), Nullable<&C::captured>("captured"),
     Nullable<&C::captured_duration_ns>("captured_duration_ns"),
     Nullable<&C::zero_duration>("zero_duration"), Nullable<&C::slowed>("slowed"),
     Nullable<&C::slowed_beside>("slowed_beside"), Nullable<&C::native_unknown>("native_unknown"),

@@ -22,6 +22,19 @@ ParallelFor OnPool(WorkerPool& pool) {
   };
 }
 
+// Sets the ranges and steps of the samples.
+void SetMarks(const CaptureMarks& marks, model::Plan& plan) {
+  for (model::PlanKernel& kernel : plan.kernels) {
+    for (model::PlanCluster& cluster : kernel.clusters) {
+      for (model::PlanSample& sample : cluster.samples) {
+        const NamedMark mark = marks.Of(sample.index);
+        sample.range = mark.range;
+        sample.step = mark.step;
+      }
+    }
+  }
+}
+
 }  // namespace
 
 Engine::Engine(const sampling::SamplingOptions& options, shm::GateTable& gate, GateAsked asked,
@@ -58,7 +71,7 @@ shm::LaunchHistory Engine::AdvanceHistory(const shm::KernelRecord& record, std::
   return histories_.Of(record, process);
 }
 
-bool Engine::Push(const shm::KernelRecord& record, std::uint16_t process) {
+bool Engine::Push(const shm::KernelRecord& record, std::uint16_t process, const NamedMark& mark) {
   const bool perturbed = perturbed_ && perturbed_->Add(record, process);
   const bool fits =
       perturbed ? time_.AddPerturbed(record.duration_ns) : time_.Add(record.duration_ns);
@@ -90,7 +103,10 @@ bool Engine::Push(const shm::KernelRecord& record, std::uint16_t process) {
   launch.config_key = keys.config;
   launch.history_key = keys.history;
   launch.node_key = keys.node;
-  if ((launch.record.flags & shm::kFlagCaptured) != 0) counts_.AddCapture(process);
+  if ((launch.record.flags & shm::kFlagCaptured) != 0) {
+    counts_.AddCapture(process);
+    marks_.Add(index, mark);
+  }
   if (perturbed) launch.record.flags |= shm::kFlagPerturbed;
   if (queue_.Due(counts_.launches)) RunEpoch();
   return true;
@@ -115,7 +131,7 @@ void Engine::RunEpoch() {
 
 void Engine::ReportDecisions() {
   for (EngineObserver* observer : observers_) {
-    observer->OnDecisions(sampler_.events(), sampler_.names());
+    observer->OnDecisions(sampler_.events(), sampler_.names(), marks_);
   }
 }
 
@@ -131,6 +147,7 @@ model::Plan Engine::Finish() {
   plan.totals.graph_launches = counts_.graph_launches;
   plan.totals.excluded_invocations = excluded().invocations;
   plan.totals.excluded_duration_ns = excluded().duration_ns;
+  SetMarks(marks_, plan);
   ReportDecisions();
   return plan;
 }

@@ -24,6 +24,7 @@
 #include "base/worker_pool.h"
 #include "model/run_time.h"
 #include "online/online_sampler.h"
+#include "session/capture_marks.h"
 #include "session/engine_observer.h"
 #include "session/epoch_queue.h"
 #include "session/local_gate.h"
@@ -78,8 +79,8 @@ class Engine {
   // Adds one launch; record.name_id is an AddKernel id. Call in launch order. `process`
   // distinguishes processes whose devices and streams have the same numbers. Returns false if the
   // total duration of the run would exceed RunTime::kMaxNs; the launch is then skipped, and the
-  // caller counts it.
-  bool Push(const shm::KernelRecord& record, std::uint16_t process = 0);
+  // caller counts it. `mark`: of a captured launch.
+  bool Push(const shm::KernelRecord& record, std::uint16_t process = 0, const NamedMark& mark = {});
 
   // Adds a launch whose duration will never be known. It advances the launch index, the kernel's
   // occurrence count and the history of its stream, and has no other effect.
@@ -129,6 +130,7 @@ class Engine {
   model::RunTime time_;
   LaunchCounts counts_;
   StreamHistories histories_;
+  CaptureMarks marks_;
   EpochQueue queue_;
 };
 

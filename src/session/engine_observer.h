@@ -5,6 +5,7 @@
 
 #include "model/name_table.h"
 #include "online/online_sampler.h"
+#include "session/capture_marks.h"
 
 namespace stemtap::session {
 
@@ -13,7 +14,9 @@ namespace stemtap::session {
 class EngineObserver {
  public:
   virtual ~EngineObserver() = default;
-  virtual void OnDecisions(std::span<const online::MaskEvent>, const model::NameTable&) {}
+  // `marks`: of the captures.
+  virtual void OnDecisions(std::span<const online::MaskEvent>, const model::NameTable&,
+                           const CaptureMarks& /*marks*/) {}
   // Called for each new sample allocation.
   virtual void OnAllocation(const online::SamplerStatus&) {}
 };

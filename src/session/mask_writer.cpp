@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 namespace stemtap::session {
 namespace {
@@ -24,6 +25,20 @@ const char* NameOf(online::MaskEventKind kind) {
   return "";
 }
 
+std::string JsonText(std::string_view text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+// Returns the fields that only some captures have.
+std::string MoreFields(const online::MaskEvent& event, const CaptureMarks& marks) {
+  if (event.kind != online::MaskEventKind::kCapture) return {};
+  std::string fields = event.imputed ? ",\"imputed\":true" : "";
+  const NamedMark mark = marks.Of(event.index);
+  if (!mark.range.empty()) fields += fmt::format(",\"range\":{}", JsonText(mark.range));
+  if (mark.step != shm::kNoStep) fields += fmt::format(",\"step\":{}", mark.step);
+  return fields;
+}
+
 }  // namespace
 
 Result<MaskWriter> MaskWriter::Open(int fd, const std::string& path) {
@@ -37,19 +52,16 @@ Result<MaskWriter> MaskWriter::Open(int fd, const std::string& path) {
 }
 
 void MaskWriter::OnDecisions(std::span<const online::MaskEvent> events,
-                             const model::NameTable& names) {
+                             const model::NameTable& names, const CaptureMarks& marks) {
   if (file_ == nullptr || events.empty() || !error_.empty()) return;
   line_.clear();
   for (const online::MaskEvent& e : events) {
     fmt::format_to(std::back_inserter(line_),
                    "{{\"event\":\"{}\",\"index\":{},\"kernel\":{},\"occurrence\":{},\"cluster\":{},"
                    "\"time_ns\":{}{}}}\n",
-                   NameOf(e.kind), e.index,
-                   nlohmann::json(names.name(e.kernel))
-                       .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace),
-                   e.occurrence, e.cluster,
+                   NameOf(e.kind), e.index, JsonText(names.name(e.kernel)), e.occurrence, e.cluster,
                    e.time_ns == shm::kUnknownTime ? std::string("null") : std::to_string(e.time_ns),
-                   e.imputed ? ",\"imputed\":true" : "");
+                   MoreFields(e, marks));
   }
   if (std::fwrite(line_.data(), 1, line_.size(), file_.get()) != line_.size() ||
       std::fflush(file_.get()) != 0) {

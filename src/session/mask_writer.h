@@ -27,8 +27,8 @@ class MaskWriter final : public EngineObserver {
   static Result<MaskWriter> Open(int fd, const std::string& path);
 
   // Writes nothing after a failure (disk full); Close reports the failure.
-  void OnDecisions(std::span<const online::MaskEvent> events,
-                   const model::NameTable& names) override;
+  void OnDecisions(std::span<const online::MaskEvent> events, const model::NameTable& names,
+                   const CaptureMarks& marks) override;
 
   Status Close();
 

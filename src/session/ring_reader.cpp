@@ -18,14 +18,9 @@
 namespace stemtap::session {
 namespace {
 
-// A process defines at most 65,536 names, so a larger id is damage.
-constexpr std::uint32_t kMaxNames = 1u << 16;
 // 2^50 ns are 13 days. A longer kernel duration is damage, and would overflow sums.
 constexpr std::uint64_t kMaxDurationNs = std::uint64_t{1} << 50;
 
-// Maximum total name length of one process: 64 MiB, 1 KiB for each of 65,536 names. With 16 KiB per
-// name, one damaged ring could take 1 GiB, stored and written about six times.
-constexpr std::size_t kMaxNameBytes = std::size_t{64} << 20;
 // A counter beyond 2^44 is damage: a process that launches a kernel per microsecond takes half a
 // year to reach it. The sum over 65,536 processes fits 64 bits.
 constexpr std::uint64_t kMaxCount = std::uint64_t{1} << 44;
@@ -89,14 +84,12 @@ RingReader::RingReader(RingReader&& other) noexcept
       pid_(other.pid_),
       elsewhere_(other.elsewhere_),
       pidfd_(std::exchange(other.pidfd_, -1)),
-      session_ids_(std::move(other.session_ids_)),
-      name_id_(other.name_id_),
-      name_length_(other.name_length_),
-      name_(std::move(other.name_)),
+      definitions_(std::move(other.definitions_)),
+      mark_(other.mark_),
+      marks_(std::move(other.marks_)),
       read_(other.read_),
       malformed_(other.malformed_),
       refused_(other.refused_),
-      name_bytes_(other.name_bytes_),
       bad_indices_(other.bad_indices_),
       last_(std::move(other.last_)) {}
 
@@ -147,64 +140,65 @@ std::size_t RingReader::Drain(std::size_t limit, const NameToId& id_of,
 
 void RingReader::Take(const shm::Record& record, const NameToId& id_of,
                       std::vector<shm::KernelRecord>& out) {
+  if (mark_ && record.kind != shm::RecordKind::kKernel) {
+    ++malformed_;
+    mark_.reset();
+  }
   switch (record.kind) {
-    case shm::RecordKind::kKernel: {
-      const std::uint32_t id = record.kernel.name_id;
-      if (id >= session_ids_.size() || session_ids_[id] == kUndefined ||
-          record.kernel.duration_ns > kMaxDurationNs) {
-        ++malformed_;
-        break;
-      }
-      if (session_ids_[id] == kRefused) {
-        ++refused_;
-        break;
-      }
-      ++read_;
-      out.push_back(record.kernel);
-      out.back().name_id = session_ids_[id];
+    case shm::RecordKind::kKernel:
+      TakeKernel(record.kernel, out);
+      mark_.reset();
       break;
-    }
     case shm::RecordKind::kName:
-      TakeName(record.name);
-      FinishName(id_of);
+    case shm::RecordKind::kRange:
+      malformed_ += !definitions_.Begin(record.name, id_of);
       break;
     case shm::RecordKind::kNameBytes:
-      TakeNameBytes(record.name_bytes);
-      FinishName(id_of);
+      malformed_ += !definitions_.Continue(record.name_bytes, id_of);
+      break;
+    case shm::RecordKind::kMark:
+      if (IsValid(record.mark)) {
+        mark_ = record.mark;
+      } else {
+        ++malformed_;
+      }
       break;
     default:
       ++malformed_;
   }
 }
 
-void RingReader::TakeName(const shm::NameRecord& head) {
-  name_id_ = kUndefined;
-  const bool again = head.name_id < session_ids_.size() && session_ids_[head.name_id] != kUndefined;
-  if (again || head.name_id >= kMaxNames || head.length > shm::kMaxNameBytes) {
+bool RingReader::IsValid(const shm::MarkRecord& mark) const {
+  if (mark.range_id == shm::kNoRange) return mark.step != shm::kNoStep;
+  return !definitions_.RangeOf(mark.range_id).empty();
+}
+
+void RingReader::TakeKernel(const shm::KernelRecord& kernel, std::vector<shm::KernelRecord>& out) {
+  const std::uint32_t id = definitions_.KernelOf(kernel.name_id);
+  if (id == RingDefinitions::kUndefined || kernel.duration_ns > kMaxDurationNs) {
     ++malformed_;
     return;
   }
-  name_id_ = head.name_id;
-  name_length_ = head.length;
-  name_.assign(head.bytes, std::min<std::size_t>(head.length, sizeof(head.bytes)));
-}
-
-void RingReader::TakeNameBytes(const shm::NameBytes& more) {
-  if (name_id_ == kUndefined || more.count == 0 || more.count > sizeof(more.bytes) ||
-      name_.size() + more.count > name_length_) {
-    ++malformed_;
-    name_id_ = kUndefined;
+  if (id == kRefused) {
+    ++refused_;
     return;
   }
-  name_.append(more.bytes, more.count);
+  ++read_;
+  out.push_back(kernel);
+  out.back().name_id = id;
+  if (!mark_) return;
+  const bool belongs =
+      mark_->correlation_id == kernel.correlation_id && (kernel.flags & shm::kFlagCaptured) != 0;
+  if (belongs) marks_[kernel.correlation_id] = {mark_->range_id, mark_->step};
+  malformed_ += !belongs;
 }
 
-void RingReader::FinishName(const NameToId& id_of) {
-  if (name_id_ == kUndefined || name_.size() < name_length_) return;
-  if (name_id_ >= session_ids_.size()) session_ids_.resize(name_id_ + 1, kUndefined);
-  name_bytes_ += name_.size();
-  session_ids_[name_id_] = name_bytes_ > kMaxNameBytes ? kRefused : id_of(name_);
-  name_id_ = kUndefined;
+NamedMark RingReader::TakeMark(std::uint32_t correlation_id) {
+  const auto found = marks_.find(correlation_id);
+  if (found == marks_.end()) return {};
+  const NamedMark mark{definitions_.RangeOf(found->second.range_id), found->second.step};
+  marks_.erase(found);
+  return mark;
 }
 
 // Returns what the process reports, as far as it can be read.
@@ -240,6 +234,7 @@ ProcessReport RingReader::ReadHeader() const {
   report.skipped = count(h.skipped);
   report.launches_gated = count(h.launches_gated);
   report.launches_captured = count(h.launches_captured);
+  report.paused = count(h.paused);
   report.buffers = count(h.buffers);
   report.cost_program_ns = load(h.cost_program_ns);
   report.cost_background_ns = load(h.cost_background_ns);

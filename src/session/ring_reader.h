@@ -6,7 +6,7 @@
 // Another program writes the ring, so every value is checked before it is used as an index or a
 // length. Invalid records are counted as malformed. If the queue's indices are invalid or the file
 // is truncated, the ring is read no further and the lost records count as malformed. A process may
-// define a name id once and 64 MiB of names in total; kernels with further names count as
+// define an id once and 64 MiB of names in total; kernels with further names count as
 // too_many_names.
 //
 // THREADS: none.
@@ -14,15 +14,17 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
+#include <optional>
 #include <string>
-#include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "base/directory.h"
 #include "base/result.h"
+#include "session/capture_marks.h"
 #include "session/process_report.h"
+#include "session/ring_definitions.h"
 #include "session/shared_mapping.h"
 #include "shm/record.h"
 #include "shm/ring.h"
@@ -31,9 +33,8 @@ namespace stemtap::session {
 
 class RingReader {
  public:
-  // Returns the session-wide id of a kernel name, or kRefused if the session accepts no more names.
-  using NameToId = std::function<std::uint32_t(std::string_view)>;
-  static constexpr std::uint32_t kRefused = ~std::uint32_t{0} - 1;
+  using NameToId = RingDefinitions::NameToId;
+  static constexpr std::uint32_t kRefused = RingDefinitions::kRefused;
 
   static Result<RingReader> Open(const std::string& path);
   static Result<RingReader> Open(const Directory& directory, const std::string& name);
@@ -45,6 +46,10 @@ class RingReader {
   // replaced by the session's id. Returns the number of removed records; fewer than `limit` means
   // that the ring was empty.
   std::size_t Drain(std::size_t limit, const NameToId& id_of, std::vector<shm::KernelRecord>& out);
+
+  // Returns the mark of a captured launch that Drain returned, and forgets it. The mark is empty if
+  // the program reported none. Valid until the next Drain.
+  NamedMark TakeMark(std::uint32_t correlation_id);
 
   // Reclassifies a record that Drain returned as malformed.
   void CountMalformed() {
@@ -79,25 +84,21 @@ class RingReader {
   const char* Damage() const;
   ProcessReport ReadHeader() const;
   void Take(const shm::Record& record, const NameToId& id_of, std::vector<shm::KernelRecord>& out);
-  void TakeName(const shm::NameRecord& head);
-  void TakeNameBytes(const shm::NameBytes& more);
-  void FinishName(const NameToId& id_of);
-
-  static constexpr std::uint32_t kUndefined = ~std::uint32_t{0};
+  void TakeKernel(const shm::KernelRecord& kernel, std::vector<shm::KernelRecord>& out);
+  bool IsValid(const shm::MarkRecord& mark) const;
 
   SharedMapping mapping_;
   std::int32_t pid_;
   bool elsewhere_;
-  int pidfd_;                               // -1: no pidfd, so the process is checked by its pid
-  std::vector<std::uint32_t> session_ids_;  // indexed by the process's name id
-  // The name definition in progress.
-  std::uint32_t name_id_ = kUndefined;
-  std::uint32_t name_length_ = 0;
-  std::string name_;
+  int pidfd_;  // -1: no pidfd, so the process is checked by its pid
+  RingDefinitions definitions_;
+  // A mark whose kernel is the next record.
+  std::optional<shm::MarkRecord> mark_;
+  // The marks of captured launches that Drain returned, by correlation id.
+  std::unordered_map<std::uint32_t, shm::LaunchMark> marks_;
   std::uint64_t read_ = 0;
   std::uint64_t malformed_ = 0;
-  std::uint64_t refused_ = 0;   // kernels whose names were refused
-  std::size_t name_bytes_ = 0;  // total of all defined names
+  std::uint64_t refused_ = 0;  // kernels whose names were refused
   bool bad_indices_ = false;
   mutable ProcessReport last_;  // header contents when the file was last known to be intact
 };

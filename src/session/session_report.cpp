@@ -53,6 +53,7 @@ SessionCounts CountProcesses(std::span<const ProcessReport> processes) {
     counts.kept += p.kept - std::min(p.kept, p.malformed);
     counts.dropped += p.dropped();
     counts.gaps += p.gaps();
+    counts.paused += p.paused;
     for (std::uint32_t i = 0; i < shm::kLossCount; ++i) counts.losses[i] += p.losses[i];
   }
   return counts;

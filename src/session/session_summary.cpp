@@ -57,6 +57,13 @@ std::string DeviceLines(const SessionReport& report) {
   return text;
 }
 
+// "37 launches were not recorded: the program had paused recording"
+std::string PauseLine(const SessionReport& report) {
+  const std::uint64_t paused = CountProcesses(report.processes).paused;
+  if (paused == 0) return "";
+  return fmt::format("{} launches were not recorded: the program had paused recording\n", paused);
+}
+
 // Returns what a process reported and whether its launches may be missing.
 std::string ProcessLines(const ProcessReport& p) {
   const std::string who = fmt::format("process {} ({})", p.pid, EscapeForTerminal(p.program));
@@ -94,6 +101,7 @@ std::string SessionSummary(const SessionReport& report, const model::Plan& plan)
       plan.totals.invocations == 0 ? "no kernel was recorded\n" : model::PlanSummary(plan);
   text += DeviceLines(report);
   text += CostLine(report);
+  text += PauseLine(report);
   for (const ProcessReport& p : report.processes) text += ProcessLines(p);
   for (const std::string& warning : report.warnings) {
     text += "warning: " + EscapeForTerminal(warning) + "\n";

@@ -122,7 +122,9 @@ bool TracedProcesses::DrainOne(Source& source, bool final, std::int64_t now_ms) 
   source.order.Release(now_ms, !more && final, released_);
   for (const shm::KernelRecord& record : released_) {
     const auto process = static_cast<std::uint16_t>(source.number);
-    if (engine_.Push(record, process)) {
+    const bool captured = (record.flags & shm::kFlagCaptured) != 0;
+    const NamedMark mark = captured ? source.ring.TakeMark(record.correlation_id) : NamedMark();
+    if (engine_.Push(record, process, mark)) {
       devices_.Add(record, process);
     } else {
       source.ring.CountMalformed();

@@ -32,6 +32,8 @@ enum class Loss : std::uint32_t {
                        // graph was being captured, or the actuator refused
   kCapturesThrottled,  // more than --max-captures-per-second
   kGraphLaunches,      // graph launches, which the gate skips: their kernels are timed, not gated
+  // Captured launches whose range is kOtherRangePath: the program has too many ranges.
+  kRangesRefused,
   kCount
 };
 
@@ -43,8 +45,9 @@ inline constexpr std::uint32_t kGapLossEnd = static_cast<std::uint32_t>(Loss::kN
 
 // Names in session.json and in the summary.
 inline constexpr const char* kLossNames[kLossCount] = {
-    "ring_full", "no_timestamps", "bad_timestamps",  "incomplete",         "too_many_names",
-    "name_gone", "cupti_dropped", "pool_exhausted",  "foreign_buffers",    "unread_buffers",
-    "gaps",      "names_cut",     "captures_denied", "captures_throttled", "graph_launches"};
+    "ring_full",       "no_timestamps",      "bad_timestamps", "incomplete",
+    "too_many_names",  "name_gone",          "cupti_dropped",  "pool_exhausted",
+    "foreign_buffers", "unread_buffers",     "gaps",           "names_cut",
+    "captures_denied", "captures_throttled", "graph_launches", "ranges_refused"};
 
 }  // namespace stemtap::shm

@@ -5,7 +5,11 @@
 //
 //   kind 1  KernelRecord  one launch
 //   kind 2  NameRecord    begins the definition of a kernel name, sent once, before its first use
-//   kind 3  NameBytes     continues the definition, up to 62 bytes each
+//   kind 3  NameBytes     continues a definition, up to 62 bytes each
+//   kind 4  NameRecord    begins the definition of a range path, sent once, before its first use
+//   kind 5  MarkRecord    range and step of the captured launch in the following KernelRecord
+//
+// Kinds 4 and 5 occur only in the ring.
 //
 // Used by the injected library: needs libc only, plain data only.
 #pragma once
@@ -15,7 +19,14 @@
 
 namespace stemtap::shm {
 
-enum class RecordKind : std::uint8_t { kNone = 0, kKernel = 1, kName = 2, kNameBytes = 3 };
+enum class RecordKind : std::uint8_t {
+  kNone = 0,
+  kKernel = 1,
+  kName = 2,
+  kNameBytes = 3,
+  kRange = 4,
+  kMark = 5
+};
 
 // Bits of KernelRecord::flags.
 inline constexpr std::uint8_t kFlagCaptured = 1;     // the gate selected this launch for capture
@@ -47,6 +58,7 @@ struct KernelRecord {
   std::uint32_t graph_node = 0;    // low 32 bits of CUPTI's graphNodeId
 };
 
+// Defines the name of a kernel or, with kind kRange, the path of a range.
 struct NameRecord {
   RecordKind kind = RecordKind::kName;
   std::uint8_t reserved[3] = {};
@@ -63,27 +75,60 @@ struct NameBytes {
   char bytes[62] = {};
 };
 
+// The launch was made outside of all ranges. Ids of ranges begin at 1.
+inline constexpr std::uint32_t kNoRange = 0;
+// The program has not begun a step.
+inline constexpr std::uint64_t kNoStep = ~std::uint64_t{0};
+
+// LaunchMark is where in the program a launch was made, as the program reports it
+// (stemtap/control.h).
+struct LaunchMark {
+  std::uint32_t range_id = kNoRange;  // innermost open range of the launching thread
+  std::uint64_t step = kNoStep;
+
+  bool empty() const { return range_id == kNoRange && step == kNoStep; }
+};
+
+struct MarkRecord {
+  RecordKind kind = RecordKind::kMark;
+  std::uint8_t reserved[3] = {};
+  std::uint32_t range_id = kNoRange;  // defined by a NameRecord of kind kRange
+  std::uint64_t step = kNoStep;
+  std::uint32_t correlation_id = 0;  // of the launch
+  std::uint8_t reserved2[44] = {};
+};
+
 union Record {
   RecordKind kind;  // the first member of every alternative
   KernelRecord kernel;
   NameRecord name;
   NameBytes name_bytes;
+  MarkRecord mark;
 
   Record() : kernel{} {}
   Record(const KernelRecord& r) : kernel(r) {}
   Record(const NameRecord& r) : name(r) {}
   Record(const NameBytes& r) : name_bytes(r) {}
+  Record(const MarkRecord& r) : mark(r) {}
 };
 
 inline constexpr std::uint32_t kRecordBytes = 64;
 static_assert(sizeof(KernelRecord) == kRecordBytes);
 static_assert(sizeof(NameRecord) == kRecordBytes);
 static_assert(sizeof(NameBytes) == kRecordBytes);
+static_assert(sizeof(MarkRecord) == kRecordBytes);
 static_assert(sizeof(Record) == kRecordBytes && std::is_trivially_copyable_v<Record>);
 
 // Maximum bytes of a kernel name. Template-heavy libraries reach about 5,000 bytes. The sender
 // truncates longer names and counts them (Loss::kNamesCut).
 inline constexpr std::uint32_t kMaxNameBytes = 16384;
+
+// Maximum distinct range paths of a process, and bytes of a path. A program has as many ranges as
+// places in its code, unless it puts numbers into their names, which steps are for. Further ranges
+// are reported as kOtherRangePath.
+inline constexpr std::uint32_t kMaxRanges = 4096;
+inline constexpr std::uint32_t kMaxRangeBytes = 1024;
+inline constexpr char kOtherRangePath[] = "(other)";
 
 // Returns the number of records that define a name of `length` bytes.
 constexpr std::uint32_t NameRecordCount(std::uint32_t length) {

@@ -53,17 +53,35 @@ void Ring::Drain() {
   while (ring_->queue.pop(record)) Take(record);
 }
 
+void Ring::TakeKernel(const shm::KernelRecord& record) {
+  Expect(name_left_ == 0, "a kernel within a name");
+  Expect(record.name_id < names_.size(), "a name that was not defined before its use");
+  Kernel kernel{record, names_[record.name_id], "", shm::kNoStep};
+  if (mark_) {
+    Expect(mark_->correlation_id == record.correlation_id, "the mark of another kernel");
+    kernel.range = ranges_.at(mark_->range_id);
+    kernel.step = mark_->step;
+    mark_.reset();
+  }
+  kernels_.push_back(kernel);
+}
+
 void Ring::Take(const shm::Record& record) {
+  Expect(!mark_ || record.kind == shm::RecordKind::kKernel, "a mark without a kernel");
   switch (record.kind) {
     case shm::RecordKind::kKernel:
-      Expect(name_left_ == 0, "a kernel within a name");
-      Expect(record.kernel.name_id < names_.size(), "a name that was not defined before its use");
-      kernels_.push_back({record.kernel, names_[record.kernel.name_id]});
+      TakeKernel(record.kernel);
       return;
-    case shm::RecordKind::kName: {
+    case shm::RecordKind::kMark:
+      mark_ = record.mark;
+      return;
+    case shm::RecordKind::kName:
+    case shm::RecordKind::kRange: {
+      const auto& known = record.kind == shm::RecordKind::kName ? names_ : ranges_;
       Expect(name_left_ == 0, "a name within a name");
-      Expect(record.name.name_id == names_.size(), "name ids that are not dense");
+      Expect(record.name.name_id == known.size(), "ids that are not dense");
       const std::size_t here = std::min<std::size_t>(record.name.length, sizeof(record.name.bytes));
+      name_kind_ = record.kind;
       name_.assign(record.name.bytes, here);
       name_left_ = record.name.length - here;
       name_hash_ = record.name.hash;
@@ -78,9 +96,12 @@ void Ring::Take(const shm::Record& record) {
       Expect(false, "a record of an unknown kind");
   }
   if (name_left_ != 0) return;
-  Expect(shm::NameHash(name_.data(), name_.size()) == name_hash_, "a name with a wrong hash");
-  for (const std::string& other : names_) Expect(other != name_, "a name defined twice");
-  names_.push_back(name_);
+  const bool is_name = name_kind_ == shm::RecordKind::kName;
+  Expect(name_hash_ == (is_name ? shm::NameHash(name_.data(), name_.size()) : 0),
+         "a name with a wrong hash");
+  auto& known = is_name ? names_ : ranges_;
+  for (const std::string& other : known) Expect(other != name_, "a name defined twice");
+  known.push_back(name_);
 }
 
 std::uint64_t Ring::lost_records() const {

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,6 +28,8 @@ class Ring {
   struct Kernel {
     shm::KernelRecord record;
     std::string name;
+    std::string range;  // empty: none
+    std::uint64_t step = shm::kNoStep;
   };
 
   // Maps the file. Throws if it is not a ring.
@@ -36,7 +39,8 @@ class Ring {
   Ring& operator=(const Ring&) = delete;
 
   // Drains the ring and appends its records to kernels(). Throws on inconsistent records: a name
-  // that is used before its definition, defined twice, truncated, or has a wrong hash.
+  // or range that is used before its definition, defined twice, truncated, or has a wrong hash, or
+  // a mark that is not followed by its kernel.
   void Drain();
   const std::vector<Kernel>& kernels() const { return kernels_; }
   std::size_t names() const { return names_.size(); }
@@ -55,15 +59,20 @@ class Ring {
   std::uint64_t captured() const {
     return header().launches_captured.load(std::memory_order_relaxed);
   }
+  std::uint64_t paused() const { return header().paused.load(std::memory_order_relaxed); }
   std::uint64_t gated() const { return header().launches_gated.load(std::memory_order_relaxed); }
 
  private:
   void Take(const shm::Record& record);
+  void TakeKernel(const shm::KernelRecord& record);
 
   shm::RingFile* ring_;
   std::vector<Kernel> kernels_;
   std::vector<std::string> names_;
+  std::vector<std::string> ranges_ = {""};  // by id; 0 is no range
+  std::optional<shm::MarkRecord> mark_;     // of the next kernel
   // The definition in progress.
+  shm::RecordKind name_kind_ = shm::RecordKind::kName;
   std::string name_;
   std::uint64_t name_hash_ = 0;
   std::size_t name_left_ = 0;

@@ -12,30 +12,46 @@
 namespace stemtap::inject {
 namespace {
 
-using Capture = shm::GateAnswer;
+using Capture = PendingCapture;
 
 TEST_CASE("an added capture is taken once, with its slot and flags") {
   const auto pending = std::make_unique<PendingCaptures>();
   Capture capture{};
   CHECK_FALSE(pending->Take(5, capture));
-  REQUIRE(pending->Add(5, {65'535, 3}));
-  REQUIRE(pending->Add(0, {0, 1}));  // 0 is a valid correlation id
+  REQUIRE(pending->Add(5, {{65'535, 3}, {}}));
+  REQUIRE(pending->Add(0, {{0, 1}, {}}));  // 0 is a valid correlation id
   CHECK_FALSE(pending->Take(6, capture));
   REQUIRE(pending->Take(5, capture));
-  CHECK(capture.credit_slot == 65'535);
-  CHECK(capture.flags == 3);
+  CHECK(capture.answer.credit_slot == 65'535);
+  CHECK(capture.answer.flags == 3);
   CHECK_FALSE(pending->Take(5, capture));
   REQUIRE(pending->Take(0, capture));
-  CHECK(capture.credit_slot == 0);
-  CHECK(capture.flags == 1);
+  CHECK(capture.answer.credit_slot == 0);
+  CHECK(capture.answer.flags == 1);
+}
+
+TEST_CASE("an added capture is taken with its mark") {
+  const auto pending = std::make_unique<PendingCaptures>();
+  REQUIRE(pending->Add(5, {{1, 1}, {8193, shm::kNoStep}}));
+  REQUIRE(pending->Add(6, {{1, 1}, {shm::kNoRange, 12}}));
+  REQUIRE(pending->Add(7, {{1, 1}, {}}));
+  Capture capture{};
+  REQUIRE(pending->Take(6, capture));
+  CHECK(capture.mark.range_id == shm::kNoRange);
+  CHECK(capture.mark.step == 12);
+  REQUIRE(pending->Take(5, capture));
+  CHECK(capture.mark.range_id == 8193);
+  CHECK(capture.mark.step == shm::kNoStep);
+  REQUIRE(pending->Take(7, capture));
+  CHECK(capture.mark.empty());
 }
 
 TEST_CASE("any() reports whether captures are pending") {
   const auto pending = std::make_unique<PendingCaptures>();
   Capture capture{};
   CHECK_FALSE(pending->any());
-  REQUIRE(pending->Add(5, {1, 1}));
-  REQUIRE(pending->Add(6, {1, 1}));
+  REQUIRE(pending->Add(5, {{1, 1}, {}}));
+  REQUIRE(pending->Add(6, {{1, 1}, {}}));
   CHECK(pending->any());
   REQUIRE(pending->Take(5, capture));
   CHECK(pending->any());
@@ -46,7 +62,7 @@ TEST_CASE("any() reports whether captures are pending") {
 TEST_CASE("correlation ids can wrap at 2^32") {
   const auto pending = std::make_unique<PendingCaptures>();
   const std::uint32_t first = 0xFFFFFF00u;
-  for (std::uint32_t i = 0; i < 512; ++i) REQUIRE(pending->Add(first + i, {1, 1}));
+  for (std::uint32_t i = 0; i < 512; ++i) REQUIRE(pending->Add(first + i, {{1, 1}, {}}));
   Capture capture{};
   for (std::uint32_t i = 0; i < 512; ++i) REQUIRE(pending->Take(first + i, capture));
   for (std::uint32_t i = 0; i < 512; ++i) REQUIRE_FALSE(pending->Take(first + i, capture));
@@ -55,36 +71,37 @@ TEST_CASE("correlation ids can wrap at 2^32") {
 TEST_CASE("a full table refuses captures until one is taken") {
   const auto pending = std::make_unique<PendingCaptures>();
   for (std::uint32_t id = 1; id <= PendingCaptures::kEntries; ++id)
-    REQUIRE(pending->Add(id, {1, 1}));
-  CHECK_FALSE(pending->Add(PendingCaptures::kEntries + 1, {1, 1}));
+    REQUIRE(pending->Add(id, {{1, 1}, {}}));
+  CHECK_FALSE(pending->Add(PendingCaptures::kEntries + 1, {{1, 1}, {}}));
   Capture capture{};
   REQUIRE(pending->Take(20, capture));
-  CHECK(pending->Add(PendingCaptures::kEntries + 1, {9, 1}));
+  CHECK(pending->Add(PendingCaptures::kEntries + 1, {{9, 1}, {}}));
   REQUIRE(pending->Take(PendingCaptures::kEntries + 1, capture));
-  CHECK(capture.credit_slot == 9);
+  CHECK(capture.answer.credit_slot == 9);
 }
 
 TEST_CASE("a capture is refused if the slots near its hash are occupied") {
   const auto pending = std::make_unique<PendingCaptures>();
   for (std::uint32_t i = 0; i < PendingCaptures::kProbe; ++i) {
-    REQUIRE(pending->Add(7 + i * PendingCaptures::kEntries, {1, 1}));
+    REQUIRE(pending->Add(7 + i * PendingCaptures::kEntries, {{1, 1}, {}}));
   }
-  CHECK_FALSE(pending->Add(7 + PendingCaptures::kProbe * PendingCaptures::kEntries, {1, 1}));
-  CHECK(pending->Add(8 + PendingCaptures::kProbe, {1, 1}));
+  CHECK_FALSE(pending->Add(7 + PendingCaptures::kProbe * PendingCaptures::kEntries, {{1, 1}, {}}));
+  CHECK(pending->Add(8 + PendingCaptures::kProbe, {{1, 1}, {}}));
 }
 
 TEST_CASE("captures without a record are eventually replaced by new captures") {
   const auto pending = std::make_unique<PendingCaptures>();
   const std::uint32_t first = 0xFFFFF000u;  // the wrap does not make them recent again
   for (std::uint32_t i = 0; i < PendingCaptures::kEntries; ++i) {
-    REQUIRE(pending->Add(first + i, {1, 1}));
+    REQUIRE(pending->Add(first + i, {{1, 1}, {}}));
   }
   const std::uint32_t later = first + PendingCaptures::kEntries + PendingCaptures::kStale;
-  CHECK_FALSE(pending->Add(first + PendingCaptures::kStale, {2, 1}));  // no capture is stale yet
-  REQUIRE(pending->Add(later, {2, 1}));
+  CHECK_FALSE(
+      pending->Add(first + PendingCaptures::kStale, {{2, 1}, {}}));  // no capture is stale yet
+  REQUIRE(pending->Add(later, {{2, 1}, {}}));
   Capture capture{};
   REQUIRE(pending->Take(later, capture));
-  CHECK(capture.credit_slot == 2);
+  CHECK(capture.answer.credit_slot == 2);
   // It replaced one capture; the others are still pending.
   std::uint32_t left = 0;
   for (std::uint32_t i = 0; i < PendingCaptures::kEntries; ++i)
@@ -106,7 +123,7 @@ TEST_CASE("no capture is lost or mixed up between adding threads and a taking th
     threads.emplace_back([&] {
       for (std::uint32_t i = 0; i < kEach; ++i) {
         const std::uint32_t id = next_id.fetch_add(1);
-        if (!pending->Add(id, {static_cast<std::uint16_t>(id * 31), 1})) {
+        if (!pending->Add(id, {{static_cast<std::uint16_t>(id * 31), 1}, {id * 7, id * 5}})) {
           refused.fetch_add(1);
           std::this_thread::yield();
           continue;
@@ -127,8 +144,10 @@ TEST_CASE("no capture is lost or mixed up between adding threads and a taking th
     }
     for (const std::uint32_t id : batch) {
       Capture capture{};
-      if (!pending->Take(id, capture) || capture.credit_slot != static_cast<std::uint16_t>(id * 31))
-        ++wrong;
+      const bool right = pending->Take(id, capture) &&
+                         capture.answer.credit_slot == static_cast<std::uint16_t>(id * 31) &&
+                         capture.mark.range_id == id * 7 && capture.mark.step == id * 5;
+      wrong += !right;
       ++taken;
     }
     if (batch.empty()) std::this_thread::yield();

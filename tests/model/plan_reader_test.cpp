@@ -50,6 +50,8 @@ Plan Example() {
   known.occurrence = 391;
   known.weight = 6.17;
   known.imputed = true;
+  known.range = "decode/\"attention\"\n\xFF";
+  known.step = 12;
   known.record.device = 1;
   known.record.stream = 7;
   known.record.grid[0] = 8;
@@ -76,7 +78,14 @@ TEST_CASE("a plan reads back as it was written") {
   const PlanSample& sample = read.value().kernels[0].clusters[0].samples[1];
   CHECK(sample.weight == 6.17);
   CHECK(sample.imputed);
-  CHECK_FALSE(read.value().kernels[0].clusters[0].samples[0].imputed);
+  CHECK(sample.range == "decode/\"attention\"\n\xEF\xBF\xBD");
+  CHECK(sample.step == 12);
+  const PlanSample& other = read.value().kernels[0].clusters[0].samples[0];
+  CHECK_FALSE(other.imputed);
+  CHECK(other.range.empty());
+  CHECK(other.step == shm::kNoStep);
+  CHECK(text.find("\"range\"") == text.rfind("\"range\""));
+  CHECK(text.find("\"step\"") == text.rfind("\"step\""));
   CHECK(read.value().kernels[0].process == 4242);
   CHECK(read.value().totals.imputed_duration_ns == 250);
   CHECK(std::isnan(read.value().totals.bound));
@@ -161,6 +170,11 @@ TEST_CASE("an invalid plan is rejected with the place of the error") {
         "plan.json: kernels[0].clusters[0].samples[1].index: is -1; expected a whole number");
   CHECK(error(without("\"imputed\": true", "\"imputed\": 1")) ==
         "plan.json: kernels[0].clusters[0].samples[1].imputed: is 1; expected true or false");
+  CHECK(error(without("\"step\": 12", "\"step\": 18446744073709551615"))
+            .find("step: is 18446744073709551615; expected a whole number below") !=
+        std::string::npos);
+  CHECK(error(without("\"step\": 12", "\"range\": 12")).find("range: occurs twice") !=
+        std::string::npos);
   CHECK(error(without("\"process\": 4242", "\"process\": 4294967296"))
             .find("process: is 4294967296; expected a whole number") != std::string::npos);
   CHECK(

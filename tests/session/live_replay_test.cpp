@@ -49,7 +49,8 @@ std::vector<Launch> Launches() {
 
 class CapturedLaunches : public EngineObserver {
  public:
-  void OnDecisions(std::span<const online::MaskEvent> events, const model::NameTable&) override {
+  void OnDecisions(std::span<const online::MaskEvent> events, const model::NameTable&,
+                   const CaptureMarks&) override {
     for (const online::MaskEvent& event : events) {
       if (event.kind == online::MaskEventKind::kCapture) indices.insert(event.index);
     }

@@ -48,8 +48,10 @@ class Writer {
   }
   ~Writer() { ::munmap(ring, sizeof(shm::RingFile)); }
 
-  void Define(std::uint32_t id, const std::string& name) {
+  void Define(std::uint32_t id, const std::string& name,
+              shm::RecordKind kind = shm::RecordKind::kName) {
     shm::NameRecord head;
+    head.kind = kind;
     head.name_id = id;
     head.length = static_cast<std::uint32_t>(name.size());
     std::memcpy(head.bytes, name.data(), std::min(name.size(), sizeof(head.bytes)));
@@ -66,6 +68,26 @@ class Writer {
     shm::KernelRecord record;
     record.name_id = name_id;
     record.duration_ns = duration;
+    ring->queue.push(shm::Record(record));
+  }
+
+  void DefineRange(std::uint32_t id, const std::string& path) {
+    Define(id, path, shm::RecordKind::kRange);
+  }
+  void Mark(std::uint32_t correlation_id, std::uint32_t range_id,
+            std::uint64_t step = shm::kNoStep) {
+    shm::MarkRecord mark;
+    mark.correlation_id = correlation_id;
+    mark.range_id = range_id;
+    mark.step = step;
+    ring->queue.push(shm::Record(mark));
+  }
+  void Captured(std::uint32_t name_id, std::uint32_t correlation_id,
+                std::uint8_t flags = shm::kFlagCaptured) {
+    shm::KernelRecord record;
+    record.name_id = name_id;
+    record.correlation_id = correlation_id;
+    record.flags = flags;
     ring->queue.push(shm::Record(record));
   }
 
@@ -132,6 +154,113 @@ TEST_CASE("damaged records are counted and not used") {
   session.Drain(reader.value());
   CHECK(session.kernels.empty());
   CHECK(reader.value().Report().malformed == 5);
+}
+
+TEST_CASE("captured launches have their marks, once") {
+  TempDir scratch;
+  const std::string path = (scratch / "ring.1").string();
+  Writer writer(path);
+  auto reader = RingReader::Open(path);
+  REQUIRE(reader.ok());
+  Session session;
+  const std::string longest(shm::kMaxRangeBytes, 'r');
+  writer.Define(0, "k");
+  writer.DefineRange(1, "decode/attention");
+  writer.DefineRange(2, longest);
+  writer.Mark(10, 1, 12);
+  writer.Captured(0, 10);
+  writer.Mark(11, 2);
+  writer.Captured(0, 11);
+  writer.Mark(12, shm::kNoRange, 0);
+  writer.Captured(0, 12);
+  writer.Captured(0, 13);
+  while (session.Drain(reader.value(), 1) != 0) {  // a mark and its kernel in different drains
+  }
+  REQUIRE(session.kernels.size() == 4);
+  CHECK(reader.value().Report().malformed == 0);
+  const NamedMark both = reader.value().TakeMark(10);
+  CHECK(both.range == "decode/attention");
+  CHECK(both.step == 12);
+  const NamedMark range = reader.value().TakeMark(11);
+  CHECK(range.range == longest);
+  CHECK(range.step == shm::kNoStep);
+  const NamedMark step = reader.value().TakeMark(12);
+  CHECK(step.range.empty());
+  CHECK(step.step == 0);
+  CHECK(reader.value().TakeMark(13).empty());
+  CHECK(reader.value().TakeMark(10).empty());
+}
+
+TEST_CASE("damaged ranges and marks are counted, and their kernels are kept") {
+  TempDir scratch;
+  const std::string path = (scratch / "ring.1").string();
+  Writer writer(path);
+  auto reader = RingReader::Open(path);
+  REQUIRE(reader.ok());
+  Session session;
+  std::uint64_t malformed = 0;
+  const auto drain = [&](std::uint64_t more, std::size_t kernels) {
+    session.kernels.clear();
+    session.Drain(reader.value());
+    malformed += more;
+    CHECK(reader.value().Report().malformed == malformed);
+    CHECK(session.kernels.size() == kernels);
+    CHECK(reader.value().TakeMark(10).empty());
+  };
+  writer.Define(0, "k");
+  writer.DefineRange(1, "range");
+  drain(0, 0);
+  SUBCASE("a range that is not defined") {
+    writer.Mark(10, 2, 5);
+    writer.Captured(0, 10);
+    drain(1, 1);
+  }
+  SUBCASE("a mark without content") {
+    writer.Mark(10, shm::kNoRange);
+    writer.Captured(0, 10);
+    drain(1, 1);
+  }
+  SUBCASE("a mark of another launch") {
+    writer.Mark(9, 1);
+    writer.Captured(0, 10);
+    drain(1, 1);
+    CHECK(reader.value().TakeMark(9).empty());
+  }
+  SUBCASE("a mark of a launch that was not captured") {
+    writer.Mark(10, 1);
+    writer.Captured(0, 10, 0);
+    drain(1, 1);
+  }
+  SUBCASE("a mark of a damaged kernel") {
+    writer.Mark(10, 1);
+    writer.Captured(77, 10);
+    writer.Captured(0, 10);
+    drain(1, 1);
+  }
+  SUBCASE("a mark that is not followed by a kernel") {
+    writer.Mark(10, 1);
+    writer.Mark(10, 1);
+    writer.Define(1, "other");
+    writer.Captured(0, 10);
+    drain(2, 1);
+  }
+  SUBCASE("a range that is defined twice, has no id, no path or too long a path") {
+    writer.DefineRange(1, "again");
+    writer.DefineRange(shm::kNoRange, "zero");
+    writer.DefineRange(2 * shm::kMaxRanges + 1, "high");
+    writer.DefineRange(2, "");
+    drain(4, 0);
+    shm::NameRecord head;
+    head.kind = shm::RecordKind::kRange;
+    head.name_id = 3;
+    head.length = shm::kMaxRangeBytes + 1;
+    writer.ring->queue.push(shm::Record(head));
+    drain(1, 0);
+    writer.Mark(11, 1);
+    writer.Captured(0, 11);
+    drain(0, 1);
+    CHECK(reader.value().TakeMark(11).range == "range");
+  }
 }
 
 TEST_CASE("indices that point outside the queue are not followed") {

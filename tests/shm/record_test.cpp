@@ -28,6 +28,7 @@ TEST_CASE("the first byte of every record type is its kind") {
   CHECK(Record(KernelRecord{}).kind == RecordKind::kKernel);
   CHECK(Record(NameRecord{}).kind == RecordKind::kName);
   CHECK(Record(NameBytes{}).kind == RecordKind::kNameBytes);
+  CHECK(Record(MarkRecord{}).kind == RecordKind::kMark);
 }
 
 }  // namespace

@@ -311,6 +311,8 @@ class Transfer {
       partner.occurrence = in_b_.occurrence[partner.index];
       partner.record = RecordOf(b_.launches[partner.index]);
       partner.imputed = false;
+      partner.range.clear();  // what the other program reported is not known
+      partner.step = shm::kNoStep;
     }
     if (kept.size() < cluster.samples.size()) {
       for (model::PlanSample& sample : kept) {
