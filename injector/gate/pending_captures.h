@@ -61,7 +61,7 @@ class PendingCaptures {
   bool any() const noexcept { return in_flight_.load(std::memory_order_relaxed) != 0; }
 
   // Removes the entry of a captured launch and returns it in `capture`. Returns false if the launch
-  // was not captured.
+  // was not captured; `capture` is then unchanged.
   bool Take(std::uint32_t correlation_id, PendingCapture& capture) noexcept {
     if (in_flight_.load(std::memory_order_relaxed) == 0) return false;  // the common case
     for (std::uint32_t probe = 0; probe < kProbe; ++probe) {
@@ -69,16 +69,17 @@ class PendingCaptures {
       // Acquire: pairs with the release in Fill, so that the mark belongs to the word.
       std::uint64_t word = entry.word.load(std::memory_order_acquire);
       if ((word & kUsed) == 0 || static_cast<std::uint32_t>(word) != correlation_id) continue;
-      capture.answer = {static_cast<std::uint16_t>(word >> 32),
-                        static_cast<std::uint8_t>(word >> 48)};
-      capture.mark = {entry.range_id.load(std::memory_order_relaxed),
-                      entry.step.load(std::memory_order_relaxed)};
+      const PendingCapture found = {
+          {static_cast<std::uint16_t>(word >> 32), static_cast<std::uint8_t>(word >> 48)},
+          {entry.range_id.load(std::memory_order_relaxed),
+           entry.step.load(std::memory_order_relaxed)}};
       // Fails if a later launch has just replaced this entry. Release: the next owner of the entry
       // writes the mark after it was read here.
       if (!entry.word.compare_exchange_strong(word, 0, std::memory_order_release,
                                               std::memory_order_relaxed)) {
         return false;
       }
+      capture = found;
       in_flight_.fetch_sub(1, std::memory_order_relaxed);
       return true;
     }
