@@ -28,7 +28,7 @@ using Json = nlohmann::json;
 constexpr std::uint64_t kEach = 10;       // launches of a kernel per step
 constexpr std::uint64_t kRareSteps = 10;  // of kernels that are launched in one step only
 constexpr const char* kSteps = "40";
-constexpr std::uint64_t kPaused = 10 * kEach;  // launches while paused
+constexpr std::uint64_t kPaused = 1 + 10 * kEach;  // launches while paused
 // Kernels take real time, so that pauses have the times of the kernels.
 const Variables kVariables = {
     {"FAKE_GPU_CLOCK", "real"}, {"FAKE_GPU_CAPTURE_FACTOR", "1"}, {"STEMTAP_FLUSH_MS", "10"}};
@@ -200,7 +200,7 @@ TEST_CASE("every captured launch has the range and step of its thread") {
   CHECK(captured == ring.captured());
   // All launches of five kernels, unless too many are in flight.
   CHECK(captured + ring.lost(shm::Loss::kCapturesDenied) >= 5 * kEach * std::stoull(kSteps));
-  CHECK(captured > 1000);
+  CHECK(captured > 500);
 }
 
 TEST_CASE("mask and plan state the range and step of captured launches") {
@@ -219,7 +219,7 @@ TEST_CASE("launches during a pause are counted and not recorded") {
     CHECK(report["counters"]["gaps"] == 0);
     CHECK(ReadFile(run.session() / "plan.json").find("\"paused\"") == std::string::npos);
     CHECK(ReadFile(run.session() / "summary.txt")
-              .find("100 launches were not recorded: the program had paused recording") !=
+              .find("101 launches were not recorded: the program had paused recording") !=
           std::string::npos);
   }
 }
@@ -284,6 +284,39 @@ TEST_CASE("in a process that is not recorded, the calls have no effect") {
     CHECK(result.err.empty());
   }
   CHECK(std::filesystem::is_empty(dir.path()));
+}
+
+TEST_CASE("the header finds the library by its exact name in both variables") {
+  const TempDir dir;
+  const auto copy = [&](const char* name) {
+    std::filesystem::create_directories((dir / name).parent_path());
+    std::filesystem::copy_file(STEMTAP_TEST_CONTROL_CALLS, dir / name);
+    return (dir / name).string();
+  };
+  const std::string library = copy("here/libstemtap_inject.so");
+  const std::string other = copy("here/not_libstemtap_inject.so");
+  const std::string longer = copy("here/libstemtap_inject.so.1");
+  const std::string calls = "step \npush outer\npush inner\npop \npop \nstop \nstart \n";
+  struct Case {
+    Variables variables;
+    bool is_found;
+  };
+  for (const Case& c :
+       {Case{{{"CUDA_INJECTION64_PATH", library}}, true},
+        Case{{{"CUDA_INJECTION64_PATH", other}}, false},
+        Case{{{"CUDA_INJECTION64_PATH", longer}}, false},
+        Case{{{"CUDA_INJECTION64_PATH", ""}}, false}, Case{{{"LD_PRELOAD", library}}, true},
+        Case{{{"LD_PRELOAD", other + ":" + library}}, true},
+        Case{{{"LD_PRELOAD", ": " + longer + "  " + library + " "}}, true},
+        Case{{{"LD_PRELOAD", other + " " + longer}}, false},
+        Case{{{"LD_PRELOAD", library}, {"CUDA_INJECTION64_PATH", other}}, true}, Case{{}, false}}) {
+    INFO((c.variables.empty() ? std::string() : c.variables[0].second));
+    const ProcessResult result =
+        RunProcess({STEMTAP_TEST_CONTROL_CALLER}, BareOptions(c.variables));
+    CHECK(result.exit_code == 0);
+    CHECK(result.err.empty());
+    CHECK(result.out == (c.is_found ? calls + calls : ""));  // from C and from C++
+  }
 }
 
 TEST_CASE("a merged session keeps ranges and steps") {

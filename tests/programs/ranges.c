@@ -99,8 +99,12 @@ static void Fork(void) {
 static void Run(long steps, int forks, const char* end_file) {
   const struct timespec pause = {0, 2000000};
   stemtap_range_push("setup");
+  stemtap_stop();
   Check(cuInit(0), "cuInit");
   Open(&victim);
+  LaunchNamed("paused", 1, 0);
+  Check(cuCtxSynchronize(), "cuCtxSynchronize");
+  stemtap_start();
   LaunchNamed("setup@none", 1, 0);
   stemtap_range_pop();
   LaunchNamed("none@none", 1, 0);

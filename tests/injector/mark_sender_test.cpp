@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recording/mark_sender.h"
+
+#include <doctest/doctest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "startup/session_files.h"
+#include "support/temp_dir.h"
+
+namespace stemtap::inject {
+namespace {
+
+// A ring without a reader, and what writes to it.
+struct Sender {
+  Sender() {
+    char problem[256] = {};
+    REQUIRE(files->Open(directory.path().c_str(), problem, sizeof(problem)));
+    writer->Init(*files);
+  }
+
+  // Returns whether the mark was staged. Stages its kernel if so.
+  bool Send(const shm::LaunchMark& mark, std::uint32_t correlation_id = 1) {
+    if (!marks->Stage(*paths, mark, correlation_id, *writer)) return false;
+    writer->StageKernel(shm::KernelRecord{});
+    writer->Push();
+    return true;
+  }
+  std::uint32_t Range(const char* name) { return paths->Intern(shm::kNoRange, name); }
+
+  // Fills the ring except for `left` records.
+  void Fill(std::size_t left) {
+    writer->Push();
+    for (std::size_t room = files->ring().queue.write_available(); room > left; --room) {
+      REQUIRE(writer->MakeRoom(1));
+      writer->StageKernel(shm::KernelRecord{});
+    }
+    writer->Push();
+    REQUIRE(files->ring().queue.write_available() == left);
+  }
+  std::vector<shm::Record> Drain() {
+    std::vector<shm::Record> records;
+    files->ring().queue.consume_all([&](const shm::Record& record) { records.push_back(record); });
+    return records;
+  }
+
+  test::TempDir directory;
+  std::unique_ptr<SessionFiles> files = std::make_unique<SessionFiles>();
+  std::unique_ptr<RingWriter> writer = std::make_unique<RingWriter>();
+  std::unique_ptr<MarkSender> marks = std::make_unique<MarkSender>();
+  std::unique_ptr<RangePaths> paths = std::make_unique<RangePaths>();
+};
+
+std::vector<shm::RecordKind> KindsOf(const std::vector<shm::Record>& records) {
+  std::vector<shm::RecordKind> kinds;
+  for (const shm::Record& record : records) kinds.push_back(record.kind);
+  return kinds;
+}
+
+using Kinds = std::vector<shm::RecordKind>;
+constexpr shm::RecordKind kRange = shm::RecordKind::kRange;
+constexpr shm::RecordKind kBytes = shm::RecordKind::kNameBytes;
+constexpr shm::RecordKind kMark = shm::RecordKind::kMark;
+constexpr shm::RecordKind kKernel = shm::RecordKind::kKernel;
+
+TEST_CASE("a range is defined once, before its first mark, with dense ids") {
+  Sender sender;
+  const std::uint32_t decode = sender.Range("decode");
+  const std::string long_name(100, 'n');
+  REQUIRE(sender.Send({decode, 3}, 71));
+  REQUIRE(sender.Send({decode, 4}, 72));
+  REQUIRE(sender.Send({sender.Range(long_name.c_str()), shm::kNoStep}, 73));
+  REQUIRE(sender.Send({shm::kNoRange, 5}, 74));
+  const std::vector<shm::Record> records = sender.Drain();
+  REQUIRE(KindsOf(records) == Kinds{kRange, kMark, kKernel, kMark, kKernel, kRange, kBytes, kMark,
+                                    kKernel, kMark, kKernel});
+  CHECK(records[0].name.name_id == 1);
+  CHECK(std::string(records[0].name.bytes, records[0].name.length) == "decode");
+  CHECK(records[1].mark.range_id == 1);
+  CHECK(records[1].mark.step == 3);
+  CHECK(records[1].mark.correlation_id == 71);
+  CHECK(records[3].mark.range_id == 1);
+  CHECK(records[3].mark.step == 4);
+  CHECK(records[5].name.name_id == 2);
+  CHECK(records[7].mark.range_id == 2);
+  CHECK(records[7].mark.step == shm::kNoStep);
+  CHECK(records[9].mark.range_id == shm::kNoRange);
+  CHECK(records[9].mark.step == 5);
+}
+
+TEST_CASE("launches in ranges without an id have one common path") {
+  Sender sender;
+  REQUIRE(sender.Send({RangePaths::kOther, shm::kNoStep}));
+  const std::vector<shm::Record> records = sender.Drain();
+  REQUIRE(KindsOf(records) == Kinds{kRange, kMark, kKernel});
+  CHECK(std::string(records[0].name.bytes, records[0].name.length) == "(other)");
+}
+
+TEST_CASE("a mark is only sent if its kernel fits too") {
+  Sender sender;
+  const std::uint32_t known = sender.Range("known");
+  REQUIRE(sender.Send({known, 0}));
+  for (const std::size_t left : {0, 1}) {
+    sender.Fill(left);
+    CHECK_FALSE(sender.Send({known, 0}));
+    CHECK(sender.files->ring().queue.write_available() == left);
+    sender.Drain();
+  }
+  sender.Fill(2);
+  CHECK(sender.Send({known, 0}));
+  CHECK_FALSE(sender.Send({known, 0}));
+}
+
+TEST_CASE("a range is only defined if its first mark and kernel fit too") {
+  Sender sender;
+  const std::uint32_t range = sender.Range("new");
+  sender.Fill(2);
+  CHECK_FALSE(sender.Send({range, 0}));
+  CHECK(sender.files->ring().queue.write_available() == 2);
+  sender.Drain();
+  sender.Fill(3);
+  CHECK(sender.Send({range, 0}));
+  const std::vector<shm::Record> records = sender.Drain();
+  REQUIRE(records.size() > 3);
+  CHECK(KindsOf({records.end() - 3, records.end()}) == Kinds{kRange, kMark, kKernel});
+}
+
+}  // namespace
+}  // namespace stemtap::inject
