@@ -234,6 +234,21 @@ TEST_CASE("at the other levels, no range and no step is recorded") {
   }
 }
 
+TEST_CASE("launches in ranges beyond the maximum have one common range and are counted") {
+  const Run run({"--level", "gate"}, {kSteps, "many"});
+  std::uint64_t others = 0;
+  for (const Json& event : Captures(run.session())) {
+    CAPTURE(event.dump());
+    const bool in_range = !event["kernel"].get<std::string>().starts_with("none");
+    CHECK(event.contains("range") == in_range);
+    if (in_range) CHECK(event["range"] == "(other)");
+    others += in_range;
+  }
+  CHECK(others > 16);
+  CHECK(run.report()["counters"]["losses"]["ranges_refused"] == others);
+  CHECK(run.report()["counters"]["dropped"] == 0);
+}
+
 TEST_CASE("the calls of a forked child have no effect") {
   const Run run({"--level", "gate"}, {kSteps, "fork"});
   CheckRare(CheckSession(run.session()), 1);

@@ -8,6 +8,7 @@
  * Arguments: the number of steps, and one of:
  *   fork         forks in the middle
  *   child        forks before cuInit, and parent and child do the same
+ *   many         opens and closes more ranges than are distinguished before the first step
  *   until FILE   ends when the file exists, or after all steps
  */
 #include <pthread.h>
@@ -118,11 +119,21 @@ static void Run(long steps, int forks, const char* end_file) {
   Close(&victim);
 }
 
+static void OpenMany(void) {
+  for (int i = 0; i < 5000; ++i) {
+    char name[16];
+    snprintf(name, sizeof name, "%d", i);
+    stemtap_range_push(name);
+    stemtap_range_pop();
+  }
+}
+
 int main(int argc, char** argv) {
   const long steps = LaunchCount(argc, argv);
   const char* mode = argc > 2 ? argv[2] : "";
   const pid_t child = strcmp(mode, "child") == 0 ? fork() : 0;
   int status = 0;
+  if (strcmp(mode, "many") == 0) OpenMany();
   Run(steps, strcmp(mode, "fork") == 0, argc > 3 ? argv[3] : "");
   if (child == 0) return 0;
   return waitpid(child, &status, 0) == child && status == 0 ? 0 : 6;
