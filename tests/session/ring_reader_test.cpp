@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-#include "model/name_table.h"
+#include "session/written_ring.h"
 #include "support/paths.h"
 #include "support/temp_dir.h"
 
@@ -31,82 +31,10 @@ namespace {
 using test::ReadFile;
 using test::TempDir;
 
-// The traced process's side of a ring file.
-class Writer {
- public:
-  explicit Writer(const std::string& path, std::int32_t pid = ::getpid()) {
-    const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC, 0600);
-    REQUIRE(::ftruncate(fd, sizeof(shm::RingFile)) == 0);
-    void* memory =
-        ::mmap(nullptr, sizeof(shm::RingFile), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    REQUIRE(memory != MAP_FAILED);
-    ::close(fd);
-    ring = new (memory) shm::RingFile;
-    ring->header.file_bytes = sizeof(shm::RingFile);
-    ring->header.pid = pid;
-    ring->header.state = static_cast<std::uint32_t>(shm::RingState::kRecording);
-  }
-  ~Writer() { ::munmap(ring, sizeof(shm::RingFile)); }
-
-  void Define(std::uint32_t id, const std::string& name,
-              shm::RecordKind kind = shm::RecordKind::kName) {
-    shm::NameRecord head;
-    head.kind = kind;
-    head.name_id = id;
-    head.length = static_cast<std::uint32_t>(name.size());
-    std::memcpy(head.bytes, name.data(), std::min(name.size(), sizeof(head.bytes)));
-    ring->queue.push(shm::Record(head));
-    for (std::size_t at = sizeof(head.bytes); at < name.size();) {
-      shm::NameBytes more;
-      more.count = static_cast<std::uint8_t>(std::min(name.size() - at, sizeof(more.bytes)));
-      std::memcpy(more.bytes, name.data() + at, more.count);
-      ring->queue.push(shm::Record(more));
-      at += more.count;
-    }
-  }
-  void Kernel(std::uint32_t name_id, std::uint64_t duration) {
-    shm::KernelRecord record;
-    record.name_id = name_id;
-    record.duration_ns = duration;
-    ring->queue.push(shm::Record(record));
-  }
-
-  void DefineRange(std::uint32_t id, const std::string& path) {
-    Define(id, path, shm::RecordKind::kRange);
-  }
-  void Mark(std::uint32_t correlation_id, std::uint32_t range_id,
-            std::uint64_t step = shm::kNoStep) {
-    shm::MarkRecord mark;
-    mark.correlation_id = correlation_id;
-    mark.range_id = range_id;
-    mark.step = step;
-    ring->queue.push(shm::Record(mark));
-  }
-  void Captured(std::uint32_t name_id, std::uint32_t correlation_id,
-                std::uint8_t flags = shm::kFlagCaptured) {
-    shm::KernelRecord record;
-    record.name_id = name_id;
-    record.correlation_id = correlation_id;
-    record.flags = flags;
-    ring->queue.push(shm::Record(record));
-  }
-
-  shm::RingFile* ring;
-};
-
-struct Session {
-  model::NameTable names;
-  std::vector<shm::KernelRecord> kernels;
-  std::size_t Drain(RingReader& reader, std::size_t limit = 1000) {
-    return reader.Drain(
-        limit, [this](std::string_view n) { return names.Intern(n); }, kernels);
-  }
-};
-
 TEST_CASE("kernels get the ids of the session, and names of any length are complete") {
   TempDir scratch;
   const std::string path = (scratch / "ring.1").string();
-  Writer writer(path);
+  WrittenRing writer(path);
   const std::string length_cases[] = {"",
                                       "k",
                                       std::string(40, 'a'),
@@ -114,7 +42,7 @@ TEST_CASE("kernels get the ids of the session, and names of any length are compl
                                       std::string(102, 'c'),
                                       std::string(103, 'd'),
                                       std::string(5160, 'e')};
-  Session session;
+  ReadKernels session;
   session.names.Intern("from another process");
   auto reader = RingReader::Open(path);
   REQUIRE(reader.ok());
@@ -136,10 +64,10 @@ TEST_CASE("kernels get the ids of the session, and names of any length are compl
 TEST_CASE("damaged records are counted and not used") {
   TempDir scratch;
   const std::string path = (scratch / "ring.1").string();
-  Writer writer(path);
+  WrittenRing writer(path);
   auto reader = RingReader::Open(path);
   REQUIRE(reader.ok());
-  Session session;
+  ReadKernels session;
   writer.Kernel(3, 1);  // never defined
   shm::NameRecord head;
   head.name_id = 1u << 30;
@@ -156,123 +84,16 @@ TEST_CASE("damaged records are counted and not used") {
   CHECK(reader.value().Report().malformed == 5);
 }
 
-TEST_CASE("captured launches have their marks, once") {
-  TempDir scratch;
-  const std::string path = (scratch / "ring.1").string();
-  Writer writer(path);
-  auto reader = RingReader::Open(path);
-  REQUIRE(reader.ok());
-  Session session;
-  const std::string longest(shm::kMaxRangeBytes, 'r');
-  writer.Define(0, "k");
-  writer.DefineRange(1, "decode/attention");
-  writer.DefineRange(2, longest);
-  writer.Mark(10, 1, 12);
-  writer.Captured(0, 10);
-  writer.Mark(11, 2);
-  writer.Captured(0, 11);
-  writer.Mark(12, shm::kNoRange, 0);
-  writer.Captured(0, 12);
-  writer.Captured(0, 13);
-  while (session.Drain(reader.value(), 1) != 0) {  // a mark and its kernel in different drains
-  }
-  REQUIRE(session.kernels.size() == 4);
-  CHECK(reader.value().Report().malformed == 0);
-  const NamedMark both = reader.value().TakeMark(10);
-  CHECK(both.range == "decode/attention");
-  CHECK(both.step == 12);
-  const NamedMark range = reader.value().TakeMark(11);
-  CHECK(range.range == longest);
-  CHECK(range.step == shm::kNoStep);
-  const NamedMark step = reader.value().TakeMark(12);
-  CHECK(step.range.empty());
-  CHECK(step.step == 0);
-  CHECK(reader.value().TakeMark(13).empty());
-  CHECK(reader.value().TakeMark(10).empty());
-}
-
-TEST_CASE("damaged ranges and marks are counted, and their kernels are kept") {
-  TempDir scratch;
-  const std::string path = (scratch / "ring.1").string();
-  Writer writer(path);
-  auto reader = RingReader::Open(path);
-  REQUIRE(reader.ok());
-  Session session;
-  std::uint64_t malformed = 0;
-  const auto drain = [&](std::uint64_t more, std::size_t kernels) {
-    session.kernels.clear();
-    session.Drain(reader.value());
-    malformed += more;
-    CHECK(reader.value().Report().malformed == malformed);
-    CHECK(session.kernels.size() == kernels);
-    CHECK(reader.value().TakeMark(10).empty());
-  };
-  writer.Define(0, "k");
-  writer.DefineRange(1, "range");
-  drain(0, 0);
-  SUBCASE("a range that is not defined") {
-    writer.Mark(10, 2, 5);
-    writer.Captured(0, 10);
-    drain(1, 1);
-  }
-  SUBCASE("a mark without content") {
-    writer.Mark(10, shm::kNoRange);
-    writer.Captured(0, 10);
-    drain(1, 1);
-  }
-  SUBCASE("a mark of another launch") {
-    writer.Mark(9, 1);
-    writer.Captured(0, 10);
-    drain(1, 1);
-    CHECK(reader.value().TakeMark(9).empty());
-  }
-  SUBCASE("a mark of a launch that was not captured") {
-    writer.Mark(10, 1);
-    writer.Captured(0, 10, 0);
-    drain(1, 1);
-  }
-  SUBCASE("a mark of a damaged kernel") {
-    writer.Mark(10, 1);
-    writer.Captured(77, 10);
-    writer.Captured(0, 10);
-    drain(1, 1);
-  }
-  SUBCASE("a mark that is not followed by a kernel") {
-    writer.Mark(10, 1);
-    writer.Mark(10, 1);
-    writer.Define(1, "other");
-    writer.Captured(0, 10);
-    drain(2, 1);
-  }
-  SUBCASE("a range that is defined twice, has no id, no path or too long a path") {
-    writer.DefineRange(1, "again");
-    writer.DefineRange(shm::kNoRange, "zero");
-    writer.DefineRange(2 * shm::kMaxRanges + 1, "high");
-    writer.DefineRange(2, "");
-    drain(4, 0);
-    shm::NameRecord head;
-    head.kind = shm::RecordKind::kRange;
-    head.name_id = 3;
-    head.length = shm::kMaxRangeBytes + 1;
-    writer.ring->queue.push(shm::Record(head));
-    drain(1, 0);
-    writer.Mark(11, 1);
-    writer.Captured(0, 11);
-    drain(0, 1);
-    CHECK(reader.value().TakeMark(11).range == "range");
-  }
-}
-
 TEST_CASE("indices that point outside the queue are not followed") {
   for (const std::size_t index :
        {std::size_t{0}, std::size_t{1}}) {  // write index, read index: one cache line each
     CAPTURE(index);
     TempDir scratch;
     const std::string path = (scratch / "ring.1").string();
-    Writer writer(path);
+    WrittenRing writer(path);
     auto reader = RingReader::Open(path);
     REQUIRE(reader.ok());
-    Session session;
+    ReadKernels session;
     writer.Define(0, "k");
     writer.Kernel(0, 5);
     CHECK(session.Drain(reader.value()) == 2);
@@ -295,14 +116,14 @@ TEST_CASE("a truncated ring is no longer read, and its lost records are counted"
     CAPTURE(left);
     TempDir scratch;
     const std::string path = (scratch / "ring.1").string();
-    Writer writer(path);
+    WrittenRing writer(path);
     writer.ring->header.program[0] = 'p';
     writer.Define(0, "k");
     for (int i = 0; i < kMoreThanAPiece; ++i) writer.Kernel(0, 5);
     writer.ring->header.seen = writer.ring->header.kept = kMoreThanAPiece;
     auto reader = RingReader::Open(path);
     REQUIRE(reader.ok());
-    Session session;
+    ReadKernels session;
     CHECK(session.Drain(reader.value(), 11) == 11);
     CHECK(reader.value().Report().kept == kMoreThanAPiece);
     REQUIRE(::truncate(path.c_str(), left) == 0);
@@ -323,8 +144,8 @@ TEST_CASE("a truncated ring is no longer read, and its lost records are counted"
 TEST_CASE("other rings are read after one ring is truncated") {
   TempDir scratch;
   const std::string paths[] = {(scratch / "ring.1").string(), (scratch / "ring.2").string()};
-  Writer cut(paths[0]);
-  Writer whole(paths[1]);
+  WrittenRing cut(paths[0]);
+  WrittenRing whole(paths[1]);
   auto first = RingReader::Open(paths[0]);
   auto second = RingReader::Open(paths[1]);
   REQUIRE(first.ok());
@@ -332,7 +153,7 @@ TEST_CASE("other rings are read after one ring is truncated") {
   REQUIRE(::truncate(paths[0].c_str(), 0) == 0);
   whole.Define(0, "k");
   whole.Kernel(0, 5);
-  Session session;
+  ReadKernels session;
   CHECK(session.Drain(first.value()) == 0);
   CHECK(session.Drain(second.value()) == 2);
   CHECK(first.value().Ended());
@@ -343,10 +164,10 @@ TEST_CASE("other rings are read after one ring is truncated") {
 TEST_CASE("the first definition of a name id is used") {
   TempDir scratch;
   const std::string path = (scratch / "ring.1").string();
-  Writer writer(path);
+  WrittenRing writer(path);
   auto reader = RingReader::Open(path);
   REQUIRE(reader.ok());
-  Session session;
+  ReadKernels session;
   writer.Define(3, "first");
   for (int i = 0; i < 100; ++i) writer.Define(3, "another " + std::to_string(i));
   writer.Kernel(3, 5);
@@ -360,7 +181,7 @@ TEST_CASE("the first definition of a name id is used") {
 TEST_CASE("names beyond 64 MiB are discarded, and their kernels are counted") {
   TempDir scratch;
   const std::string path = (scratch / "ring.1").string();
-  Writer writer(path);
+  WrittenRing writer(path);
   auto reader = RingReader::Open(path);
   REQUIRE(reader.ok());
   std::size_t bytes = 0;
@@ -389,7 +210,7 @@ TEST_CASE("names beyond 64 MiB are discarded, and their kernels are counted") {
 TEST_CASE("impossible counters are not used") {
   TempDir scratch;
   const std::string path = (scratch / "ring.1").string();
-  Writer writer(path);
+  WrittenRing writer(path);
   writer.Define(0, "k");
   writer.Kernel(0, 5);
   shm::RingHeader& header = writer.ring->header;
@@ -400,7 +221,7 @@ TEST_CASE("impossible counters are not used") {
   for (auto& loss : header.losses) loss = ~std::uint64_t{0} - 5;
   auto reader = RingReader::Open(path);
   REQUIRE(reader.ok());
-  Session session;
+  ReadKernels session;
   session.Drain(reader.value());
   const ProcessReport report = reader.value().FinalReport();
   CHECK(report.reason == "its counters are damaged");
@@ -423,11 +244,11 @@ long PrivateKib() {
 TEST_CASE("an empty ring costs the collector a few pages") {
   TempDir scratch;
   constexpr int kRings = 200;
-  Session session;
+  ReadKernels session;
   std::vector<RingReader> readers;
   for (int i = 0; i < kRings; ++i) {
     const std::string path = (scratch / ("ring." + std::to_string(i))).string();
-    const Writer writer(path);
+    const WrittenRing writer(path);
     auto reader = RingReader::Open(path);
     REQUIRE(reader.ok());
     readers.push_back(std::move(reader).value());
@@ -449,10 +270,10 @@ TEST_CASE("docs/formats/ring.md states the size of a ring") {
 TEST_CASE("an impossible duration is counted as damage") {
   TempDir scratch;
   const std::string path = (scratch / "ring.1").string();
-  Writer writer(path);
+  WrittenRing writer(path);
   auto reader = RingReader::Open(path);
   REQUIRE(reader.ok());
-  Session session;
+  ReadKernels session;
   writer.Define(0, "k");
   writer.Kernel(0, std::uint64_t{1} << 50);
   writer.Kernel(0, ~std::uint64_t{0} - 1);
@@ -489,12 +310,12 @@ int EndedWithoutPidfd(const std::string& path) {
 TEST_CASE("without pidfds, a running process is not considered ended") {
   TempDir scratch;
   const std::string alive = (scratch / "ring.1").string();
-  Writer living(alive);
+  WrittenRing living(alive);
   const int ended = EndedWithoutPidfd(alive);
   if (ended < 0) return;  // seccomp is not available
   CHECK(ended == 0);
   const std::string gone = (scratch / "ring.2").string();
-  Writer dead(gone, 0x7FFFFFF0);
+  WrittenRing dead(gone, 0x7FFFFFF0);
   CHECK(EndedWithoutPidfd(gone) == 1);
 }
 
@@ -509,12 +330,12 @@ TEST_CASE("a ring with another size, version or format is rejected with a one-li
   refuse((scratch / "missing").string());
   refuse(scratch.Write("ring.1", "short").string());
   {
-    Writer writer((scratch / "ring.2").string());
+    WrittenRing writer((scratch / "ring.2").string());
     writer.ring->header.version = 99;
     refuse((scratch / "ring.2").string());
   }
   {
-    Writer writer((scratch / "ring.3").string());
+    WrittenRing writer((scratch / "ring.3").string());
     writer.ring->header.magic = 0;
     refuse((scratch / "ring.3").string());
   }
@@ -523,7 +344,7 @@ TEST_CASE("a ring with another size, version or format is rejected with a one-li
 TEST_CASE("a ring ends if its process shuts down cleanly, is disabled or no longer exists") {
   TempDir scratch;
   const std::string path = (scratch / "ring.1").string();
-  Writer writer(path);
+  WrittenRing writer(path);
   auto reader = RingReader::Open(path);
   REQUIRE(reader.ok());
   CHECK_FALSE(reader.value().Ended());  // the process is this process
@@ -537,7 +358,7 @@ TEST_CASE("a ring ends if its process shuts down cleanly, is disabled or no long
   CHECK(reader.value().Report().reason == "CUPTI not found");
 
   const std::string gone = (scratch / "ring.2").string();
-  Writer dead(gone, 0x7FFFFFF0);  // above any pid_max
+  WrittenRing dead(gone, 0x7FFFFFF0);  // above any pid_max
   auto dead_reader = RingReader::Open(gone);
   REQUIRE(dead_reader.ok());
   CHECK(dead_reader.value().Ended());
@@ -549,7 +370,7 @@ TEST_CASE("a process in another PID namespace is not considered ended if its id 
   REQUIRE(shm::PidNamespace() != 0);
   TempDir scratch;
   const std::string path = (scratch / "ring.1").string();
-  Writer writer(path, 0x7FFFFFF0);
+  WrittenRing writer(path, 0x7FFFFFF0);
   writer.ring->header.pid_namespace = shm::PidNamespace() + 1;
   const auto reader = RingReader::Open(path);
   REQUIRE(reader.ok());
