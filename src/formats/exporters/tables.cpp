@@ -3,13 +3,14 @@
 // Writes selections in generic formats: a table and a bitmap. See docs/formats/selection-csv.md and
 // roaring.md.
 #include <fmt/format.h>
-#include <roaring/roaring.h>
 
 #include <cmath>
 #include <limits>
-#include <memory>
+#include <set>
+#include <vector>
 
 #include "formats/exporters/consumers.h"
+#include "formats/exporters/roaring.h"
 
 namespace stemtap::formats {
 namespace {
@@ -76,24 +77,18 @@ Result<Exported> WriteSelectionCsv(const ExportInput& input) {
 }
 
 Result<Exported> WriteRoaring(const ExportInput& input) {
-  struct Free {
-    void operator()(roaring_bitmap_t* bitmap) const { roaring_bitmap_free(bitmap); }
-  };
-  const std::unique_ptr<roaring_bitmap_t, Free> bitmap(roaring_bitmap_create());
-  if (!bitmap) return Error{"no memory for the bitmap"};
+  std::set<std::uint32_t> indices;
   for (const CountedSample& s : input.counted.samples) {
     if (s.sample->index > std::numeric_limits<std::uint32_t>::max()) {
       return Error{fmt::format("launch {} does not fit a bitmap of 32-bit numbers; choose csv",
                                s.sample->index)};
     }
-    roaring_bitmap_add(bitmap.get(), static_cast<std::uint32_t>(s.sample->index));
+    indices.insert(static_cast<std::uint32_t>(s.sample->index));
   }
-  roaring_bitmap_run_optimize(bitmap.get());
-  std::string bytes(roaring_bitmap_portable_size_in_bytes(bitmap.get()), '\0');
-  bytes.resize(roaring_bitmap_portable_serialize(bitmap.get(), bytes.data()));
+  const std::vector<std::uint32_t> sorted(indices.begin(), indices.end());
   Exported exported;
-  exported.ids = roaring_bitmap_get_cardinality(bitmap.get());
-  exported.files.push_back({"", std::move(bytes)});
+  exported.ids = sorted.size();
+  exported.files.push_back({"", RoaringBitmap(sorted)});
   return exported;
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "formats/exporters/roaring.h"
 #include "stand_ins.h"
 
 namespace stemtap::formats {
@@ -86,6 +87,28 @@ TEST_CASE("roaring contains the launch indices in the portable format") {
     roaring_bitmap_to_uint32_array(bitmap, values.data());
     roaring_bitmap_free(bitmap);
     CHECK(Indices(values.begin(), values.end()) == planned);
+  }
+}
+
+TEST_CASE("CRoaring reads bitmaps of any density") {
+  std::vector<std::vector<std::uint32_t>> sets = {{}, {0}, {~std::uint32_t{0}}, {0, 65535, 65536}};
+  for (const std::uint32_t count : {4096u, 4097u, 65536u, 200'000u}) {
+    for (const std::uint32_t step : {1u, 3u, 70'000u}) {
+      std::vector<std::uint32_t>& values = sets.emplace_back();
+      for (std::uint64_t i = 0; i < count && i * step <= ~std::uint32_t{0}; ++i) {
+        values.push_back(static_cast<std::uint32_t>(i * step));
+      }
+    }
+  }
+  for (const std::vector<std::uint32_t>& values : sets) {
+    const std::string bytes = formats::RoaringBitmap(values);
+    roaring_bitmap_t* bitmap = roaring_bitmap_portable_deserialize_safe(bytes.data(), bytes.size());
+    REQUIRE(bitmap != nullptr);
+    CHECK(roaring_bitmap_portable_size_in_bytes(bitmap) == bytes.size());
+    std::vector<std::uint32_t> read(roaring_bitmap_get_cardinality(bitmap));
+    roaring_bitmap_to_uint32_array(bitmap, read.data());
+    roaring_bitmap_free(bitmap);
+    CHECK(read == values);
   }
 }
 
