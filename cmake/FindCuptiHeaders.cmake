@@ -24,6 +24,8 @@ elseif(CUPTI_INCLUDE_DIR AND CUDA_INCLUDE_DIR)
   add_library(stemtap_cupti_headers INTERFACE)
   target_include_directories(stemtap_cupti_headers SYSTEM INTERFACE ${CUPTI_INCLUDE_DIR}
                                                                     ${CUDA_INCLUDE_DIR})
+  file(STRINGS ${CUPTI_INCLUDE_DIR}/cupti_version.h _version REGEX "#define CUPTI_API_VERSION ")
+  string(REGEX REPLACE "[^0-9]" "" STEMTAP_NEWEST_CUPTI "${_version}")
   message(STATUS "stemtap: CUPTI headers in ${CUPTI_INCLUDE_DIR}")
 else()
   message(WARNING "stemtap: no CUPTI headers (cupti.h) found, building without the injector; set -DCUPTI_ROOT=<directory>")

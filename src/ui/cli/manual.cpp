@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // stemtap help, version, completion, manual: print information about the program.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 #include <memory>
@@ -13,6 +15,13 @@
 
 namespace stemtap::ui {
 
+namespace {
+
+// As in injector/startup/cupti_api.h.
+constexpr int kOldestCupti = 12;
+
+}  // namespace
+
 CommandTable VisibleTable(const CommandTable& table) {
   CommandTable visible = table;
   std::erase_if(visible, [](const CommandSpec& command) { return command.hidden; });
@@ -24,7 +33,11 @@ CommandTable VisibleTable(const CommandTable& table) {
 }
 
 int PrintVersion() {
-  return Print(std::string("stemtap ") + kVersion + "\n");
+  const std::string newest = STEMTAP_NEWEST_CUPTI;
+  return Print(fmt::format(
+      "stemtap {}\ncommit {}, {} build\n{}\n", kVersion, STEMTAP_COMMIT, STEMTAP_BUILD_KIND,
+      newest.empty() ? "without the injected library: built without CUPTI headers"
+                     : fmt::format("CUPTI versions {} (CUDA 10.1) to {}", kOldestCupti, newest)));
 }
 
 CommandSpec HelpCommand(const CommandTable& table) {
