@@ -101,7 +101,7 @@ TEST_CASE("the player launches every row of a profile with its duration") {
           .string();
   ProcessOptions options;
   options.env = {{"FAKE_GPU_TRUTH", (dir / "truth").string()}};
-  const std::string play = (BuildDir() / "bin/stemtap_play").string();
+  const std::string play = (FakeGpuDir() / "stemtap_play").string();
   const ProcessResult once = RunProcess({play, profile}, options);
   INFO(once.err);
   REQUIRE(once.exit_code == 0);

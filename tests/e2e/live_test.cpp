@@ -102,7 +102,7 @@ TEST_CASE("a session with one process, one device and no graphs is exported with
   REQUIRE(RunProcess({StemtapProgram().string(), "generate", "llm-decode", "--launches", "3000",
                       "-o", (plain / "p.csv").string()})
               .exit_code == 0);
-  REQUIRE(RunProcess(RunCommand({}, {(StemtapProgram().parent_path() / "stemtap_play").string(),
+  REQUIRE(RunProcess(RunCommand({}, {(FakeGpuDir() / "stemtap_play").string(),
                                      (plain / "p.csv").string()}),
                      OnFakeGpu(plain))
               .exit_code == 0);
@@ -510,7 +510,7 @@ TEST_CASE("a collector that runs out of memory stops recording and waits for the
                std::string(16000, 'k') + "\n";
   }
   scratch.Write("p.csv", profile);
-  const std::string player = (StemtapProgram().parent_path() / "stemtap_play").string();
+  const std::string player = (FakeGpuDir() / "stemtap_play").string();
   const auto run = RunProcess(
       RunCommand({}, {"/bin/sh", "-c",
                       "command -v prlimit >/dev/null || exit 77; "
@@ -866,7 +866,7 @@ std::vector<std::string> PlayDecode(const TempDir& scratch) {
   const auto made = RunProcess({StemtapProgram().string(), "generate", "llm-decode", "--launches",
                                 "20000", "--seed", "3", "-o", (scratch / "p.csv").string()});
   REQUIRE(made.exit_code == 0);
-  return {(StemtapProgram().parent_path() / "stemtap_play").string(), "p.csv", "--rate", "8000"};
+  return {(FakeGpuDir() / "stemtap_play").string(), "p.csv", "--rate", "8000"};
 }
 
 TEST_CASE("with --captured-times native, captured launches keep their recorded durations") {

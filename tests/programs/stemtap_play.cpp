@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // stemtap_play is an ordinary CUDA program that uses only the driver API and launches the kernels
-// of a recorded profile. It does not use CUPTI; the profiler is injected.
+// of a recorded profile: a binary one, or canonical CSV (other formats: stemtap convert). It does not use
+// CUPTI; the profiler is injected.
 //
 //   stemtap_play PROFILE [--real-time] [--threads N] [--repeat N] [--rate LAUNCHES_PER_SECOND]
 //
@@ -12,8 +13,10 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/byte_source.h"
 #include "fake_gpu.h"
-#include "formats/importers/registry.h"
+#include "formats/importers/binary_profile.h"
+#include "formats/importers/canonical_csv.h"
 #include "player.h"
 
 namespace stemtap {
@@ -22,6 +25,7 @@ namespace {
 constexpr const char* kUsage =
     "usage: stemtap_play PROFILE [--real-time] [--threads N] [--repeat N] [--rate PER_SECOND]\n";
 constexpr unsigned kMaxThreads = 256;
+constexpr std::size_t kLeadingBytes = 4096;  // more than the header of a binary profile
 
 // Returns false on invalid input.
 bool ParseNumber(const char* text, double& number) {
@@ -56,10 +60,17 @@ bool Parse(int argc, char** argv, PlayOptions& options) {
   return !options.profile.empty();
 }
 
+Result<std::unique_ptr<model::ProfileReader>> OpenPlayed(const std::string& path) {
+  std::unique_ptr<ByteSource> source = STEMTAP_TRY(OpenByteSource(path));
+  const std::string_view leading = STEMTAP_TRY(source->Peek(kLeadingBytes));
+  return formats::LooksLikeBinaryProfile(leading) ? formats::OpenBinaryProfile(std::move(source))
+                                                  : formats::OpenCanonicalCsv(std::move(source));
+}
+
 Status PlayAll(const PlayOptions& options) {
   Player player(options);
   for (std::uint64_t i = 0; i < options.repeat; ++i) {
-    Result<std::unique_ptr<model::ProfileReader>> reader = formats::OpenProfile(options.profile);
+    Result<std::unique_ptr<model::ProfileReader>> reader = OpenPlayed(options.profile);
     if (!reader.ok()) return reader.error();
     if (const Status played = player.Play(*reader.value()); !played) return played;
   }

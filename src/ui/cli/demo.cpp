@@ -36,21 +36,17 @@ struct DemoArguments {
 
 constexpr std::size_t kBatch = 65536;
 
-// Writes the generated launch stream as a binary profile to `path`.
-Status GenerateProfile(const DemoArguments& arguments, const std::string& path) {
-  research::LlmDecodeOptions options;
-  options.launches = arguments.launches;
-  std::unique_ptr<model::ProfileReader> reader = research::MakeLlmDecode(options);
-  auto writer = model::CreateProfileWriter(path);
-  if (!writer.ok()) return writer.error();
+// The player needs the C library of the system, which musl-based ones, such as Alpine, do not have.
+constexpr const char* kLoader = "/lib64/ld-linux-x86-64.so.2";
+
+// Writes the launches as a binary profile, which the player reads.
+Status WriteProfile(model::ProfileReader& reader, const std::string& path) {
+  auto writer = STEMTAP_TRY(model::CreateProfileWriter(path));
   for (model::ProfileBatch batch;;) {
-    const Result<std::size_t> read = reader->Read(batch, kBatch);
-    if (!read.ok()) return read.error();
-    if (read.value() == 0) break;
-    const Status written = writer.value()->Write(batch, reader->names(), reader->metric_names());
-    if (!written.ok()) return written;
+    if (STEMTAP_TRY(reader.Read(batch, kBatch)) == 0) break;
+    STEMTAP_TRY(writer->Write(batch, reader.names(), reader.metric_names()));
   }
-  return writer.value()->Finish();
+  return writer->Finish();
 }
 
 std::string Duration(double seconds) {
@@ -78,15 +74,15 @@ std::string Story(const model::Plan& plan, const online::SamplerStatus& sampler,
 int DemoByReplay(const DemoArguments& arguments, const std::string& profile,
                  const std::string& directory) {
   PrintMessage(
-      fmt::format("stemtap: the simulated GPU is not installed (only builds with CUPTI headers "
-                  "contain it); the demo\nstemtap: uses 'stemtap replay' instead\n"));
+      "stemtap: the simulated GPU is not installed, or cannot run without glibc; the demo uses\n"
+      "stemtap: 'stemtap replay' instead\n");
   Result<std::unique_ptr<model::ProfileReader>> reader = formats::OpenProfile(profile);
   if (!reader.ok()) return Fail(reader.error());
   session::ReplayOptions options;
   options.sampling = arguments.sampling.Options();
   options.listed = arguments.sampling.Listed();
   options.listed.emplace_back("lag", session::kDefaultLag);
-  options.source = profile;
+  options.source = arguments.profile.empty() ? profile : arguments.profile;
   options.folder = directory;
   options.default_folder = arguments.output.empty();
   options.threads = arguments.sampling.threads();
@@ -112,7 +108,7 @@ int DemoLive(const DemoArguments& arguments, const std::string& profile,
   // The simulated GPU records native durations, whether or not a launch is captured.
   options.listed.emplace_back("captured_times", std::string("native"));
   options.native_captures = true;
-  options.command = {InstalledPath("bin/stemtap_play"), profile};
+  options.command = {InstalledPath("lib/fake_gpu/stemtap_play"), profile};
   options.folder = directory;
   options.default_folder = arguments.output.empty();
   options.level = session::TraceLevel::kGate;
@@ -144,27 +140,28 @@ int Demo(const DemoArguments& arguments) {
   if (!use.ok()) return Fail(use.error());
   const std::string directory =
       arguments.output.empty() ? DefaultDirectory("demo") : arguments.output;
-  std::string profile = arguments.profile;
-  std::string temporary;
-  if (profile.empty()) {
-    temporary = (std::filesystem::temp_directory_path() /
-                 fmt::format("stemtap-demo-{}.stemtap", ::getpid()))
-                    .string();
-    const Status generated = GenerateProfile(arguments, temporary);
-    if (!generated.ok()) return Fail(generated.error());
-    profile = temporary;
+  std::unique_ptr<model::ProfileReader> reader;
+  if (arguments.profile.empty()) {
     PrintMessage(fmt::format("stemtap: an LLM decode loop of {} launches\n", arguments.launches));
+    research::LlmDecodeOptions generated;
+    generated.launches = arguments.launches;
+    reader = research::MakeLlmDecode(generated);
   } else {
-    // Report an unreadable profile here rather than in the program that plays it.
-    Result<std::unique_ptr<model::ProfileReader>> reader = formats::OpenProfile(profile);
-    if (!reader.ok()) return Fail(reader.error());
-    profile = std::filesystem::absolute(profile).string();
+    auto opened = formats::OpenProfile(arguments.profile);
+    if (!opened.ok()) return Fail(opened.error());
+    reader = std::move(opened.value());
   }
+  const std::string profile =
+      (std::filesystem::temp_directory_path() / fmt::format("stemtap-demo-{}.stemtap", ::getpid()))
+          .string();
+  const Status written = WriteProfile(*reader, profile);
+  if (!written.ok()) return Fail(written.error());
   const bool live = std::filesystem::exists(InstalledLibrary("libstemtap_inject.so")) &&
-                    std::filesystem::exists(InstalledPath("bin/stemtap_play"));
+                    std::filesystem::exists(InstalledPath("lib/fake_gpu/stemtap_play")) &&
+                    std::filesystem::exists(kLoader);
   const int code =
       live ? DemoLive(arguments, profile, directory) : DemoByReplay(arguments, profile, directory);
-  if (!temporary.empty()) std::filesystem::remove(temporary);
+  std::filesystem::remove(profile);
   return code;
 }
 

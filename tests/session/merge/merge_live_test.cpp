@@ -65,7 +65,7 @@ std::vector<std::string> Play(const TempDir& scratch, const std::string& workloa
   const auto made = RunProcess({StemtapProgram().string(), "generate", workload, "--launches",
                                 "10000", "--seed", seed, "-o", (scratch / profile).string()});
   REQUIRE(made.exit_code == 0);
-  return {(StemtapProgram().parent_path() / "stemtap_play").string(), profile, "--rate", "20000"};
+  return {(FakeGpuDir() / "stemtap_play").string(), profile, "--rate", "20000"};
 }
 
 TEST_CASE("sessions of different programs are merged with correct sums") {
