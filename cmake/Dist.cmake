@@ -19,7 +19,10 @@ endfunction()
 # Links an executable without shared libraries.
 function(stemtap_static_program target)
   if(STEMTAP_DIST)
-    target_link_options(${target} PRIVATE -static -Wl,--gc-sections)
+    # Not -static: its start files register all frames of the stack unwinder, which sorts them at the first
+    # exception.
+    target_link_options(${target} PRIVATE -static-pie -Wl,--gc-sections)
+    set_target_properties(${target} PROPERTIES SKIP_BUILD_RPATH ON)  # which glibc rejects in such a program
   endif()
 endfunction()
 
