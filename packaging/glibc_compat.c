@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Functions that are newer than glibc 2.17 and that libstdc++ or our libraries use, for shared libraries that
-// load on older systems. Each is defined by what glibc 2.17 has. See packaging/glibc_stubs.
+// Functions that are newer than glibc 2.17 and that libstdc++ or our libraries use, for shared
+// libraries that load on older systems. Each is defined by what glibc 2.17 has. See
+// packaging/glibc_stubs.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
@@ -16,16 +17,23 @@
 // GLIBC_2.32. 0: atomic reference counts are always used.
 char __libc_single_threaded = 0;
 
-// GLIBC_2.33. Before, <sys/stat.h> called these with the version of struct stat, which is 1 on x86-64.
+// GLIBC_2.33. Before, <sys/stat.h> called these with the version of struct stat, which is 1 on
+// x86-64.
 struct stat;
 int __xstat(int version, const char* path, struct stat* result);
 int __lxstat(int version, const char* path, struct stat* result);
 int __fxstat(int version, int descriptor, struct stat* result);
 int __fxstatat(int version, int directory, const char* path, struct stat* result, int flags);
 
-int stat(const char* path, struct stat* result) { return __xstat(1, path, result); }
-int lstat(const char* path, struct stat* result) { return __lxstat(1, path, result); }
-int fstat(int descriptor, struct stat* result) { return __fxstat(1, descriptor, result); }
+int stat(const char* path, struct stat* result) {
+  return __xstat(1, path, result);
+}
+int lstat(const char* path, struct stat* result) {
+  return __lxstat(1, path, result);
+}
+int fstat(int descriptor, struct stat* result) {
+  return __fxstat(1, descriptor, result);
+}
 int fstatat(int directory, const char* path, struct stat* result, int flags) {
   return __fxstatat(1, directory, path, result, flags);
 }
@@ -57,9 +65,12 @@ unsigned int arc4random(void) {
 }
 
 // GLIBC_2.30
-pid_t gettid(void) { return (pid_t)syscall(SYS_gettid); }
+pid_t gettid(void) {
+  return (pid_t)syscall(SYS_gettid);
+}
 
-// GLIBC_2.30. The C++ library waits with the monotonic clock; older functions know only the real-time clock.
+// GLIBC_2.30. The C++ library waits with the monotonic clock; older functions know only the
+// real-time clock.
 static struct timespec RealTime(clockid_t clock, const struct timespec* deadline) {
   struct timespec now, real;
   clock_gettime(clock, &now);
@@ -75,7 +86,8 @@ static struct timespec RealTime(clockid_t clock, const struct timespec* deadline
   }
   return real;
 }
-int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t clock, const struct timespec* deadline) {
+int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t clock,
+                            const struct timespec* deadline) {
   const struct timespec real = RealTime(clock, deadline);
   return pthread_mutex_timedlock(mutex, &real);
 }
@@ -85,7 +97,8 @@ int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, cl
   return pthread_cond_timedwait(condition, mutex, &real);
 }
 
-// GLIBC_2.18. Registers the destructor of a thread_local object, to be called at the end of the thread.
+// GLIBC_2.18. Registers the destructor of a thread_local object, to be called at the end of the
+// thread.
 struct Destructor {
   void (*destroy)(void*);
   void* object;
@@ -103,7 +116,9 @@ static void Destroy(void* list) {
   }
 }
 
-static void MakeKey(void) { pthread_key_create(&destructors, Destroy); }
+static void MakeKey(void) {
+  pthread_key_create(&destructors, Destroy);
+}
 
 int __cxa_thread_atexit_impl(void (*destroy)(void*), void* object, void* library) {
   (void)library;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Entry point of a program that is linked against an old glibc (glibc_stubs). The crt1.o of glibc 2.34 and
-// later passes no init function, and glibc before 2.34 then calls no constructors.
+// Entry point of a program that is linked against an old glibc (glibc_stubs). The crt1.o of glibc
+// 2.34 and later passes no init function, and glibc before 2.34 then calls no constructors.
 #include <stddef.h>
 
 int main(int argc, char** argv, char** environment);
@@ -20,7 +20,8 @@ int __libc_start_main(int (*main)(int, char**, char**), int argc, char** argv, F
 __attribute__((visibility("hidden"))) void* __dso_handle = NULL;
 
 static void Initialize(int argc, char** argv, char** environment) {
-  for (Function** f = __preinit_array_start; f < __preinit_array_end; ++f) (*f)(argc, argv, environment);
+  for (Function** f = __preinit_array_start; f < __preinit_array_end; ++f)
+    (*f)(argc, argv, environment);
   for (Function** f = __init_array_start; f < __init_array_end; ++f) (*f)(argc, argv, environment);
 }
 
@@ -29,7 +30,8 @@ static void Finish(void) {
 }
 
 __attribute__((noreturn, used)) static void StartC(long* stack, void (*loader_fini)(void)) {
-  __libc_start_main(main, (int)stack[0], (char**)(stack + 1), Initialize, Finish, loader_fini, stack);
+  __libc_start_main(main, (int)stack[0], (char**)(stack + 1), Initialize, Finish, loader_fini,
+                    stack);
   __builtin_unreachable();
 }
 

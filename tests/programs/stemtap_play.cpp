@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // stemtap_play is an ordinary CUDA program that uses only the driver API and launches the kernels
-// of a recorded profile: a binary one, or canonical CSV (other formats: stemtap convert). It does not use
-// CUPTI; the profiler is injected.
+// of a recorded profile: a binary one, or canonical CSV (other formats: stemtap convert). It does
+// not use CUPTI; the profiler is injected.
 //
 //   stemtap_play PROFILE [--real-time] [--threads N] [--repeat N] [--rate LAUNCHES_PER_SECOND]
 //
