@@ -100,7 +100,7 @@ TEST_CASE("ncu, nsys and compute-sanitizer do not get the library's path") {
        {"ncu", "nv-nsight-cu-cli", "nsys", "nsys-launcher", "compute-sanitizer"}) {
     CAPTURE(std::string(name));
     CHECK(InjectionPathIn(name, "") == "(unset)");
-    // They do not get it from a shell that already has it, either.
+    // A shell that has the variable does not pass it to them.
     CHECK(InjectionPathIn(name, "\"$0\"") == "(unset)");
     // Values set by the user are kept.
     CHECK(InjectionPathIn(name, "", {{"CUDA_INJECTION64_PATH", "/another/tool.so"}}) ==
