@@ -49,128 +49,154 @@ std::optional<std::uint64_t> KernelInPath(std::string_view path) {
   return WholeNumber(name.substr(kKernel.size()));
 }
 
-}  // namespace
+class MacsimLog {
+ public:
+  explicit MacsimLog(std::unique_ptr<ByteSource> source) : lines_(std::move(source)) {
+    results_.source = ResultsSource::kMacsim;
+    results_.metrics = {{"cycles", "cycle", MetricKind::kSum}, {"insts", "", MetricKind::kSum}};
+    results_.ratios = {{"ipc", "insts", "cycles"}};
+  }
 
-Result<KernelResults> ReadMacsimLog(std::unique_ptr<ByteSource> source, bool allow_cut) {
-  LineReader lines(std::move(source));
-  KernelResults results;
-  results.source = ResultsSource::kMacsim;
-  results.metrics = {{"cycles", "cycle", MetricKind::kSum}, {"insts", "", MetricKind::kSum}};
-  results.ratios = {{"ipc", "insts", "cycles"}};
+  Result<KernelResults> Read(bool allow_cut) {
+    while (STEMTAP_TRY(lines_.Next())) {
+      const std::string_view line = lines_.text();
+      const std::size_t setup = line.find(kSetup);
+      if (setup != std::string_view::npos) {
+        STEMTAP_TRY(BeginKernel(line.substr(setup + kSetup.size())));
+      } else if (line.starts_with("**Core ") && line.find(" Finished:") != std::string_view::npos) {
+        STEMTAP_TRY(TakeFinished(line));
+      }
+    }
+    if (begun_ == 0) {
+      return Error{fmt::format("{}: no kernel was simulated; expected lines 'setup_process:...'",
+                               lines_.name())};
+    }
+    if (begun_ < listed_ || finished_ == 0) {
+      STEMTAP_TRY(DropCutKernel(allow_cut));
+      return std::move(results_);
+    }
+    STEMTAP_TRY(EndKernel());
+    if (short_cores_ > 0) {
+      results_.warnings.push_back(fmt::format("{}; lines of warps are missing ({} such cores)",
+                                              first_short_, short_cores_));
+    }
+    return std::move(results_);
+  }
 
-  std::uint64_t cycles = 0;  // maximum so far
-  std::uint64_t cycles_before = 0;
-  double insts = 0.0;                                 // of the current kernel
-  std::unordered_map<std::uint64_t, double> by_core;  // instructions of all kernels
-  std::uint64_t short_cores = 0;  // cores whose total is larger than the sum of their warps
-  std::string first_short;
-  std::uint64_t finished = 0;  // warps of the current kernel
-  std::uint64_t begun = 0;
-  std::uint64_t listed = 0;
-  std::string last_setup;
+ private:
+  static constexpr std::string_view kSetup = "setup_process:";
 
-  const auto end_kernel = [&]() -> Status {
-    if (begun == 0) return Success{};
-    if (finished == 0) {
+  // `setup`: the rest of the line after kSetup.
+  Status BeginKernel(std::string_view setup) {
+    STEMTAP_TRY(EndKernel());
+    setup.remove_prefix(std::min(setup.find(' ') + 1, setup.size()));
+    const std::optional<std::uint64_t> id =
+        KernelInPath(setup.substr(0, setup.rfind(" current_index:")));
+    const std::optional<std::uint64_t> index = NumberAfter(setup, " current_index:");
+    const std::size_t open = setup.rfind('(');
+    // Without a parenthesis, the search covers the whole text and finds nothing.
+    const std::string_view last = setup.substr(open == std::string_view::npos ? 0 : open);
+    const std::uint64_t total = NumberAfter(last, "(").value_or(0);
+    if (!id || !index || total == 0) {
+      return lines_.At(
+          fmt::format("'{}'; expected '.../Kernel<N>/trace.txt current_index:<k> (<total>)'",
+                      ShownCell(setup)));
+    }
+    if (*index != begun_ || *index >= total || (listed_ != 0 && total != listed_)) {
+      return lines_.At(
+          fmt::format("kernel {} of {} begins after {}; expected the log of one application from "
+                      "its beginning",
+                      *index, total, begun_));
+    }
+    listed_ = total;
+    ++begun_;
+    finished_ = 0;
+    KernelResult row;
+    row.id = *id;
+    row.where = lines_.Where();
+    results_.rows.push_back(std::move(row));
+    return Success{};
+  }
+
+  Status EndKernel() {
+    if (begun_ == 0) return Success{};
+    KernelResult& kernel = results_.rows.back();
+    if (finished_ == 0) {
       return Error{
           fmt::format("{}: no warp of Kernel{} finished; expected lines '**Core ... Finished:' "
                       "(print_heartbeat on, NO_REPORT unset)",
-                      last_setup, results.rows.back().id)};
+                      kernel.where, kernel.id)};
     }
-    results.rows.back().values = {static_cast<double>(cycles - cycles_before), insts};
-    cycles_before = cycles;
-    insts = 0.0;
+    kernel.values = {static_cast<double>(cycles_ - cycles_before_), insts_};
+    cycles_before_ = cycles_;
+    insts_ = 0.0;
     return Success{};
-  };
+  }
 
-  for (;;) {
-    const bool more = STEMTAP_TRY(lines.Next());
-    if (!more) break;
-    const std::string_view line = lines.text();
-    constexpr std::string_view kSetup = "setup_process:";
-    const std::size_t setup = line.find(kSetup);
-    if (setup != std::string_view::npos) {
-      STEMTAP_TRY(end_kernel());
-      std::string_view rest = line.substr(setup + kSetup.size());
-      rest.remove_prefix(std::min(rest.find(' ') + 1, rest.size()));
-      const std::size_t behind = rest.rfind(" current_index:");
-      const std::optional<std::uint64_t> id = KernelInPath(rest.substr(0, behind));
-      const std::optional<std::uint64_t> index = NumberAfter(line, " current_index:");
-      const std::size_t open = line.rfind('(');
-      // Without a parenthesis, the search covers the whole line and finds nothing.
-      const std::string_view last = line.substr(open == std::string_view::npos ? 0 : open);
-      const std::uint64_t total = NumberAfter(last, "(").value_or(0);
-      if (!id || !index || total == 0) {
-        return lines.At(
-            fmt::format("'{}'; expected '.../Kernel<N>/trace.txt current_index:<k> (<total>)'",
-                        ShownCell(rest)));
-      }
-      if (*index != begun || *index >= total || (listed != 0 && total != listed)) {
-        return lines.At(
-            fmt::format("kernel {} of {} begins after {}; expected the log of one application from "
-                        "its beginning",
-                        *index, total, begun));
-      }
-      listed = total;
-      ++begun;
-      finished = 0;
-      last_setup = lines.Where();
-      KernelResult row;
-      row.id = *id;
-      row.where = last_setup;
-      results.rows.push_back(std::move(row));
-      continue;
-    }
-    if (!line.starts_with("**Core ") || line.find(" Finished:") == std::string_view::npos) continue;
+  // A line of a warp, or the total of a core.
+  Status TakeFinished(std::string_view line) {
     const std::optional<std::uint64_t> core = NumberAfter(line, "**Core ");
-    const std::optional<std::uint64_t> warp_insts = NumberAfter(line, "insts:");
-    const std::optional<std::uint64_t> warp_cycles = NumberAfter(line, "cycles:");
-    if (!core || !warp_insts || !warp_cycles) {
-      return lines.At(
+    const std::optional<std::uint64_t> insts = NumberAfter(line, "insts:");
+    const std::optional<std::uint64_t> cycles = NumberAfter(line, "cycles:");
+    if (!core || !insts || !cycles) {
+      return lines_.At(
           fmt::format("'{}'; expected '**Core <n> Thread <n> Finished:   insts:<n>  cycles:<n>'",
                       ShownCell(line)));
     }
-    if (begun == 0) {
-      return lines.At(
+    if (begun_ == 0) {
+      return lines_.At(
           "a warp finished before any kernel began; expected the log from its beginning, with a "
           "line 'setup_process:'");
     }
-    const auto line_insts = static_cast<double>(*warp_insts);
+    double& core_insts = insts_by_core_[*core];
     if (line.find(" Core_Total ") != std::string_view::npos) {
-      if (line_insts > by_core[*core] && short_cores++ == 0) {
-        first_short = fmt::format("{}: core {} counted {} instructions, but its warps {}",
-                                  lines.Where(), *core, *warp_insts, by_core[*core]);
+      if (static_cast<double>(*insts) > core_insts && short_cores_++ == 0) {
+        first_short_ = fmt::format("{}: core {} counted {} instructions, but its warps {}",
+                                   lines_.Where(), *core, *insts, core_insts);
       }
-      continue;
+      return Success{};
     }
-    ++finished;
-    cycles = std::max(cycles, *warp_cycles);
-    insts += line_insts;
-    by_core[*core] += line_insts;
+    ++finished_;
+    cycles_ = std::max(cycles_, *cycles);
+    insts_ += static_cast<double>(*insts);
+    core_insts += static_cast<double>(*insts);
+    return Success{};
   }
-  if (begun == 0) {
-    return Error{fmt::format("{}: no kernel was simulated; expected lines 'setup_process:...'",
-                             lines.name())};
-  }
-  if (begun < listed || finished == 0) {
-    const std::string where = fmt::format("{}:{}", lines.name(), lines.number() - 1);
+
+  // Removes the last kernel, which is incomplete, or returns an error.
+  Status DropCutKernel(bool allow_cut) {
+    const std::string where = fmt::format("{}:{}", lines_.name(), lines_.number() - 1);
     const std::string what = fmt::format(
-        "the log ends after {} of {} kernels, and the last is incomplete", begun, listed);
+        "the log ends after {} of {} kernels, and the last is incomplete", begun_, listed_);
     if (!allow_cut) {
       return Error{fmt::format(
           "{}: {}; expected all (--allow-cut accepts the kernels before the last)", where, what)};
     }
-    results.warnings.push_back(
-        fmt::format("{}: {}: Kernel{} is skipped", where, what, results.rows.back().id));
-    results.rows.pop_back();
-    return results;
+    results_.warnings.push_back(
+        fmt::format("{}: {}: Kernel{} is skipped", where, what, results_.rows.back().id));
+    results_.rows.pop_back();
+    return Success{};
   }
-  STEMTAP_TRY(end_kernel());
-  if (short_cores > 0) {
-    results.warnings.push_back(
-        fmt::format("{}; lines of warps are missing ({} such cores)", first_short, short_cores));
-  }
-  return results;
+
+  LineReader lines_;
+  KernelResults results_;
+  std::uint64_t begun_ = 0;   // kernels
+  std::uint64_t listed_ = 0;  // kernels of the application
+  // The current kernel: its warps, and their instructions.
+  std::uint64_t finished_ = 0;
+  double insts_ = 0.0;
+  std::uint64_t cycles_ = 0;  // maximum so far
+  std::uint64_t cycles_before_ = 0;
+  std::unordered_map<std::uint64_t, double> insts_by_core_;  // of all kernels
+  // Cores whose total is larger than the sum of their warps.
+  std::uint64_t short_cores_ = 0;
+  std::string first_short_;
+};
+
+}  // namespace
+
+Result<KernelResults> ReadMacsimLog(std::unique_ptr<ByteSource> source, bool allow_cut) {
+  return MacsimLog(std::move(source)).Read(allow_cut);
 }
 
 }  // namespace stemtap::formats
