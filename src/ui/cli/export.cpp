@@ -231,15 +231,20 @@ Status WriteFiles(const ExportArguments& arguments, const formats::Exported& exp
   return Success{};
 }
 
-int RunExport(const ExportArguments& arguments) {
-  const formats::Consumer& consumer = *formats::FindConsumer(arguments.consumer);
-  const std::string tool(consumer.tool);
-  const bool to_stdout = arguments.output.empty() || arguments.output == "-";
-  const Status use = CheckUse(arguments, consumer);
-  if (!use.ok()) return Fail(use.error());
-  const Result<model::Plan> plan = model::LoadPlan(arguments.plan);
-  if (!plan.ok()) return Fail(plan.error());
+Status ReadList(const ExportArguments& arguments, formats::ExportOptions& options) {
+  std::unique_ptr<ByteSource> source = STEMTAP_TRY(OpenByteSource(arguments.list));
+  options.list =
+      STEMTAP_TRY(ReadWhole(*LimitUnpacking(std::move(source)), kMaxListBytes, "a list of traces"));
+  options.list_name = EscapeForTerminal(arguments.list);
+  if (!options.list.empty() && !options.list.ends_with('\n')) {
+    return Error{
+        fmt::format("{}: the last line has no line end and may be cut; expected a complete list",
+                    options.list_name)};
+  }
+  return Success{};
+}
 
+formats::ExportOptions OptionsOf(const ExportArguments& arguments) {
   formats::ExportOptions options;
   options.counting.processes = Chosen(kProcesses, arguments.processes, formats::Processes::kUnsaid);
   options.counting.graphs = Chosen(kGraphs, arguments.graphs, formats::Graphs::kUnsaid);
@@ -250,78 +255,83 @@ int RunExport(const ExportArguments& arguments) {
   options.ncu_names = Chosen(kNameBases, arguments.name_base, formats::NcuNames::kGuess);
   options.weights_name = arguments.weights_csv;
   options.timeline_launches = arguments.timeline_launches;
-  if (consumer.needs_list) {
-    Result<std::unique_ptr<ByteSource>> source = OpenByteSource(arguments.list);
-    if (!source.ok()) return Fail(source.error());
-    Result<std::string> list =
-        ReadWhole(*LimitUnpacking(std::move(source).value()), kMaxListBytes, "a list of traces");
-    if (!list.ok()) return Fail(list.error());
-    options.list = std::move(list).value();
-    options.list_name = EscapeForTerminal(arguments.list);
-    if (!options.list.empty() && !options.list.ends_with('\n')) {
-      return Fail(
-          {fmt::format("{}: the last line has no line end and may be cut; expected a complete list",
-                       options.list_name)});
-    }
+  return options;
+}
+
+// Writes the files to -o PATH, after a check of all of them and of the run that the plan names.
+Status WriteToPath(const ExportArguments& arguments, const formats::Consumer& consumer,
+                   const formats::Exported& exported, const std::vector<std::string>& paths,
+                   std::vector<std::string>& written) {
+  std::vector<std::string> outputs = {arguments.weights_csv};
+  for (const formats::ExportedFile& file : exported.files) {
+    outputs.push_back(arguments.output + file.suffix);
   }
+  STEMTAP_TRY(CheckOutputs(outputs, InputsOf(arguments, paths)));
+  const std::string left = FindLeftOver(arguments.output, consumer, exported);
+  if (!left.empty()) {
+    return Error{fmt::format(
+        "{}: could be mistaken for one of the {} files of this export; remove it, or use another "
+        "-o PATH",
+        EscapeForTerminal(left), exported.files.size())};
+  }
+  return WriteFiles(arguments, exported, written);
+}
+
+std::string ExportJson(const ExportArguments& arguments, const formats::CountedPlan& counted,
+                       const formats::Exported& exported, const std::string& profile,
+                       const std::vector<std::string>& written,
+                       const std::vector<std::string>& notes) {
+  const nlohmann::ordered_json json = {
+      {"consumer", arguments.consumer},
+      {"plan", arguments.plan},
+      {"profile", counted.from_profile ? nlohmann::ordered_json(profile) : nullptr},
+      {"samples", counted.samples.size()},
+      {"launches", exported.ids},
+      {"runs", exported.runs},
+      {"files", written},
+      {"notes", notes}};
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+// Writes the export and its notes. Returns what is printed on standard output.
+Result<std::string> Export(const ExportArguments& arguments) {
+  const formats::Consumer& consumer = *formats::FindConsumer(arguments.consumer);
+  const std::string tool(consumer.tool);
+  const bool to_stdout = arguments.output.empty() || arguments.output == "-";
+  STEMTAP_TRY(CheckUse(arguments, consumer));
+  const model::Plan plan = STEMTAP_TRY(model::LoadPlan(arguments.plan));
+  formats::ExportOptions options = OptionsOf(arguments);
+  if (consumer.needs_list) STEMTAP_TRY(ReadList(arguments, options));
 
   const std::vector<std::string> paths =
-      arguments.profiles.empty() ? RunPaths(plan.value().source) : arguments.profiles;
+      arguments.profiles.empty() ? RunPaths(plan.source) : arguments.profiles;
   const std::string path = RunName(paths);
   const std::string shown = EscapeForTerminal(path);
   options.counting.ranks = paths.size();
-  Result<std::unique_ptr<model::ProfileReader>> profile =
-      OpenPlanned(arguments, plan.value(), consumer, paths);
-  if (!profile.ok()) return Fail(profile.error());
-  const Result<formats::CountedPlan> counted = formats::CountLaunches(
-      plan.value(), profile.value().get(), shown, consumer.model, tool, options.counting);
-  if (!counted.ok()) return Fail(counted.error());
-  if (profile.value() != nullptr) Warn(profile.value()->warnings());
-  if (arguments.explain && to_stdout) return PrintText(formats::Explain(consumer, counted.value()));
+  const std::unique_ptr<model::ProfileReader> profile =
+      STEMTAP_TRY(OpenPlanned(arguments, plan, consumer, paths));
+  const formats::CountedPlan counted = STEMTAP_TRY(
+      formats::CountLaunches(plan, profile.get(), shown, consumer.model, tool, options.counting));
+  if (profile != nullptr) Warn(profile->warnings());
+  if (arguments.explain && to_stdout) return EscapeLines(formats::Explain(consumer, counted));
 
   std::unique_ptr<model::ProfileReader> again;
-  if (consumer.needs_timeline) {
-    Result<std::unique_ptr<model::ProfileReader>> reopened = formats::OpenRanks(paths);
-    if (!reopened.ok()) return Fail(reopened.error());
-    again = std::move(reopened).value();
-  }
-  const Result<formats::Exported> result =
-      consumer.write({counted.value(), options, again.get(), shown});
-  if (!result.ok()) return Fail(result.error());
-  const formats::Exported& exported = result.value();
-
-  std::vector<std::string> written;
+  if (consumer.needs_timeline) again = STEMTAP_TRY(formats::OpenRanks(paths));
+  const formats::Exported exported =
+      STEMTAP_TRY(consumer.write({counted, options, again.get(), shown}));
   if (to_stdout && !exported.files.front().suffix.empty()) {
-    return Fail(
-        {fmt::format("the export consists of {} files; expected -o PATH", exported.files.size()),
-         2});
+    return Error{
+        fmt::format("the export consists of {} files; expected -o PATH", exported.files.size()), 2};
   }
-  if (!to_stdout) {
-    // Check all files, now that their names are known, and the run that the plan names.
-    std::vector<std::string> outputs = {arguments.weights_csv};
-    for (const formats::ExportedFile& file : exported.files) {
-      outputs.push_back(arguments.output + file.suffix);
-    }
-    const Status kept = CheckOutputs(outputs, InputsOf(arguments, paths));
-    if (!kept.ok()) return Fail(kept.error());
-    const std::string left = FindLeftOver(arguments.output, consumer, exported);
-    if (!left.empty()) {
-      return Fail(
-          {fmt::format("{}: could be mistaken for one of the {} files of this export; remove it, "
-                       "or use another -o PATH",
-                       EscapeForTerminal(left), exported.files.size())});
-    }
-    const Status files = WriteFiles(arguments, exported, written);
-    if (!files.ok()) return Fail(files.error());
-  }
+  std::vector<std::string> written;
+  if (!to_stdout) STEMTAP_TRY(WriteToPath(arguments, consumer, exported, paths, written));
   std::vector<std::string> notes = exported.notes;
-  if (counted.value().left_out != 0) {
+  if (counted.left_out != 0) {
     notes.push_back(fmt::format("{} samples of other devices are omitted (--device {})",
-                                counted.value().left_out, *arguments.device));
+                                counted.left_out, *arguments.device));
   }
   if (!arguments.weights_csv.empty()) {
-    const Status status = WriteOutput(arguments.weights_csv, formats::WeightsCsv(counted.value()));
-    if (!status.ok()) return Fail(status.error());
+    STEMTAP_TRY(WriteOutput(arguments.weights_csv, formats::WeightsCsv(counted)));
     written.push_back(arguments.weights_csv);
   } else if (consumer.model.scope != formats::CountScope::kNone) {
     notes.push_back("weights: keep the plan for 'stemtap extrapolate', or use --weights-csv");
@@ -331,19 +341,15 @@ int RunExport(const ExportArguments& arguments) {
                   to_stdout ? "standard output" : EscapeForTerminal(arguments.output),
                   exported.runs > 1 ? fmt::format(", {} runs of the program", exported.runs) : ""));
   for (const std::string& note : notes) PrintMessage("stemtap: " + EscapeForTerminal(note) + "\n");
-  if (to_stdout) return Print(exported.files.front().content);
-  if (arguments.explain) return PrintText(formats::Explain(consumer, counted.value()));
-  if (!arguments.json) return 0;
-  const nlohmann::ordered_json json = {
-      {"consumer", arguments.consumer},
-      {"plan", arguments.plan},
-      {"profile", counted.value().from_profile ? nlohmann::ordered_json(path) : nullptr},
-      {"samples", counted.value().samples.size()},
-      {"launches", exported.ids},
-      {"runs", exported.runs},
-      {"files", written},
-      {"notes", notes}};
-  return Print(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  if (to_stdout) return exported.files.front().content;
+  if (arguments.explain) return EscapeLines(formats::Explain(consumer, counted));
+  if (!arguments.json) return std::string();
+  return ExportJson(arguments, counted, exported, path, written, notes);
+}
+
+int RunExport(const ExportArguments& arguments) {
+  const Result<std::string> printed = Export(arguments);
+  return printed.ok() ? Print(printed.value()) : Fail(printed.error());
 }
 
 }  // namespace
