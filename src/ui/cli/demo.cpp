@@ -140,6 +140,9 @@ int Demo(const DemoArguments& arguments) {
   if (!use.ok()) return Fail(use.error());
   const std::string directory =
       arguments.output.empty() ? DefaultDirectory("demo") : arguments.output;
+  const std::string profile =
+      (std::filesystem::temp_directory_path() / fmt::format("stemtap-demo-{}.stemtap", ::getpid()))
+          .string();
   std::unique_ptr<model::ProfileReader> reader;
   if (arguments.profile.empty()) {
     PrintMessage(fmt::format("stemtap: an LLM decode loop of {} launches\n", arguments.launches));
@@ -151,9 +154,6 @@ int Demo(const DemoArguments& arguments) {
     if (!opened.ok()) return Fail(opened.error());
     reader = std::move(opened.value());
   }
-  const std::string profile =
-      (std::filesystem::temp_directory_path() / fmt::format("stemtap-demo-{}.stemtap", ::getpid()))
-          .string();
   const Status written = WriteProfile(*reader, profile);
   if (!written.ok()) return Fail(written.error());
   const bool live = std::filesystem::exists(InstalledLibrary("libstemtap_inject.so")) &&
