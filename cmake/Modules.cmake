@@ -47,6 +47,10 @@ function(stemtap_test name)
   # -O1, and the tests take as long to run. Without optimization they take four times as long under
   # the sanitizers.
   target_compile_options(${name} PRIVATE $<$<NOT:$<CONFIG:Debug>>:-Og>)
+  if(STEMTAP_SANITIZE MATCHES "address" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # Checks of stack variables take a third of the time to compile a test. The modules keep them.
+    target_compile_options(${name} PRIVATE --param=asan-stack=0)
+  endif()
   # Tests initialize only the options that they need.
   target_compile_options(${name} PRIVATE -Wno-missing-field-initializers)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
