@@ -33,6 +33,8 @@ function(stemtap_portable target)
     target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/packaging/glibc_compat.c)
     target_link_options(${target} PRIVATE -L${STEMTAP_GLIBC_STUBS} -static-libstdc++ -Wl,--gc-sections
                         -Wl,--exclude-libs,ALL -Wl,--no-as-needed -lpthread -ldl -Wl,--as-needed)
+    # No path of the build directory, not even while it is built.
+    set_target_properties(${target} PROPERTIES BUILD_WITH_INSTALL_RPATH ON)
     get_target_property(type ${target} TYPE)
     if(type STREQUAL "EXECUTABLE")
       # Since glibc 2.34, crt1.o relies on the C library to call constructors. Older ones do not.
