@@ -24,7 +24,7 @@ class RangePaths {
   static constexpr std::uint32_t kMaxNameBytes = 250;
   // At most half of the places are used, so that searches are short.
   static constexpr std::uint32_t kPlaces = 2 * shm::kMaxRanges;
-  // The id of all ranges that have no path of their own.
+  // The id that all further ranges share.
   static constexpr std::uint32_t kOther = kPlaces + 1;
 
   // Returns the id of the range `name` inside `parent`, which is an id or shm::kNoRange. Returns

@@ -17,7 +17,7 @@ std::string Range() {
   return std::string(text, Control().paths().Write(mark.range_id, text));
 }
 
-// Runs `body` on a thread of its own, so that no range is open.
+// Runs `body` on a new thread, so that no range is open.
 template <typename Body>
 void OnThread(const Body& body) {
   std::thread(body).join();
