@@ -53,7 +53,8 @@ int fcntl64(int descriptor, int command, ...) {
   return fcntl(descriptor, command, argument);
 }
 
-// GLIBC_2.25 and GLIBC_2.36. std::random_device calls them.
+// GLIBC_2.25 and GLIBC_2.36. std::random_device calls them. Linux before 3.17 has no getrandom;
+// arc4random then returns 0.
 int getentropy(void* buffer, size_t length) {
   return syscall(SYS_getrandom, buffer, length, 0) == (long)length ? 0 : -1;
 }
