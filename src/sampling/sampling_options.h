@@ -28,9 +28,10 @@ struct SamplingOptions {
   double confidence = 0.95;
   Method method = Method::kRoot;
   BoundScope bound = BoundScope::kWorkload;
-  // m_floor per cluster. The default is 2 because a single sample does not show how a second run
-  // differs (docs/math/optimal.md).
-  std::uint64_t min_samples = 2;
+  // m_floor per cluster. The bound is valid with a single sample, because the spread of durations is
+  // known (docs/math/certificate.md); 2 costs about twice as much (docs/math/optimal.md, "The
+  // floor").
+  std::uint64_t min_samples = 1;
   Selection selection = Selection::kRandom;
   model::GroupBy group_by = model::GroupBy::kName;
   std::string exclude;  // regular expression, see KernelGroups; empty excludes nothing
