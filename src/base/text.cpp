@@ -116,6 +116,22 @@ std::string EscapeLines(std::string_view text) {
   return Escape(text, true);
 }
 
+std::string ShownSeconds(double seconds) {
+  if (seconds < 120.0) return fmt::format("{:.1f} s", seconds);
+  if (seconds < 7200.0) return fmt::format("{:.0f} min", seconds / 60.0);
+  if (seconds < 172800.0) return fmt::format("{:.1f} h", seconds / 3600.0);
+  return fmt::format("{:.1f} days", seconds / 86400.0);
+}
+
+std::string ShownBytes(double bytes) {
+  constexpr const char* kUnits[] = {"B", "kB", "MB", "GB", "TB", "PB"};
+  std::size_t unit = 0;
+  // 999.5 would be shown as 1e+03.
+  for (; bytes >= 999.5 && unit + 1 < std::size(kUnits); ++unit) bytes /= 1000.0;
+  const int digits = unit == 0 || bytes >= 99.95 ? 0 : bytes < 9.995 ? 2 : 1;
+  return fmt::format("{:.{}f} {}", bytes, digits, kUnits[unit]);
+}
+
 std::string_view Trimmed(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
   while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);

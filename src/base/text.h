@@ -38,6 +38,12 @@ std::string EscapeForTerminal(std::string_view text);
 // Like EscapeForTerminal, but keeps line feeds.
 std::string EscapeLines(std::string_view text);
 
+// Returns a time in a unit that suits it: "12.3 s", "42 min", "7.5 h", "29.2 days".
+std::string ShownSeconds(double seconds);
+
+// Returns a size in a unit that suits it, with three digits: "512 B", "45.1 MB", "2.54 TB".
+std::string ShownBytes(double bytes);
+
 // Returns `text` without leading and trailing spaces and tabs.
 std::string_view Trimmed(std::string_view text);
 

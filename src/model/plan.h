@@ -66,6 +66,9 @@ struct PlanKernel {
   shm::LaunchConfig config = {};
   // Owning process id with --share-captures off. Otherwise 0.
   std::int32_t process = 0;
+  // Has no samples because --max-uncovered allows it, and its samples would cost more than its
+  // uncovered time.
+  bool uncovered_by_choice = false;
 };
 
 struct PlanTotals {

@@ -159,6 +159,11 @@ class Check {
       time_ns += static_cast<double>(cluster.count) * cluster.mean_ns;
     }
     clusters_ += kernel.clusters.size();
+    const auto is_sampled = [](const PlanCluster& c) { return c.captured > 0; };
+    Expect(!kernel.uncovered_by_choice ||
+               std::none_of(kernel.clusters.begin(), kernel.clusters.end(), is_sampled),
+           path + ".uncovered_by_choice", kernel.uncovered_by_choice,
+           "false, because the kernel has samples");
     ExpectCount(count, kernel.invocations, path + ".invocations", "the counts of its clusters");
     Expect(kernel.duration_ns <= RunTime::kMaxNs, path + ".duration_ns", kernel.duration_ns,
            "at most 2^63 - 1");

@@ -65,6 +65,7 @@ inline constexpr auto kTable<PlanKernel> =
                Nullable<&K::config, &L::grid>("grid").OnlyIf(HasLaunchConfig),
                Nullable<&K::config, &L::block>("block").OnlyIf(HasLaunchConfig),
                Required<&K::invocations>("invocations"), Required<&K::duration_ns>("duration_ns"),
+               Optional<&K::uncovered_by_choice>("uncovered_by_choice").OmitIfAbsent(),
                Required<&K::clusters>("clusters")
                    .Lead(",\n      ")
                    .Items({"\n        ", ",\n        ", "\n      ", true}));

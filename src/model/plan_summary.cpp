@@ -81,6 +81,20 @@ double Milliseconds(std::uint64_t ns) {
   return static_cast<double>(ns) * 1e-6;
 }
 
+// Returns the line of the summary about the kernels that --max-uncovered left without samples.
+std::string ChoiceNote(const Plan& plan) {
+  std::size_t kernels = 0;
+  std::uint64_t time_ns = 0;
+  for (const PlanKernel& kernel : plan.kernels) {
+    if (!kernel.uncovered_by_choice) continue;
+    ++kernels;
+    time_ns += kernel.duration_ns;
+  }
+  if (kernels == 0) return {};
+  return fmt::format("{} kernel{} with {:.3f} ms got no samples by choice (--max-uncovered)\n",
+                     kernels, kernels == 1 ? "" : "s", Milliseconds(time_ns));
+}
+
 // Returns the lines of the summary about all launches.
 std::string TotalsText(const Plan& plan) {
   const PlanTotals& t = plan.totals;
@@ -98,7 +112,7 @@ std::string TotalsText(const Plan& plan) {
   if (t.joined_fraction > 0.0) {
     text += fmt::format(", joined launches {:.2f} %", 100 * t.joined_fraction);
   }
-  text += '\n' + BoundNotes(plan);
+  text += '\n' + BoundNotes(plan) + ChoiceNote(plan);
   text += fmt::format(
       "estimates of that time from the sample: plain {:.3f} ms ({}), ", t.plain_estimate_ns * 1e-6,
       std::isnan(t.observed_error) ? std::string("error not known")

@@ -101,6 +101,10 @@ void PlanBuilder::AddKernel(std::string name, std::uint64_t invocations, std::ui
     }
     errors_.Add(planned, drawn);
   }
+  kernel.uncovered_by_choice =
+      options_.max_uncovered > 0.0 &&
+      std::all_of(kernel.clusters.begin(), kernel.clusters.end(),
+                  [](const model::PlanCluster& c) { return c.target == 0; });
   totals.invocations += invocations;
   totals.duration_ns += duration_ns;
   totals.zero_duration += zero_duration;

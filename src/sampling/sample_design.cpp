@@ -39,33 +39,55 @@ double NormalBoundOf(const Strata& strata, double z) {
   return ErrorBound(wholes, sizes, z);
 }
 
+// The time of strata without samples counts in full.
 double CertifiedBoundOf(std::span<const KernelCells> kernels, const Strata& strata,
                         double confidence) {
   std::vector<SampledStratum> sampled;
+  double total = 0.0;
+  double uncovered = 0.0;
   for (std::size_t k = 0; k < strata.size(); ++k) {
     for (const StratumRange& s : strata[k]) {
+      total += s.moments.sum();
+      if (s.sample_size == 0) {
+        uncovered += s.moments.sum();
+        continue;
+      }
       sampled.push_back({std::span(kernels[k]).subspan(s.first, s.end - s.first),
                          Stratum(s.moments), s.sample_size});
     }
   }
-  return CertifiedBound(sampled, confidence);
+  return total > 0.0 ? (CertifiedError(sampled, 0.0, confidence) + uncovered) / total : 0.0;
+}
+
+stats::Moments MomentsOf(std::span<const stats::Moments> cells) {
+  stats::Moments all;
+  for (const stats::Moments& cell : cells) all.Merge(cell);
+  return all;
+}
+
+// Returns the captured time of a kernel plus `overhead` per sample.
+double CostOf(const std::vector<StratumRange>& kernel, double overhead) {
+  double cost = 0.0;
+  for (const StratumRange& s : kernel) {
+    cost += static_cast<double>(s.sample_size) * (s.moments.mean() + overhead);
+  }
+  return cost;
 }
 
 // Returns the captured time plus the overhead of each sample.
 double CostOf(const Strata& strata) {
-  double cost = 0.0;
   double total = 0.0;
   double launches = 0.0;
-  double samples = 0.0;
   for (const auto& kernel : strata) {
     for (const StratumRange& s : kernel) {
-      cost += static_cast<double>(s.sample_size) * s.moments.mean();
-      samples += static_cast<double>(s.sample_size);
       total += s.moments.sum();
       launches += static_cast<double>(s.moments.count());
     }
   }
-  return cost + samples * SampleOverhead(total, launches);
+  const double overhead = SampleOverhead(total, launches);
+  double cost = 0.0;
+  for (const auto& kernel : strata) cost += CostOf(kernel, overhead);
+  return cost;
 }
 
 bool SameCuts(const Strata& a, const Strata& b) {
@@ -167,8 +189,7 @@ Strata DesignOptimal(std::span<const KernelCells> kernels, const SamplingOptions
   // The minimum cost: one stratum per kernel with the minimum number of samples.
   Strata least(kernels.size());
   for (std::size_t k = 0; k < kernels.size(); ++k) {
-    stats::Moments all;
-    for (const stats::Moments& cell : kernels[k]) all.Merge(cell);
+    const stats::Moments all = MomentsOf(kernels[k]);
     if (all.count() == 0) continue;
     least[k].push_back({0, kernels[k].size(), all, std::min(options.min_samples, all.count())});
   }
@@ -195,6 +216,85 @@ Strata DesignOptimal(std::span<const KernelCells> kernels, const SamplingOptions
   return std::move(best.strata);
 }
 
+// Shares of the error bound that uncovered time may use and that are tried. The rest remains for
+// sampling errors, so the cheapest share can be any.
+constexpr double kUncoveredShares[] = {0.8, 0.6, 0.4, 0.3, 0.2, 0.14, 0.1, 0.05, 0.02};
+
+// Returns which kernels to leave uncovered so that their time is at most `max_ns`: the kernels of
+// `strata` whose samples cost most per ns of the kernel, as long as they fit.
+std::vector<bool> ExpensiveKernels(const Strata& strata, double max_ns) {
+  struct Price {
+    double rate = 0.0;  // cost of the samples / time of the kernel
+    double time_ns = 0.0;
+    std::size_t kernel = 0;
+  };
+  std::vector<Price> prices;
+  for (std::size_t k = 0; k < strata.size(); ++k) {
+    double time_ns = 0.0;
+    for (const StratumRange& s : strata[k]) time_ns += s.moments.sum();
+    if (time_ns > 0.0) prices.push_back({CostOf(strata[k], 0.0) / time_ns, time_ns, k});
+  }
+  std::stable_sort(prices.begin(), prices.end(),
+                   [](const Price& a, const Price& b) { return a.rate > b.rate; });
+  std::vector<bool> expensive(strata.size(), false);
+  for (const Price& price : prices) {
+    if (price.time_ns > max_ns) continue;
+    max_ns -= price.time_ns;
+    expensive[price.kernel] = true;
+  }
+  return expensive;
+}
+
+// Returns the best strata if the kernels in `uncovered` get no samples, or no strata if their time
+// leaves nothing of the error bound.
+Strata DesignWithout(const std::vector<bool>& uncovered, std::span<const KernelCells> kernels,
+                     const SamplingOptions& options, const ParallelFor& parallel) {
+  std::vector<KernelCells> covered;
+  double covered_ns = 0.0;
+  double uncovered_ns = 0.0;
+  for (std::size_t k = 0; k < kernels.size(); ++k) {
+    const double time_ns = MomentsOf(kernels[k]).sum();
+    (uncovered[k] ? uncovered_ns : covered_ns) += time_ns;
+    if (!uncovered[k]) covered.push_back(kernels[k]);
+  }
+  SamplingOptions rest = options;
+  rest.error_bound =
+      (options.error_bound * (covered_ns + uncovered_ns) - uncovered_ns) / covered_ns;
+  if (!(rest.error_bound > 0.0)) return {};
+  Strata designed = DesignOptimal(covered, rest, parallel);
+  Strata strata(kernels.size());
+  std::size_t next = 0;
+  for (std::size_t k = 0; k < kernels.size(); ++k) {
+    if (uncovered[k]) {
+      strata[k].push_back({0, kernels[k].size(), MomentsOf(kernels[k]), 0});
+    } else {
+      strata[k] = std::move(designed[next++]);
+    }
+  }
+  return strata;
+}
+
+// As DesignOptimal, but leaves up to options.max_uncovered of the time without samples where that
+// is cheaper.
+Strata DesignWithUncovered(std::span<const KernelCells> kernels, const SamplingOptions& options,
+                           const ParallelFor& parallel) {
+  Strata best = DesignOptimal(kernels, options, parallel);
+  const Strata whole = best;
+  double total = 0.0;
+  for (const KernelCells& kernel : kernels) total += MomentsOf(kernel).sum();
+  std::vector<bool> before(kernels.size(), false);
+  for (const double share : kUncoveredShares) {
+    const double max_share = std::min(share * options.error_bound, options.max_uncovered);
+    std::vector<bool> uncovered = ExpensiveKernels(whole, max_share * total);
+    if (uncovered == before) continue;
+    before = std::move(uncovered);
+    if (std::find(before.begin(), before.end(), true) == before.end()) break;
+    Strata tried = DesignWithout(before, kernels, options, parallel);
+    if (!tried.empty() && CostOf(tried) < CostOf(best)) best = std::move(tried);
+  }
+  return best;
+}
+
 }  // namespace
 
 SampleDesign DesignSample(std::span<const KernelCells> kernels, const SamplingOptions& options,
@@ -203,7 +303,8 @@ SampleDesign DesignSample(std::span<const KernelCells> kernels, const SamplingOp
   if (options.method != Method::kOptimal) {
     design.kernels = StratifyWorkload(ViewsOf(kernels), options, 0.0, parallel).kernels;
   } else if (options.bound == BoundScope::kWorkload) {
-    design.kernels = DesignOptimal(kernels, options, parallel);
+    design.kernels = options.max_uncovered > 0.0 ? DesignWithUncovered(kernels, options, parallel)
+                                                 : DesignOptimal(kernels, options, parallel);
   } else {
     design.kernels.resize(kernels.size());
     parallel(kernels.size(), [&](std::size_t i) {

@@ -9,6 +9,9 @@
 // meets the error bound. For kOptimal, it also tries the strata of ROOT with new sizes: if a few
 // strata dominate, minimum variance is not always the minimum quantile.
 //
+// With max_uncovered > 0, kOptimal for the workload's total also chooses whole kernels that get no
+// samples: the bound counts their full time, which can cost less than sampling them.
+//
 // SOURCE: docs/math/certificate.md, docs/math/optimal.md.
 #pragma once
 
@@ -22,8 +25,10 @@
 namespace stemtap::sampling {
 
 struct SampleDesign {
-  std::vector<std::vector<StratumRange>> kernels;  // by kernel, ascending, with their sample sizes
-  double bound = 0.0;                              // certified, relative, at options.confidence
+  // By kernel, ascending, with their sample sizes. A kernel without samples has one stratum of size
+  // 0.
+  std::vector<std::vector<StratumRange>> kernels;
+  double bound = 0.0;  // certified, relative, at options.confidence
 };
 
 // For kOptimal, bound <= options.error_bound. The other methods use the sizes of their papers, and

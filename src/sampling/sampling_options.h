@@ -32,6 +32,9 @@ struct SamplingOptions {
   // known (docs/math/certificate.md); 2 costs about twice as much (docs/math/optimal.md, "The
   // floor").
   std::uint64_t min_samples = 1;
+  // Maximum share of the time that a two-pass plan may leave without samples where sampling it
+  // costs more than it is worth (docs/math/optimal.md, "Uncovered by choice").
+  double max_uncovered = 0.0;
   Selection selection = Selection::kRandom;
   model::GroupBy group_by = model::GroupBy::kName;
   std::string exclude;  // regular expression, see KernelGroups; empty excludes nothing

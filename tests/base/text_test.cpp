@@ -80,5 +80,20 @@ TEST_CASE("nesting depth of JSON, outside of strings") {
   CHECK_FALSE(NestsDeeper("]]]][", 1));
 }
 
+TEST_CASE("times and sizes are shown in a unit that suits them") {
+  CHECK(ShownSeconds(0.0) == "0.0 s");
+  CHECK(ShownSeconds(119.9) == "119.9 s");
+  CHECK(ShownSeconds(2520.0) == "42 min");
+  CHECK(ShownSeconds(27000.0) == "7.5 h");
+  CHECK(ShownSeconds(2522880.0) == "29.2 days");
+  CHECK(ShownBytes(0.0) == "0 B");
+  CHECK(ShownBytes(512.0) == "512 B");
+  CHECK(ShownBytes(999.4) == "999 B");
+  CHECK(ShownBytes(999.6) == "1.00 kB");
+  CHECK(ShownBytes(45'120'000.0) == "45.1 MB");
+  CHECK(ShownBytes(2.542e12) == "2.54 TB");
+  CHECK(ShownBytes(5e18) == "5000 PB");
+}
+
 }  // namespace
 }  // namespace stemtap

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "model/plan_cost.h"
+
 namespace stemtap::model {
 namespace {
 
@@ -175,6 +177,18 @@ TEST_CASE("a plan omits the fields of imputed launches, joined launches and proc
   plan.kernels[0].clusters[0].joined_bias_ns = -1.5;
   CHECK(PlanToJson(plan).find("\"captured\": 0, \"joined\": 3, \"joined_bias_ns\": -1.5, "
                               "\"samples\"") != std::string::npos);
+}
+
+TEST_CASE("the cost of a plan is in proportion to its GPU time") {
+  PlanTotals totals;
+  totals.duration_ns = 2'500'000'000;
+  totals.sampled_duration_ns = 500'000;
+  CHECK(CostText(totals, {}) ==
+        "the samples cost about 500 MB of traces and 8 min of simulation instead of 2.50 TB of "
+        "traces and 28.9 days of simulation (--trace-rate 1000, --slowdown 1e+06)\n");
+  const PlanCost cost = CostOf(2e6, {3.0, 1e5});
+  CHECK(cost.trace_mb == doctest::Approx(6.0));
+  CHECK(cost.simulation_s == doctest::Approx(200.0));
 }
 
 }  // namespace

@@ -216,5 +216,69 @@ TEST_CASE("balanced selection has a lower variance than random selection") {
   CHECK(squares(Selection::kBalanced) < 0.5 * squares(Selection::kRandom));
 }
 
+// Ten common kernels, and `rare` kernels that are launched once each.
+std::vector<KernelCells> WithRareKernels(int rare) {
+  std::vector<KernelCells> kernels;
+  for (int k = 0; k < 10; ++k) {
+    KernelCells& cells = kernels.emplace_back();
+    for (int i = 0; i < 20; ++i) cells.emplace_back(5000, 1000.0 + 100.0 * k + 20.0 * i, 0.0);
+  }
+  for (int k = 0; k < rare; ++k) {
+    kernels.push_back({stats::Moments(1, 2000.0 + 10.0 * k, 0.0)});
+  }
+  return kernels;
+}
+
+struct Outcome {
+  double sampled_ns = 0.0;
+  double uncovered = 0.0;  // share of the time without samples
+  SampleDesign design;
+};
+
+Outcome DesignOf(const std::vector<KernelCells>& kernels, double max_uncovered) {
+  SamplingOptions options;
+  options.method = Method::kOptimal;
+  options.max_uncovered = max_uncovered;
+  Outcome outcome;
+  outcome.design = DesignSample(kernels, options);
+  double total = 0.0;
+  for (const std::vector<StratumRange>& strata : outcome.design.kernels) {
+    for (const StratumRange& s : strata) {
+      total += s.moments.sum();
+      outcome.sampled_ns += static_cast<double>(s.sample_size) * s.moments.mean();
+      if (s.sample_size == 0) outcome.uncovered += s.moments.sum();
+    }
+  }
+  outcome.uncovered /= total;
+  return outcome;
+}
+
+TEST_CASE("kernels whose samples cost as much as their time may stay uncovered") {
+  const std::vector<KernelCells> kernels = WithRareKernels(2000);
+  const Outcome all = DesignOf(kernels, 0.0);
+  CHECK(all.uncovered == 0.0);
+  CHECK(all.design.bound <= 0.05);
+  const Outcome some = DesignOf(kernels, 0.01);
+  CHECK(some.uncovered > 0.005);
+  CHECK(some.uncovered <= 0.01);
+  CHECK(some.design.bound <= 0.05);
+  CHECK(some.design.bound >= some.uncovered);
+  // A percent of the time is most of the time that the rare kernels cost.
+  CHECK(some.sampled_ns < 0.6 * all.sampled_ns);
+  // The common kernels keep their samples.
+  for (std::size_t k = 0; k < 10; ++k) CHECK(some.design.kernels[k].front().sample_size > 0);
+  // More than the error bound cannot be left out.
+  const Outcome most = DesignOf(kernels, 1.0);
+  CHECK(most.uncovered < 0.05);
+  CHECK(most.design.bound <= 0.05);
+  CHECK(most.sampled_ns <= some.sampled_ns * 1.001);
+}
+
+TEST_CASE("no kernel stays uncovered where sampling is cheaper than its time") {
+  CHECK(DesignOf(WithRareKernels(0), 0.05).uncovered == 0.0);
+  // One kernel alone cannot be left out.
+  CHECK(DesignOf({{stats::Moments(10, 1000.0, 4.0)}}, 1.0).uncovered == 0.0);
+}
+
 }  // namespace
 }  // namespace stemtap::sampling

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/rng.h"
+#include "model/plan_reader.h"
 
 namespace stemtap::sampling {
 namespace {
@@ -188,6 +189,34 @@ TEST_CASE("two-pass plans of degenerate profiles are valid") {
   CHECK(many.uncovered_fraction == 0.0);
   CHECK(PlanOf(model::Profile(), Optimal()).error().message ==
         "test: contains no kernel launch; expected at least one");
+}
+
+TEST_CASE("a plan lists the kernels that it leaves uncovered by choice") {
+  model::Profile profile;
+  for (int i = 0; i < 100'000; ++i) Add(profile, "common", 1000 + i % 100);
+  for (int k = 0; k < 1000; ++k) Add(profile, "rare" + std::to_string(k), 2000 + k);
+  SamplingOptions options = Optimal();
+  options.max_uncovered = 0.01;
+  const model::Plan plan = PlanOf(profile, options).value().plan;
+  std::uint64_t chosen_ns = 0;
+  for (const model::PlanKernel& kernel : plan.kernels) {
+    if (!kernel.uncovered_by_choice) continue;
+    chosen_ns += kernel.duration_ns;
+    CHECK(kernel.clusters.size() == 1);
+    CHECK(kernel.clusters.front().samples.empty());
+  }
+  CHECK_FALSE(plan.kernels.front().uncovered_by_choice);
+  const double total = static_cast<double>(plan.totals.duration_ns);
+  CHECK(plan.totals.uncovered_fraction == doctest::Approx(static_cast<double>(chosen_ns) / total));
+  CHECK(plan.totals.uncovered_fraction > 0.005);
+  CHECK(plan.totals.uncovered_fraction <= 0.01);
+  CHECK(plan.totals.certified_bound <= 0.05);
+  // The plan survives being written and read.
+  const Result<model::Plan> read = model::ParsePlan(model::PlanToJson(plan), "plan.json");
+  REQUIRE(read.ok());
+  CHECK(read.value().kernels.back().uncovered_by_choice == plan.kernels.back().uncovered_by_choice);
+  CHECK(model::PlanSummary(plan).find(" got no samples by choice (--max-uncovered)\n") !=
+        std::string::npos);
 }
 
 TEST_CASE("a profile that changes between the two passes is rejected") {

@@ -68,6 +68,26 @@ void SamplingFlags::AddTo(CommandSpec& command,
   for (std::size_t i = first; i < command.options.size(); ++i) command.options[i].shared = true;
 }
 
+void SamplingFlags::AddTwoPassTo(CommandSpec& command) {
+  command
+      .Add("--max-uncovered", &max_uncovered_,
+           "share of the time that may get no samples: leaves out whole kernels where counting "
+           "their full time in the bound costs less than sampling them")
+      .In(0.0, 1.0)
+      .Advanced();
+}
+
+Status SamplingFlags::CheckTwoPass() const {
+  if (max_uncovered_ == 0.0) return Success{};
+  if (method_ != "optimal") {
+    return Error{"--max-uncovered applies to --method optimal, not to " + method_, 2};
+  }
+  if (bound_ != "workload") {
+    return Error{"--max-uncovered leaves kernels out; expected --bound workload", 2};
+  }
+  return Success{};
+}
+
 Status SamplingFlags::CheckOnline() const {
   if (selection_ == "random") return Success{};
   return Error{"--selection " + selection_ +
@@ -89,6 +109,7 @@ sampling::SamplingOptions SamplingFlags::Options() const {
   for (const sampling::SelectionSpec& spec : sampling::kSelections) {
     if (selection_ == spec.name) options.selection = spec.selection;
   }
+  options.max_uncovered = max_uncovered_;
   options.group_by = group_by_ == "launch" ? model::GroupBy::kLaunch : model::GroupBy::kName;
   options.exclude = exclude_;
   options.weights =
@@ -98,11 +119,17 @@ sampling::SamplingOptions SamplingFlags::Options() const {
 }
 
 model::OptionList SamplingFlags::Listed() const {
-  return {{"error_bound", error_bound_}, {"confidence", confidence_},
-          {"method", method_},           {"bound", bound_},
-          {"min_samples", min_samples_}, {"selection", selection_},
-          {"group_by", group_by_},       {"exclude", exclude_},
-          {"weights", weights_},         {"seed", seed_}};
+  return {{"error_bound", error_bound_},
+          {"confidence", confidence_},
+          {"method", method_},
+          {"bound", bound_},
+          {"min_samples", min_samples_},
+          {"selection", selection_},
+          {"max_uncovered", max_uncovered_},
+          {"group_by", group_by_},
+          {"exclude", exclude_},
+          {"weights", weights_},
+          {"seed", seed_}};
 }
 
 }  // namespace stemtap::session

@@ -23,8 +23,13 @@ class SamplingFlags {
   void AddTo(CommandSpec& command,
              const std::vector<std::pair<std::string, std::string>>& more_methods = {});
 
+  // Adds the options that only a two-pass plan supports.
+  void AddTwoPassTo(CommandSpec& command);
+
   // Fails with a usage error if an option is set that only a two-pass plan supports.
   Status CheckOnline() const;
+  // Fails with a usage error if options of a two-pass plan exclude each other.
+  Status CheckTwoPass() const;
 
   sampling::SamplingOptions Options() const;
   // Returns every option with its given or default value. Excludes thread counts, which must not
@@ -40,6 +45,7 @@ class SamplingFlags {
   std::string bound_ = "workload";
   std::uint64_t min_samples_ = sampling::SamplingOptions().min_samples;
   std::string selection_ = "random";
+  double max_uncovered_ = 0.0;
   std::string group_by_ = "name";
   std::string exclude_;
   std::string weights_ = "calibrated";

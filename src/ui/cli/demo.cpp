@@ -12,6 +12,7 @@
 #include <memory>
 #include <string>
 
+#include "base/text.h"
 #include "formats/importers/registry.h"
 #include "model/profile_writer.h"
 #include "research/workloads/llm_decode.h"
@@ -49,13 +50,6 @@ Status WriteProfile(model::ProfileReader& reader, const std::string& path) {
   return writer->Finish();
 }
 
-std::string Duration(double seconds) {
-  if (seconds < 120.0) return fmt::format("{:.1f} s", seconds);
-  if (seconds < 7200.0) return fmt::format("{:.0f} min", seconds / 60.0);
-  if (seconds < 172800.0) return fmt::format("{:.1f} h", seconds / 3600.0);
-  return fmt::format("{:.1f} days", seconds / 86400.0);
-}
-
 // Reports what tracing cost and what full tracing would have cost. `elapsed_s` is the duration of a
 // real-time run, or 0 if kernels and captures took no real time.
 std::string Story(const model::Plan& plan, const online::SamplerStatus& sampler, double elapsed_s,
@@ -63,12 +57,12 @@ std::string Story(const model::Plan& plan, const online::SamplerStatus& sampler,
   const double all = static_cast<double>(plan.totals.duration_ns) * 1e-9 * factor;
   const double captured = static_cast<double>(sampler.captured_duration_ns) * 1e-9 * factor;
   const std::string ran = elapsed_s > 0.0 ? fmt::format("the program ran {} with sampled tracing; ",
-                                                        Duration(elapsed_s))
+                                                        ShownSeconds(elapsed_s))
                                           : "";
   return fmt::format(
       "{}a capture slows its kernel {:.0f}x: {} captures cost {}\n"
       "tracing every kernel would have cost {} (computed, not run)\n",
-      ran, factor, sampler.captured, Duration(captured), Duration(all));
+      ran, factor, sampler.captured, ShownSeconds(captured), ShownSeconds(all));
 }
 
 int DemoByReplay(const DemoArguments& arguments, const std::string& profile,

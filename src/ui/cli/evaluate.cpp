@@ -121,6 +121,7 @@ Status CheckUse(const EvaluateArguments& arguments) {
       }
     }
   }
+  STEMTAP_TRY(arguments.sampling.CheckTwoPass());
   if (arguments.csv == "-") {
     return Error{"--csv: the table goes to standard output; expected a file", 2};
   }
@@ -290,6 +291,7 @@ CommandSpec EvaluateCommand() {
   // For tools/evaluate: compares two methods' speedups where their p95 errors are equal.
   command.Add("--equal-error", &arguments->equal_error, "").Delimited("A,B").Hidden();
   arguments->sampling.AddTo(command);
+  arguments->sampling.AddTwoPassTo(command);
   command.run = [arguments](const CommandSpec& parsed) {
     arguments->command = &parsed;
     return Evaluate(*arguments);

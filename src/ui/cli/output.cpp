@@ -145,6 +145,17 @@ std::string TotalsJson(const model::Plan& plan) {
   return json.dump() + "\n";
 }
 
+void AddSimulatorRates(session::CommandSpec& command, model::SimulatorRates* rates) {
+  command.Add("--trace-rate", &rates->trace_mb_per_ms, "MB of simulator traces per ms of GPU time")
+      .In(0.0, 1e9)
+      .Advanced();
+  command
+      .Add("--slowdown", &rates->slowdown,
+           "how many times slower than the GPU the simulator is, to estimate its time")
+      .In(0.0, 1e12)
+      .Advanced();
+}
+
 std::string DefaultDirectory(const std::string& name) {
   return fmt::format("stemtap-{}-{}", name.empty() ? "session" : name, ::getpid());
 }

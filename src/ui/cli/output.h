@@ -9,6 +9,8 @@
 
 #include "base/result.h"
 #include "model/plan.h"
+#include "model/plan_cost.h"
+#include "session/flags/option_table.h"
 
 namespace stemtap::ui {
 
@@ -41,6 +43,9 @@ Status CheckOutputs(const std::vector<std::string>& outputs,
 
 // Returns the plan's totals as one JSON object and a newline, for --json.
 std::string TotalsJson(const model::Plan& plan);
+
+// Adds --trace-rate and --slowdown, which set `rates`.
+void AddSimulatorRates(session::CommandSpec& command, model::SimulatorRates* rates);
 
 // Returns "stemtap-<name>-<pid>", the default session directory.
 std::string DefaultDirectory(const std::string& name);

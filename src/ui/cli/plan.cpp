@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "base/worker_pool.h"
+#include "model/plan_cost.h"
 #include "research/baselines/basic_block_vectors.h"
 #include "research/baselines/method_plan.h"
 #include "sampling/two_pass.h"
@@ -27,6 +28,7 @@ struct PlanArguments {
   std::string output;
   std::string bbv;
   std::string metrics;
+  model::SimulatorRates rates;
   bool json = false;
 };
 
@@ -47,6 +49,7 @@ Status CheckUse(const PlanArguments& arguments) {
     return Error{
         fmt::format("--bbv applies to --method photon, not to {}", arguments.sampling.method()), 2};
   }
+  STEMTAP_TRY(arguments.sampling.CheckTwoPass());
   if (arguments.output == "-") {
     return Error{
         "--output: the summary goes to standard output; expected a file, or --json to print the "
@@ -114,7 +117,9 @@ int RunPlan(const PlanArguments& arguments) {
     const Status written = WriteOutput(arguments.output, model::PlanToJson(plan));
     if (!written.ok()) return Fail(written.error());
   }
-  return arguments.json ? Print(model::PlanToJson(plan)) : PrintText(model::PlanSummary(plan));
+  return arguments.json ? Print(model::PlanToJson(plan))
+                        : PrintText(model::PlanSummary(plan) + '\n' +
+                                    model::CostText(plan.totals, arguments.rates));
 }
 
 }  // namespace
@@ -131,6 +136,8 @@ CommandSpec PlanCommand() {
     if (OtherMethod(entry.name) != nullptr) others.emplace_back(entry.name, entry.help);
   }
   arguments->sampling.AddTo(command, others);
+  arguments->sampling.AddTwoPassTo(command);
+  AddSimulatorRates(command, &arguments->rates);
   command.run = [arguments](const CommandSpec&) { return RunPlan(*arguments); };
   return command;
 }

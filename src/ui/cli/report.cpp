@@ -33,12 +33,6 @@ struct ReportArguments {
   bool json = false;
 };
 
-std::string ShownSize(std::uint64_t bytes) {
-  const auto size = static_cast<double>(bytes);
-  return bytes < 1'000'000 ? fmt::format("{:.0f} kB", size * 1e-3)
-                           : fmt::format("{:.1f} MB", size * 1e-6);
-}
-
 // A report in the session directory is private to its owner, like the other files there. A user who
 // owns the directory or can write to it could have placed a symbolic link there.
 Result<std::unique_ptr<ByteSink>> CreateSink(const std::string& path, bool in_session) {
@@ -101,7 +95,7 @@ int RunReport(ReportArguments arguments) {
   PrintMessage(fmt::format("stemtap: report of {} samples of {} kernels in {}{}\n", totals.samples,
                            totals.kernels,
                            to_stdout ? "standard output" : EscapeForTerminal(output),
-                           is_file ? ", " + ShownSize(bytes) : ""));
+                           is_file ? ", " + ShownBytes(static_cast<double>(bytes)) : ""));
   if (mask.left_out != 0) {
     PrintMessage(fmt::format("stemtap: the report shows {} of {} decisions\n", mask.events.size(),
                              mask.events.size() + mask.left_out));
