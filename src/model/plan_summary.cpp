@@ -91,8 +91,8 @@ std::string ChoiceNote(const Plan& plan) {
     time_ns += kernel.duration_ns;
   }
   if (kernels == 0) return {};
-  return fmt::format("{} kernel{} with {:.3f} ms got no samples by choice (--max-uncovered)\n",
-                     kernels, kernels == 1 ? "" : "s", Milliseconds(time_ns));
+  return fmt::format("{} kernels with {:.3f} ms got no samples by choice (--max-uncovered)\n",
+                     kernels, Milliseconds(time_ns));
 }
 
 // Returns the lines of the summary about all launches.

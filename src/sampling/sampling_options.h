@@ -28,8 +28,8 @@ struct SamplingOptions {
   double confidence = 0.95;
   Method method = Method::kRoot;
   BoundScope bound = BoundScope::kWorkload;
-  // m_floor per cluster. The bound is valid with a single sample, because the spread of durations is
-  // known (docs/math/certificate.md); 2 costs about twice as much (docs/math/optimal.md, "The
+  // m_floor per cluster. The bound is valid with a single sample, because the spread of durations
+  // is known (docs/math/certificate.md); 2 costs almost twice the time (docs/math/optimal.md, "The
   // floor").
   std::uint64_t min_samples = 1;
   // Maximum share of the time that a two-pass plan may leave without samples where sampling it
