@@ -92,7 +92,11 @@ void OnlineSampler::SettleCaptures() {
   for (const auto& [id, launch] : captures) {
     KernelState& kernel = kernels_[id];
     const model::PlanSample& sample = launch.sample;
-    if (!launch.explored()) kernel.AddCaptured(launch);
+    if (launch.explored()) {
+      ++status_.explored;
+    } else {
+      kernel.AddCaptured(launch);
+    }
     const std::size_t cluster = kernel.ClusterOf(launch.bin);
     publisher_.Return(id, sample.record.credit_slot);
     ++status_.captured;

@@ -58,6 +58,7 @@ struct SamplerStatus {
   std::uint64_t observed = 0;
   std::uint64_t duration_ns = 0;  // native, or imputed as of the last allocation
   std::uint64_t captured = 0;
+  std::uint64_t explored = 0;              // exploratory captures, part of `captured`
   std::uint64_t captured_duration_ns = 0;  // as duration_ns
   std::uint64_t zero_duration = 0;
   std::uint64_t kernels = 0;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <future>
 #include <memory>
 #include <utility>
@@ -22,30 +23,51 @@ constexpr std::size_t kBatch = 16384;
 
 using ReadResult = Result<std::size_t>;
 
-// Pushes all launches of the profile to the engine. Fails if there is none to sample.
-Status Play(model::ProfileReader& reader, const ReplayOptions& options,
+using Records = std::vector<shm::KernelRecord>;
+
+// Returns the first `count` launches of the profile, or all of a shorter one.
+Result<Records> ReadFirst(model::ProfileReader& reader, std::size_t count) {
+  Records first;
+  first.reserve(count);
+  for (model::ProfileBatch batch; first.size() < count;) {
+    if (STEMTAP_TRY(reader.Read(batch, std::min(kBatch, count - first.size()))) == 0) break;
+    first.insert(first.end(), batch.records.begin(), batch.records.end());
+  }
+  return first;
+}
+
+// Pushes all launches of the profile to the engine: `first`, which have been read, and the rest.
+// Fails if there is none to sample.
+Status Play(model::ProfileReader& reader, Records first, const ReplayOptions& options,
             const SessionBuilder& session, Engine& engine, DeviceUse& devices) {
   ProgressLine progress(options.quiet);
   std::vector<std::uint32_t> engine_ids;  // indexed by the reader's name id
-
-  model::ProfileBatch batch;
-  model::ProfileBatch ahead;
-  ReadResult read = reader.Read(batch, kBatch);
-  while (read.ok() && read.value() != 0) {
-    // The reading thread interns names, so the names of this batch are looked up before it
-    // continues.
+  const auto add_names = [&] {
     for (std::size_t id = engine_ids.size(); id < reader.names().size(); ++id) {
       engine_ids.push_back(engine.AddKernel(reader.names().name(static_cast<std::uint32_t>(id))));
     }
-    std::future<ReadResult> next =
-        std::async(std::launch::async | std::launch::deferred,
-                   [&reader, &ahead] { return reader.Read(ahead, kBatch); });
-    for (shm::KernelRecord& record : batch.records) {
+  };
+  const auto push = [&](Records& records) {
+    for (shm::KernelRecord& record : records) {
       record.name_id = engine_ids[record.name_id];
       if (engine.Push(record)) devices.Add(record, 0);
     }
     const auto now_ms = static_cast<std::int64_t>(session.elapsed_s() * 1e3) + 1;
     progress.Update(engine.status(), engine.launches(), 0, now_ms);
+  };
+  add_names();
+  push(first);
+  Records().swap(first);
+
+  model::ProfileBatch batch;
+  model::ProfileBatch ahead;
+  ReadResult read = reader.Read(batch, kBatch);
+  while (read.ok() && read.value() != 0) {
+    add_names();  // before the reading thread adds more
+    std::future<ReadResult> next =
+        std::async(std::launch::async | std::launch::deferred,
+                   [&reader, &ahead] { return reader.Read(ahead, kBatch); });
+    push(batch.records);
     read = next.get();
     std::swap(batch, ahead);
   }
@@ -53,6 +75,18 @@ Status Play(model::ProfileReader& reader, const ReplayOptions& options,
   if (engine.launches() != engine.excluded().invocations) return Success{};
   return Error{fmt::format("{}: contains no kernel launch{}; expected at least one", options.source,
                            engine.launches() == 0 ? "" : " that is not excluded")};
+}
+
+// Returns a warning if the run was too short for random captures, otherwise an empty string. The
+// first credits open after two lags and are spent over half a lag (release_policy.cpp).
+std::string TooShort(const online::SamplerStatus& status, std::uint64_t lag) {
+  const bool is_short = status.observed < 3 * std::max(lag, kMinDefaultLag);
+  const bool only_explored = status.captured == status.explored;
+  if (!is_short || !only_explored || status.captured == status.observed) return {};
+  return fmt::format(
+      "{} launches are too few for the online sampler at a lag of {}, so only the first launch of "
+      "each kernel was captured; use 'stemtap plan' to sample this recording",
+      status.observed, lag);
 }
 
 }  // namespace
@@ -67,13 +101,21 @@ Result<ReplayOutcome> RunReplay(model::ProfileReader& reader, const ReplayOption
        .place = options.default_folder ? SessionPlace::kDefault : SessionPlace::kNamed});
   if (!opened.ok()) return opened.error();
   SessionBuilder& session = *opened.value();
+  // Without a lag, the launches are held until the run is known to be short or long.
+  Result<Records> first = ReadFirst(reader, options.lag ? 0 : kLongRun);
+  if (!first.ok()) {
+    session.Discard();
+    return first.error();
+  }
+  const std::uint64_t lag = options.lag.value_or(DefaultLag(first.value().size()));
+  session.AddOption("lag", lag);
   auto gate = std::make_unique<shm::GateTable>();
   WorkerPool pool(options.threads);
-  Engine engine(options.sampling, *gate, GateAsked::kByEngine, options.lag, pool);
+  Engine engine(options.sampling, *gate, GateAsked::kByEngine, lag, pool);
   DeviceUse devices;
   const Status begun = session.Begin(engine);
   if (!begun.ok()) return begun.error();
-  const Status played = Play(reader, options, session, engine, devices);
+  const Status played = Play(reader, std::move(first).value(), options, session, engine, devices);
   if (!played.ok()) {
     session.Discard();
     return played.error();
@@ -87,6 +129,9 @@ Result<ReplayOutcome> RunReplay(model::ProfileReader& reader, const ReplayOption
   report = session.Report();
   report.devices = devices.Totals();
   report.warnings = reader.warnings();
+  if (std::string warning = TooShort(report.sampler, lag); !warning.empty()) {
+    report.warnings.push_back(std::move(warning));
+  }
   outcome.seconds = report.elapsed_s;
   const Status closed = session.CloseMask();
   if (!closed.ok()) return closed.error();

@@ -7,7 +7,9 @@
 // the pool.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -18,17 +20,29 @@
 
 namespace stemtap::session {
 
-// Launches between a capture and the time when the sampler knows its duration: 0.1 to 0.5 s of live
-// feedback at a few tens of thousands of launches per second.
-inline constexpr std::uint64_t kDefaultLag = 20000;
+// The lag is the number of launches between a capture and the time when the sampler knows its
+// duration. The maximum default is 0.1 to 0.5 s of live feedback at a few tens of thousands of
+// launches per second. The sampler needs at least the minimum for a first distribution.
+inline constexpr std::uint64_t kMinDefaultLag = 64;
+inline constexpr std::uint64_t kMaxDefaultLag = 20000;
+// Default lags per run. The first random captures are made after two lags, a tenth of a run. With
+// fewer lags per run, a larger part of a short run has no random captures.
+inline constexpr std::uint64_t kLagsPerRun = 20;
+
+// Returns the default lag of a run with that many launches, or at least kLongRun launches.
+constexpr std::uint64_t DefaultLag(std::uint64_t launches) {
+  return std::clamp(launches / kLagsPerRun, kMinDefaultLag, kMaxDefaultLag);
+}
+inline constexpr std::uint64_t kLongRun = kLagsPerRun * kMaxDefaultLag;
+static_assert(DefaultLag(kLongRun - 1) < kMaxDefaultLag);
 
 struct ReplayOptions {
   sampling::SamplingOptions sampling;
-  model::OptionList listed;
-  std::uint64_t lag = kDefaultLag;
-  std::string source;           // profile name, for the files
-  std::string folder;           // session directory; empty: none
-  bool default_folder = false;  // default name; if it is taken, another is used
+  model::OptionList listed;          // RunReplay adds the lag
+  std::optional<std::uint64_t> lag;  // default: DefaultLag
+  std::string source;                // profile name, for the files
+  std::string folder;                // session directory; empty: none
+  bool default_folder = false;       // default name; if it is taken, another is used
   unsigned threads = 0;
   bool quiet = false;
 };

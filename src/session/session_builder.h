@@ -50,6 +50,10 @@ class SessionBuilder {
   SessionBuilder(const SessionBuilder&) = delete;
   SessionBuilder& operator=(const SessionBuilder&) = delete;
 
+  // Adds an option that is known only after Open. Call before Finish.
+  void AddOption(std::string name, model::OptionValue value) {
+    setup_.listed.emplace_back(std::move(name), std::move(value));
+  }
   // REQUIRES: the session writes files.
   const Directory& directory() const { return *directory_; }
   // Returns the path of the directory, or an empty string if no files are written.
@@ -85,7 +89,7 @@ class SessionBuilder {
   SessionBuilder(SessionSetup setup, std::optional<Directory> directory);
   void Describe(model::Overview& overview) const;
 
-  const SessionSetup setup_;
+  SessionSetup setup_;
   std::optional<Directory> directory_;
   MaskWriter mask_;
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "session/replay.h"
+
 namespace stemtap::research {
 
 EvaluatedWorkload Describe(const EvaluatedRun& workload) {
@@ -40,7 +42,7 @@ void AddWorkload(const EvaluatedRun& workload, const EvaluationRequest& request,
       }
       if (method == request.two_pass) two_pass_ns = done.value().statistics.sampled_ns;
       evaluation.rows.push_back(
-          {at, method->name, error_bound, false, std::move(done).value(), NAN});
+          {at, method->name, error_bound, false, 0, std::move(done).value(), NAN});
     }
     if (!request.online) continue;
     begin("online");
@@ -49,9 +51,11 @@ void AddWorkload(const EvaluatedRun& workload, const EvaluationRequest& request,
           EvaluateMethod(workload, *request.two_pass, options, request.vectors, request.runs, pool);
       if (plan.ok()) two_pass_ns = plan.value().statistics.sampled_ns;
     }
-    MethodEvaluation online = EvaluateOnline(workload, options, request.lag, request.runs, pool);
+    const std::uint64_t lag =
+        request.lag.value_or(session::DefaultLag(workload.profile.records.size()));
+    MethodEvaluation online = EvaluateOnline(workload, options, lag, request.runs, pool);
     const double over = two_pass_ns > 0.0 ? online.statistics.sampled_ns / two_pass_ns : NAN;
-    evaluation.rows.push_back({at, "online", error_bound, true, std::move(online), over});
+    evaluation.rows.push_back({at, "online", error_bound, true, lag, std::move(online), over});
   }
 }
 

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,7 @@ struct EvaluationRow {
   std::string method;
   double error_bound = 0.0;  // requested
   bool online = false;
+  std::uint64_t lag = 0;  // online
   MethodEvaluation evaluation;
   // online: captured time over the sampled time of the two-pass plan with the same options; NaN if
   // not online or if there is no two-pass plan.
@@ -52,7 +54,7 @@ struct EvaluationRequest {
   std::vector<double> error_bounds;  // one row per bound
   std::uint64_t runs = 100;
   bool online = false;
-  std::uint64_t lag = 0;  // for online
+  std::optional<std::uint64_t> lag;  // online; default: session::DefaultLag of the workload
   // online: the method of the two-pass plan to compare with; nullptr: no comparison.
   const MethodEntry* two_pass = nullptr;
   const BasicBlockVectors* vectors = nullptr;

@@ -69,7 +69,8 @@ Json RowJson(const EvaluationRow& row, const Evaluation& evaluation) {
                        {"calibrated", ErrorsJson(s.against_calibrated)}};
   }
   if (row.online) {
-    json["online"] = {{"over_two_pass", Number(row.over_two_pass)},
+    json["online"] = {{"lag", row.lag},
+                      {"over_two_pass", Number(row.over_two_pass)},
                       {"calibrated", ErrorsJson(s.against_calibrated)}};
   }
   json["prepare_s"] = row.evaluation.prepare_s;

@@ -75,7 +75,6 @@ int DemoByReplay(const DemoArguments& arguments, const std::string& profile,
   session::ReplayOptions options;
   options.sampling = arguments.sampling.Options();
   options.listed = arguments.sampling.Listed();
-  options.listed.emplace_back("lag", session::kDefaultLag);
   options.source = arguments.profile.empty() ? profile : arguments.profile;
   options.folder = directory;
   options.default_folder = arguments.output.empty();

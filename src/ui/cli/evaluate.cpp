@@ -33,7 +33,7 @@ struct EvaluateArguments {
   std::uint64_t runs = 100;
   std::string against;
   bool online = false;
-  std::uint64_t lag = session::kDefaultLag;
+  std::optional<std::uint32_t> lag;
   std::vector<double> error_bounds;
   std::vector<std::string> equal_error;
   std::string bbv;
@@ -234,7 +234,7 @@ int Evaluate(const EvaluateArguments& arguments) {
   research::Evaluation evaluation;
   evaluation.options = arguments.sampling.Listed();
   evaluation.options.emplace_back("runs", request.runs);
-  if (request.online) evaluation.options.emplace_back("lag", request.lag);
+  if (arguments.lag) evaluation.options.emplace_back("lag", std::uint64_t{*arguments.lag});
   evaluation.confidence = request.options.confidence;
   ReadProgress progress;
   for (const std::string& path : arguments.profiles) {
@@ -282,9 +282,7 @@ CommandSpec EvaluateCommand() {
       .Delimited("N,...");
   command.Add("--csv", &arguments->csv, "also write the rows to this file").File();
   command.Add("--json", &arguments->json, "print the evaluation as JSON");
-  command
-      .Add("--lag", &arguments->lag,
-           "online: number of launches before the sampler knows a duration")
+  command.Add("--lag", &arguments->lag, std::string("online: ") + kLagHelp)
       .In(0, 100'000'000)
       .Advanced();
   AddMethodInputs(command, &arguments->bbv, &arguments->metrics);

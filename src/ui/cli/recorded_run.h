@@ -20,6 +20,11 @@ namespace stemtap::ui {
 inline constexpr const char* kRunHelp =
     "recorded run, see 'stemtap formats'; several files are its ranks";
 
+// Help text of --lag (session/replay.h).
+inline constexpr const char* kLagHelp =
+    "number of launches before the sampler knows a duration (default: launches / 20, from 64 to "
+    "20000)";
+
 // Returns whether the run can be read twice, which requires that all of it is in regular files.
 bool CanReadAgain(const std::vector<std::string>& paths);
 

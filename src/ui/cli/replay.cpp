@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/text.h"
@@ -22,7 +23,7 @@ struct ReplayArguments {
   session::SamplingFlags sampling;
   std::vector<std::string> profiles;
   std::string output;
-  std::uint64_t lag = session::kDefaultLag;
+  std::optional<std::uint32_t> lag;
   bool json = false;
   bool quiet = false;
 };
@@ -44,7 +45,6 @@ int Replay(const ReplayArguments& arguments) {
   session::ReplayOptions options;
   options.sampling = arguments.sampling.Options();
   options.listed = arguments.sampling.Listed();
-  options.listed.emplace_back("lag", arguments.lag);
   options.lag = arguments.lag;
   options.source = RunName(arguments.profiles);
   options.folder = arguments.output.empty() ? DefaultDirectory(Stem(arguments.profiles.front()))
@@ -79,9 +79,7 @@ CommandSpec ReplayCommand() {
   command.Add("--json", &arguments->json, "print the plan's totals as JSON");
   command.Add("-q,--quiet", &arguments->quiet,
               "print neither a progress line nor the location of the session");
-  command.Add("--lag", &arguments->lag, "number of launches before the sampler knows a duration")
-      .In(0, 100'000'000)
-      .Advanced();
+  command.Add("--lag", &arguments->lag, kLagHelp).In(0, 100'000'000).Advanced();
   arguments->sampling.AddTo(command);
   command.run = [arguments](const CommandSpec&) { return Replay(*arguments); };
   return command;
