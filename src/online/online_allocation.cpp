@@ -18,7 +18,8 @@ namespace {
 // workloads were 0.8 % low.
 constexpr double kRecutGain = 1.2;
 
-// A second capture is needed only if it costs at most this many mean launches of the cluster.
+// If a capture costs more than this many mean launches of its cluster, one capture is enough,
+// whatever --min-samples is.
 constexpr double kMaxPrice = 2.0;
 
 // Returns the minimum number of captures of a cluster.

@@ -26,8 +26,22 @@ sampling::WorkloadStrata BestCut(double captured_ns) {
   return {{{stratum}}, 0.0};
 }
 
+TEST_CASE("by default, one capture per cluster is enough") {
+  const auto meets = [](const std::vector<OnlineCluster>& clusters) {
+    return MeetsBound(std::vector{ClustersView{clusters}}, {});
+  };
+  CHECK(meets({Predicted(1000, 100.0, 1.0, 1)}));
+  CHECK_FALSE(meets({Predicted(1000, 100.0, 1.0, 0)}));
+  CHECK_FALSE(meets({Predicted(1000, 100.0, 3.0, 1)}));  // 1.96 x 3 % > 5 %
+  const std::vector<OnlineCluster> clusters = {Predicted(1000, 100.0, 1.0, 0)};
+  const std::vector<ClusterTarget> targets =
+      AllocateTargets(std::vector{ClustersView{clusters}}, BestCut(100.0), 100'000.0, {});
+  CHECK(targets.at(0).target == 1);
+}
+
 TEST_CASE("captures meet the bound with minimum sizes and little uncovered time") {
-  const sampling::SamplingOptions options;  // 5 %, two samples
+  sampling::SamplingOptions options;  // 5 %
+  options.min_samples = 2;
   const auto meets = [&](const std::vector<OnlineCluster>& clusters) {
     return MeetsBound(std::vector{ClustersView{clusters}}, options);
   };
@@ -36,7 +50,7 @@ TEST_CASE("captures meet the bound with minimum sizes and little uncovered time"
   CHECK_FALSE(meets({Predicted(1000, 100.0, 30.0, 2)}));
   CHECK(meets({Predicted(1000, 100.0, 1.0, 2), Predicted(1, 1000.0, 0.0, 0)}));
   CHECK_FALSE(meets({Predicted(1000, 100.0, 1.0, 2), Predicted(1, 10'000.0, 0.0, 0)}));
-  // The second capture of an expensive cluster is not needed.
+  // If captures are expensive, one is enough.
   OnlineCluster expensive = Predicted(1000, 100.0, 1.0, 1);
   expensive.source.price_ns = 201.0;
   CHECK(meets({expensive}));
@@ -55,15 +69,17 @@ TEST_CASE("targets include the captures so far, and clusters that cost too much 
                                          Predicted(40, 1000.0, 0.0, 0)};
   clusters[1].source = {0, 0.01, 20'000.0};
   const std::vector<ClustersView> views = {{clusters}};
+  sampling::SamplingOptions options;
+  options.min_samples = 2;
   // 40,000 ns of bias, and a bound of 52,000 ns.
   const auto rare = [&](double captured_ns) {
-    return AllocateTargets(views, BestCut(captured_ns), 1'040'000.0, {}).at(1);
+    return AllocateTargets(views, BestCut(captured_ns), 1'040'000.0, options).at(1);
   };
   CHECK(rare(25'000.0).unreachable);
   CHECK(rare(25'000.0).target == 1);
   CHECK_FALSE(rare(27'000.0).unreachable);
   CHECK(rare(27'000.0).target == 2);
-  CHECK(AllocateTargets(views, BestCut(27'000.0), 1'040'000.0, {}).at(0).target >= 7);
+  CHECK(AllocateTargets(views, BestCut(27'000.0), 1'040'000.0, options).at(0).target >= 7);
 }
 
 TEST_CASE("a kernel is cut again only if its captures become much cheaper") {

@@ -382,7 +382,9 @@ TEST_CASE(
   const auto captured = [](int processes, bool apart) {
     auto gate = std::make_unique<shm::GateTable>();
     WorkerPool pool(1);
-    Engine engine(sampling::SamplingOptions{}, *gate, GateAsked::kByEngine, 500, pool);
+    sampling::SamplingOptions options;
+    options.min_samples = 2;
+    Engine engine(options, *gate, GateAsked::kByEngine, 500, pool);
     std::mt19937_64 random(1);
     std::lognormal_distribution<double> noise(0.0, 0.3);
     for (int i = 0; i < 20000; ++i) {
