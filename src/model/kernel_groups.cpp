@@ -7,8 +7,16 @@
 #include <utility>
 
 #include "base/text.h"
+#include "model/kernel_name.h"
 
 namespace stemtap::model {
+
+GroupBy GroupByOf(std::string_view name) {
+  for (const GroupBySpec& spec : kGroupings) {
+    if (name == spec.name) return spec.by;
+  }
+  return GroupBy::kName;
+}
 
 KernelGroups::KernelGroups(GroupBy by, std::unique_ptr<re2::RE2> exclude)
     : by_(by), exclude_(std::move(exclude)) {}
@@ -39,9 +47,16 @@ void KernelGroups::Learn(const NameTable& names) {
 
 std::uint32_t KernelGroups::Find(const shm::KernelRecord& record, const NameTable& names) {
   const auto next = static_cast<std::uint32_t>(groups_.size());
+  const std::string& name = names.name(record.name_id);
   if (by_ == GroupBy::kName) {
-    groups_.push_back({record.name_id, {}});
+    groups_.push_back({name, {}});
     return by_name_[record.name_id] = next;
+  }
+  if (by_ == GroupBy::kFunction) {
+    const auto [at, added] =
+        by_function_.emplace(std::pair(FunctionName(name), names.process(record.name_id)), next);
+    if (added) groups_.push_back({at->first.first, {}});
+    return by_name_[record.name_id] = at->second;
   }
   shm::LaunchConfig config = {{record.grid[0], record.grid[1], record.grid[2]},
                               {record.block[0], record.block[1], record.block[2]}};
@@ -50,7 +65,7 @@ std::uint32_t KernelGroups::Find(const shm::KernelRecord& record, const NameTabl
   if (config.grid[0] == shm::kUnknownExtent) config = {};
   const auto [at, added] =
       by_launch_.emplace(shm::ConfigKey(names.hash(record.name_id), config), next);
-  if (added) groups_.push_back({record.name_id, config});
+  if (added) groups_.push_back({name, config});
   return at->second;
 }
 

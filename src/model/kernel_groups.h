@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // KernelGroups maps launches to groups of launches that count as the same kernel: one group per
-// kernel name, or per kernel name, grid and block. Launches of excluded kernel names have no group.
-// All later stages (clusters, allocation, plans) use groups only.
+// kernel name, per kernel name, grid and block, or per function (FunctionName). Launches of
+// excluded kernel names have no group. All later stages (clusters, allocation, plans) use groups
+// only.
 //
 // THREADS: none.  SOURCE: Allegro (2024) groups by launch; docs/math/allocation.md.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -24,7 +28,21 @@ class RE2;
 
 namespace stemtap::model {
 
-enum class GroupBy { kName, kLaunch };
+enum class GroupBy { kName, kLaunch, kFunction };
+
+struct GroupBySpec {
+  GroupBy by;
+  const char* name;  // of the option --group-by
+  const char* help;
+};
+inline constexpr GroupBySpec kGroupings[] = {
+    {GroupBy::kName, "name", "the full name"},
+    {GroupBy::kLaunch, "launch", "name, grid and block"},
+    {GroupBy::kFunction, "function", "the function, whatever its template arguments"},
+};
+
+// Returns the grouping of a name in kGroupings; kName for any other text.
+GroupBy GroupByOf(std::string_view name);
 
 inline constexpr std::uint32_t kExcludedKernel = ~std::uint32_t{0};
 
@@ -37,8 +55,8 @@ struct ExcludedTotals {
 class KernelGroups {
  public:
   struct Group {
-    std::uint32_t name_id = 0;
-    shm::LaunchConfig config = {};  // grid 0 if not part of the group (kName) or unknown
+    std::string name;               // as plans contain it: the kernel name, or the function
+    shm::LaunchConfig config = {};  // grid 0 unless kLaunch, or if unknown
   };
 
   // Excludes kernel names that contain a match of the regular expression `exclude` (RE2 syntax). An
@@ -60,8 +78,16 @@ class KernelGroups {
       excluded_.duration_ns += record.duration_ns;
       return known;
     }
-    if (by_ == GroupBy::kName && known != kUnseen) return known;
+    if (by_ != GroupBy::kLaunch && known != kUnseen) return known;
     return Find(record, names);
+  }
+
+  // Returns the number of this launch, from 0, among the launches whose group has the same name.
+  // `group` is its group. Call once per launch, in launch order.
+  std::uint64_t NextOccurrence(std::uint32_t group, const shm::KernelRecord& record) {
+    const std::uint32_t counter = by_ == GroupBy::kLaunch ? record.name_id : group;
+    if (counter >= occurrences_.size()) occurrences_.resize(std::size_t{counter} + 1, 0);
+    return occurrences_[counter]++;
   }
 
   std::size_t size() const { return groups_.size(); }
@@ -77,8 +103,12 @@ class KernelGroups {
 
   GroupBy by_;
   std::unique_ptr<re2::RE2> exclude_;
-  std::vector<std::uint32_t> by_name_;  // by name id: group (kName), kUnseen or kExcludedKernel
+  // By name id: group (unless kLaunch), kUnseen or kExcludedKernel.
+  std::vector<std::uint32_t> by_name_;
   std::unordered_map<std::uint64_t, std::uint32_t> by_launch_;  // group by ConfigKey
+  // Group by function and owning process.
+  std::map<std::pair<std::string, std::int32_t>, std::uint32_t> by_function_;
+  std::vector<std::uint64_t> occurrences_;  // by group; kLaunch: by name id
   std::vector<Group> groups_;
   ExcludedTotals excluded_;
 };

@@ -21,22 +21,34 @@ struct Function {
   std::size_t end = 0;          // start of the parameters
 };
 
+// Returns the length of a part of a name at the beginning of `text` that contains brackets or
+// spaces but is neither template arguments nor parameters, or 0. `before` is the text before it.
+std::size_t BracketedPart(std::string_view text, std::string_view before) {
+  for (const std::string_view part : {"(anonymous namespace)", "<unnamed>"}) {
+    if (text.starts_with(part)) return part.size();
+  }
+  if (text.starts_with("()") && before.ends_with("operator")) return 2;
+  if (!text.starts_with('{')) return 0;  // else {lambda(int)#1}
+  const std::size_t close = text.find('}');
+  return close == std::string_view::npos ? 0 : close + 1;
+}
+
 Function FindFunction(std::string_view text) {
   // Outside template arguments, the name ends at the first parenthesis that opens parameters and
   // begins after the last space or colon.
-  constexpr std::string_view kAnonymous = "(anonymous namespace)";
   Function function;
   std::size_t end = std::string_view::npos;
   int depth = 0;
   std::size_t i = 0;
   for (; i < text.size(); ++i) {
     const char c = text[i];
-    if (depth == 0 && c == '(') {
-      if (text.substr(i).starts_with(kAnonymous)) {
-        i += kAnonymous.size() - 1;
+    if (depth == 0) {
+      const std::size_t part = BracketedPart(text.substr(i), text.substr(0, i));
+      if (part > 0) {
+        i += part - 1;
         continue;
       }
-      break;
+      if (c == '(') break;
     }
     if (c == '<') {
       if (depth++ == 0 && end == std::string_view::npos) end = i;
@@ -84,6 +96,28 @@ std::string BaseName(std::string_view name) {
   const std::string base =
       text.substr(function.unqualified, function.name_end - function.unqualified);
   return base.empty() ? text : base;
+}
+
+std::string FunctionName(std::string_view name) {
+  const std::string text = Demangled(name);
+  if (text.find_first_of("(<") == std::string::npos) return text;
+  const Function function = FindFunction(text);
+  const std::string_view whole =
+      std::string_view(text).substr(function.begin, function.end - function.begin);
+  std::string plain;
+  int depth = 0;
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    if (depth == 0) {
+      const std::size_t part = BracketedPart(whole.substr(i), whole.substr(0, i));
+      plain += whole.substr(i, part);
+      i += part;
+      if (i == whole.size()) break;
+    }
+    if (whole[i] == '<') ++depth;
+    if (depth == 0) plain += whole[i];
+    if (whole[i] == '>' && depth > 0) --depth;
+  }
+  return plain.empty() ? text : plain;
 }
 
 std::string Spelling(std::string_view name) {

@@ -16,6 +16,11 @@ std::string Demangled(std::string_view name);
 // "_ZN3lib4gemmEv", and for "gemm". Returns `name` if the function cannot be determined.
 std::string BaseName(std::string_view name);
 
+// Returns the function name with its namespaces, without return type, template arguments and
+// parameters: "lib::gemm" for "void lib::gemm<float, 4>(float const*)" and for
+// "_ZN3lib4gemmIfLi4EEEvPf". Returns `name` if it is not a C++ signature.
+std::string FunctionName(std::string_view name);
+
 // Returns the name without return type, parameters, spaces, and casts, but with template arguments:
 // "lib::gemm<float,4>" for "void lib::gemm<float, (int)4>(float const*)".
 std::string Spelling(std::string_view name);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/plan.h"
 
+#include <fmt/format.h>
+
 namespace stemtap::model {
 
 double DrawnMean(const PlanCluster& cluster) {
@@ -22,6 +24,14 @@ void StateBound(PlanTotals& totals) {
 bool ExceedsCertifiedBound(double error, double certified_bound) {
   constexpr double kRounding = 1e-9;  // of sums of 64-bit durations in doubles
   return error > certified_bound + kRounding;
+}
+
+std::string OptionText(const OptionList& options, std::string_view name) {
+  for (const auto& [key, value] : options) {
+    if (key != name) continue;
+    return std::visit([](const auto& v) { return fmt::format("{}", v); }, value);
+  }
+  return {};
 }
 
 }  // namespace stemtap::model

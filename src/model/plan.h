@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -128,6 +129,9 @@ struct PlanSession {
 
 using OptionValue = std::variant<std::string, double, std::uint64_t>;
 using OptionList = std::vector<std::pair<std::string, OptionValue>>;
+
+// Returns the value of an option as text; "" if the list lacks it.
+std::string OptionText(const OptionList& options, std::string_view name);
 
 struct Plan {
   std::string source;

@@ -33,6 +33,9 @@ void GatePublisher::PublishContexts(std::uint32_t id, KernelState& kernel) {
                                    : KernelClusters::kCommonLine;
       slot = ledger_.SlotOf(id, line);
     }
+    if (context.key == kernel.root_key()) {
+      for (const std::uint64_t key : kernel.more_name_keys()) gate_.Publish(key, slot);
+    }
     if (slot == context.published_slot) return;
     context.published_slot = slot;
     if (!gate_.Publish(context.key, slot)) ++contexts_refused_;

@@ -34,6 +34,13 @@ class KernelState {
         sketch_(perturbed),
         contexts_(root_key_) {}
 
+  // Adds a further name, whose launches are launches of this kernel.
+  void AddName(std::uint64_t name_hash) {
+    if (shm::NameKey(name_hash) == root_key_) return;
+    more_name_keys_.push_back(shm::NameKey(name_hash));
+    RequestPublication();
+  }
+
   // Adds the launches batch[at] for each `at` in `order`, in that order.
   void Observe(std::span<const Observation> batch, std::span<const std::uint32_t> order);
 
@@ -71,6 +78,8 @@ class KernelState {
   std::uint64_t name_key() const { return name_key_; }
   // The key of the context that covers exactly the launches of the kernel.
   std::uint64_t root_key() const { return root_key_; }
+  // The keys of further names, which the gate looks up like the root key.
+  const std::vector<std::uint64_t>& more_name_keys() const { return more_name_keys_; }
   const shm::LaunchConfig& config() const { return config_; }
   std::uint64_t last_occurrence() const { return last_occurrence_; }
   ContextPredictor& contexts() { return contexts_; }
@@ -102,6 +111,7 @@ class KernelState {
   std::uint32_t name_id_;
   std::uint64_t name_key_;
   std::uint64_t root_key_;
+  std::vector<std::uint64_t> more_name_keys_;
   shm::LaunchConfig config_;
   std::uint64_t last_occurrence_ = 0;
   KernelSketch sketch_;

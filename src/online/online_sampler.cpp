@@ -41,6 +41,9 @@ void OnlineSampler::Begin(std::span<const Observation> batch) {
   batches_.Sort();
   status_.observed += batch.size();
   if (!batch.empty()) latest_ = batch.back();
+  for (; !new_names_.empty() && new_names_.front().index <= latest_.index; new_names_.pop_front()) {
+    kernels_[new_names_.front().kernel].AddName(new_names_.front().hash);
+  }
   schedule_.Advance(status_.observed, status_.duration_ns);
   if (schedule_.due()) {
     batches_.AddIdle([this](std::uint32_t id) { return kernels_[id].sketch().stale(); });

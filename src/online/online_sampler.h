@@ -98,6 +98,11 @@ class OnlineSampler {
   // Adds a kernel: all launches of a name or, if `config` is given, of that configuration. Ids are
   // assigned in order.
   std::uint32_t AddKernel(std::uint32_t name_id, const shm::LaunchConfig* config);
+  // Adds a further name to a kernel: the launches of both names are launches of the kernel. The
+  // gate learns of it with launch `index`, the first launch of the name.
+  void AddNameOf(std::uint32_t kernel, std::uint32_t name_id, std::uint64_t index) {
+    new_names_.push_back({kernel, names_.hash(name_id), index});
+  }
   // Returns the id of the kernel that consists of all launches of `name`. REQUIRES: kernels are
   // added only with this function.
   std::uint32_t AddKernel(std::string_view name);
@@ -147,7 +152,13 @@ class OnlineSampler {
 
   sampling::SamplingOptions options_;
   bool perturbed_;
+  struct NewName {
+    std::uint32_t kernel;
+    std::uint64_t hash;
+    std::uint64_t index;
+  };
   model::NameTable names_;
+  std::deque<NewName> new_names_;  // whose first launch is not observed yet, ascending by index
   std::deque<KernelState> kernels_;
   GatePublisher publisher_;
   KernelBatches batches_;  // of the current epoch

@@ -27,9 +27,8 @@ struct KernelDurations {
 
 // Survey is the result of pass 1.
 struct Survey {
-  std::vector<KernelDurations> kernels;  // by group
-  std::vector<std::string> names;        // by group
-  std::vector<shm::LaunchConfig> configs;
+  std::vector<KernelDurations> kernels;            // by group
+  std::vector<model::KernelGroups::Group> groups;  // by group
   std::uint64_t records = 0;
   model::ExcludedTotals excluded;
   std::vector<std::string> warnings;
@@ -73,8 +72,7 @@ Result<Survey> SurveyProfile(model::ProfileReader& reader, const SamplingOptions
         if (group == model::kExcludedKernel) return;
         if (group == survey.kernels.size()) {
           survey.kernels.emplace_back();
-          survey.names.push_back(names.name(record.name_id));
-          survey.configs.push_back(groups.group(group).config);
+          survey.groups.push_back(groups.group(group));
         }
         KernelDurations& kernel = survey.kernels[group];
         kernel.sketch.Add(record.duration_ns);
@@ -138,7 +136,6 @@ Result<bool> CollectSamples(model::ProfileReader& reader, const SamplingOptions&
                             std::uint64_t records, std::vector<KernelPicks>& kernels) {
   model::KernelGroups groups =
       STEMTAP_TRY(model::KernelGroups::Create(options.group_by, options.exclude));
-  std::vector<std::uint64_t> occurrences;  // by name
   std::uint64_t index = 0;
   bool same = true;
   const auto read = ForEachRecord(reader, [&](const shm::KernelRecord& record,
@@ -146,8 +143,7 @@ Result<bool> CollectSamples(model::ProfileReader& reader, const SamplingOptions&
     const std::uint64_t at = index++;
     const std::uint32_t group = groups.Of(record, names);
     if (group == model::kExcludedKernel) return;
-    if (record.name_id >= occurrences.size()) occurrences.resize(names.size(), 0);
-    const std::uint64_t occurrence = occurrences[record.name_id]++;
+    const std::uint64_t occurrence = groups.NextOccurrence(group, record);
     const std::uint32_t bin = stats::LogSketch::BinOf(record.duration_ns);
     if (group >= kernels.size() ||
         bin - kernels[group].first_bin >= kernels[group].cluster_of_bin.size()) {
@@ -202,9 +198,9 @@ Result<TwoPassPlan> PlanTwoPass(const OpenReader& open, const std::string& sourc
   PlanBuilder builder(options);
   for (std::size_t k = 0; k < count; ++k) {
     const stats::LogSketch& sketch = survey.kernels[k].sketch;
-    builder.AddKernel(survey.names[k], sketch.count(),
+    builder.AddKernel(survey.groups[k].name, sketch.count(),
                       static_cast<std::uint64_t>(sketch.total_duration()), survey.kernels[k].zeros,
-                      std::move(kernels[k].clusters), survey.configs[k]);
+                      std::move(kernels[k].clusters), survey.groups[k].config);
   }
   TwoPassPlan result{builder.Finish(), survey.warnings};
   result.plan.totals.excluded_invocations = survey.excluded.invocations;

@@ -6,6 +6,8 @@
 #include <span>
 #include <utility>
 
+#include "model/kernel_name.h"
+
 namespace stemtap::session {
 namespace {
 
@@ -50,11 +52,32 @@ Engine::Engine(const sampling::SamplingOptions& options, shm::GateTable& gate, G
   if (captures == Captures::kForReal) perturbed_.emplace();
 }
 
+std::uint32_t Engine::PlanName(std::uint32_t name_id) {
+  if (group_by_ != model::GroupBy::kFunction) return name_id;
+  const model::NameTable& names = sampler_.names();
+  while (functions_.size() <= name_id) {
+    const auto id = static_cast<std::uint32_t>(functions_.size());
+    functions_.push_back(sampler_.AddName(model::FunctionName(names.name(id)), names.process(id)));
+  }
+  return functions_[name_id];
+}
+
 std::uint32_t Engine::KernelOf(const shm::KernelRecord& record) {
   const std::uint32_t group = groups_.Of(record, sampler_.names());
-  if (group == model::kExcludedKernel || group < sampler_.kernels()) return group;
-  const shm::LaunchConfig config = shm::ConfigOf(record);
-  return sampler_.AddKernel(record.name_id, group_by_ == model::GroupBy::kName ? nullptr : &config);
+  if (group == model::kExcludedKernel) return group;
+  if (group == sampler_.kernels()) {
+    const shm::LaunchConfig config = shm::ConfigOf(record);
+    sampler_.AddKernel(PlanName(record.name_id),
+                       group_by_ == model::GroupBy::kLaunch ? &config : nullptr);
+  }
+  if (group_by_ == model::GroupBy::kFunction) {
+    if (record.name_id >= is_name_of_kernel_.size()) is_name_of_kernel_.resize(record.name_id + 1);
+    if (!is_name_of_kernel_[record.name_id]) {
+      is_name_of_kernel_[record.name_id] = true;
+      sampler_.AddNameOf(group, record.name_id, counts_.launches - 1);
+    }
+  }
+  return group;
 }
 
 void Engine::LeaveOut(const shm::KernelRecord& record, std::uint64_t name_hash) {
@@ -94,7 +117,7 @@ bool Engine::Push(const shm::KernelRecord& record, std::uint16_t process, const 
   launch.record.name_id = kernel;
   launch.record.flags &= shm::kFlagCaptured | shm::kFlagExploratory;  // of a live gate
   launch.index = index;
-  launch.occurrence = counts_.NextOccurrence(record.name_id);
+  launch.occurrence = counts_.NextOccurrence(PlanName(record.name_id));
   shm::LaunchKeys keys(name_hash, record, before);
   if (local_gate_) {
     keys.node = shm::NodeKey(keys.config, record.graph_id, record.graph_node);
@@ -115,7 +138,7 @@ bool Engine::Push(const shm::KernelRecord& record, std::uint16_t process, const 
 void Engine::Skip(const shm::KernelRecord& record, std::uint16_t process) {
   ++counts_.launches;
   AdvanceHistory(record, sampler_.names().hash(record.name_id), process);
-  counts_.NextOccurrence(record.name_id);
+  counts_.NextOccurrence(PlanName(record.name_id));
 }
 
 void Engine::RunEpoch() {

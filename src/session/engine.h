@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "base/worker_pool.h"
+#include "model/kernel_groups.h"
 #include "model/run_time.h"
 #include "online/online_sampler.h"
 #include "session/capture_marks.h"
@@ -111,6 +112,9 @@ class Engine {
   static constexpr std::uint64_t kLiveObserveFirst = 1024;
 
   std::uint32_t KernelOf(const shm::KernelRecord& record);
+  // Returns the id of the name that the plan lists launches of `name_id` under: the same name or,
+  // grouped by function, the function.
+  std::uint32_t PlanName(std::uint32_t name_id);
   void LeaveOut(const shm::KernelRecord& record, std::uint64_t name_hash);
   // Appends the launch to the history of its stream, unless the gate does not see it. Returns the
   // history before it.
@@ -127,6 +131,8 @@ class Engine {
   std::vector<EngineObserver*> observers_;
   model::GroupBy group_by_;
   model::KernelGroups groups_;
+  std::vector<std::uint32_t> functions_;  // by name id: PlanName, if grouped by function
+  std::vector<bool> is_name_of_kernel_;   // by name id: the sampler knows its kernel, likewise
   model::RunTime time_;
   LaunchCounts counts_;
   StreamHistories histories_;

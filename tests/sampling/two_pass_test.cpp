@@ -6,6 +6,7 @@
 #include <cmath>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "base/rng.h"
 #include "model/plan_reader.h"
@@ -140,6 +141,38 @@ TEST_CASE("--group-by launch treats each launch configuration as a kernel") {
   CHECK(plan.kernels[1].config.grid[0] == 8);
   CHECK(PlanToJson(plan).find("\"name\": \"b\", \"grid\": [8,1,1], \"block\": [64,1,1]") !=
         std::string::npos);
+}
+
+TEST_CASE("--group-by function treats all instances of a function as one kernel") {
+  model::Profile profile;
+  for (std::uint64_t i = 0; i < 3000; ++i) {
+    Add(profile, "void lib::f<" + std::to_string(i % 3) + ">(int)", 1000 + i % 3);
+    Add(profile, "void lib::g<1>(int)", 500);
+    if (i % 10 == 0) Add(profile, "void lib::f<nccl>(int)", 7);
+  }
+  SamplingOptions options = Optimal();
+  options.group_by = model::GroupBy::kFunction;
+  options.exclude = "f<nccl>";  // matches the full name
+  const model::Plan plan = PlanOf(profile, options).value().plan;
+  REQUIRE(plan.kernels.size() == 2);
+  CHECK(plan.kernels[0].name == "lib::f");
+  CHECK(plan.kernels[0].invocations == 3000);
+  CHECK(plan.totals.excluded_invocations == 300);
+  // Occurrences count the launches of the function.
+  std::vector<std::uint64_t> of_f;
+  for (std::uint64_t i = 0; i < profile.records.size(); ++i) {
+    const std::string& name = profile.names.name(profile.records[i].name_id);
+    if (name.starts_with("void lib::f") && name != "void lib::f<nccl>(int)") of_f.push_back(i);
+  }
+  for (const model::PlanCluster& cluster : plan.kernels[0].clusters) {
+    for (const model::PlanSample& sample : cluster.samples) {
+      CHECK(of_f[sample.occurrence] == sample.index);
+    }
+  }
+  // Durations of 1000 to 1002 ns need one cluster, and one sample.
+  CHECK(plan.totals.samples == 2);
+  options.group_by = model::GroupBy::kName;
+  CHECK(PlanOf(profile, options).value().plan.totals.samples == 4);
 }
 
 TEST_CASE("--exclude removes kernels from samples and totals and counts them") {

@@ -238,6 +238,46 @@ TEST_CASE("grouped by launch, each configuration is a kernel, and occurrences co
   }
 }
 
+TEST_CASE("grouped by function, the names of a function are one kernel to plan and gate") {
+  auto gate = std::make_unique<shm::GateTable>();
+  WorkerPool pool(1);
+  sampling::SamplingOptions options;
+  options.group_by = model::GroupBy::kFunction;
+  constexpr std::uint64_t kLag = 2000;
+  Engine engine(options, *gate, GateAsked::kByEngine, kLag, pool);
+  const std::string four = "void lib::gemm<4>(float*)";
+  const std::string eight = "void lib::gemm<8>(float*)";
+  const auto slot_of = [&](const std::string& name) {
+    return gate->Find(shm::NameKey(shm::NameHash(name.data(), name.size())));
+  };
+  constexpr std::uint64_t kFirstEight = 10000;
+  std::uint64_t learned = 0;  // launch at which the gate knows the second name
+  for (std::uint64_t i = 0; i < 30000; ++i) {
+    shm::KernelRecord record;
+    record.name_id = engine.AddKernel(i >= kFirstEight && i % 2 == 0 ? eight : four);
+    record.grid[0] = static_cast<std::uint32_t>(1 + i % 3);
+    record.duration_ns = 1000 + i % 7;
+    if (i % 1000 == 999) {
+      engine.Skip(record);
+    } else {
+      engine.Push(record);
+    }
+    if (learned == 0 && slot_of(eight) != shm::kNoSlot) learned = i;
+  }
+  // The gate learns of a name when the duration of its first launch is known, not before.
+  CHECK(learned >= kFirstEight + kLag);
+  CHECK(slot_of(eight) == slot_of(four));
+  CHECK(slot_of(four) != shm::kNoSlot);
+  const model::Plan plan = engine.Finish();
+  REQUIRE(plan.kernels.size() == 1);
+  CHECK(plan.kernels[0].name == "lib::gemm");
+  CHECK(plan.kernels[0].invocations == 29970);
+  for (const model::PlanCluster& c : plan.kernels[0].clusters) {
+    for (const model::PlanSample& s : c.samples) CHECK(s.occurrence == s.index);
+  }
+  CHECK(plan.totals.samples >= 1);
+}
+
 TEST_CASE("an engine without records has an empty plan") {
   auto gate = std::make_unique<shm::GateTable>();
   WorkerPool pool(2);

@@ -13,6 +13,7 @@
 
 #include "base/text.h"
 #include "model/kernel_groups.h"
+#include "model/kernel_name.h"
 #include "shm/record.h"
 
 namespace stemtap::analysis {
@@ -22,14 +23,6 @@ namespace {
 constexpr std::size_t kMaxNamed = 5;
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
-
-std::string OptionText(const model::Plan& plan, std::string_view name) {
-  for (const auto& [key, value] : plan.options) {
-    const std::string* text = std::get_if<std::string>(&value);
-    if (key == name && text != nullptr) return *text;
-  }
-  return {};
-}
 
 shm::KernelRecord RecordOf(const RunLaunch& launch) {
   shm::KernelRecord record;
@@ -48,7 +41,7 @@ shm::KernelRecord RecordOf(const RunLaunch& launch) {
 struct Population {
   std::vector<std::vector<std::uint32_t>> launches;  // by group, ascending
   std::vector<model::KernelGroups::Group> groups;
-  std::vector<std::uint64_t> occurrence;  // by launch, among the launches of its name
+  std::vector<std::uint64_t> occurrence;  // by launch (KernelGroups::NextOccurrence)
   model::ExcludedTotals excluded;
 };
 
@@ -56,13 +49,12 @@ Result<Population> PopulationOf(const Run& run, model::GroupBy by, const std::st
   Result<model::KernelGroups> groups = model::KernelGroups::Create(by, exclude);
   if (!groups.ok()) return groups.error();
   Population population;
-  std::vector<std::uint64_t> seen(run.names.size(), 0);
-  population.occurrence.reserve(run.launches.size());
+  population.occurrence.resize(run.launches.size(), 0);
   for (std::uint32_t i = 0; i < run.launches.size(); ++i) {
-    const RunLaunch& launch = run.launches[i];
-    population.occurrence.push_back(seen[launch.name_id]++);
-    const std::uint32_t group = groups.value().Of(RecordOf(launch), run.names);
+    const shm::KernelRecord record = RecordOf(run.launches[i]);
+    const std::uint32_t group = groups.value().Of(record, run.names);
     if (group == model::kExcludedKernel) continue;
+    population.occurrence[i] = groups.value().NextOccurrence(group, record);
     if (group >= population.launches.size()) population.launches.resize(group + 1);
     population.launches[group].push_back(i);
   }
@@ -160,26 +152,28 @@ class Transfer {
           "{}: has kernels of {} processes (--share-captures off); expected one process",
           EscapeForTerminal(options_.plan_name), processes.size())};
     }
-    const model::GroupBy by =
-        OptionText(plan_, "group_by") == "launch" ? model::GroupBy::kLaunch : model::GroupBy::kName;
-    const std::string exclude = OptionText(plan_, "exclude");
+    const model::GroupBy by = model::GroupByOf(model::OptionText(plan_.options, "group_by"));
+    const std::string exclude = model::OptionText(plan_.options, "exclude");
     Population of_a = STEMTAP_TRY(PopulationOf(a_, by, exclude));
     Population of_b = STEMTAP_TRY(PopulationOf(b_, by, exclude));
     in_a_ = std::move(of_a);
     in_b_ = std::move(of_b);
-    for (const KernelCount& count : alignment_.differs) unequal_.insert(count.name);
+    for (const KernelCount& count : alignment_.differs) {
+      const bool by_function = by == model::GroupBy::kFunction;
+      unequal_.insert(by_function ? model::FunctionName(count.name) : count.name);
+    }
     for (std::size_t g = 0; g < in_b_.groups.size(); ++g) {
-      groups_of_b_[ComparableKey(b_.names.name(in_b_.groups[g].name_id), in_b_.groups[g].config)]
-          .push_back(g);
+      const model::KernelGroups::Group& group = in_b_.groups[g];
+      groups_of_b_[ComparableKey(group.name, group.config)].push_back(g);
     }
     transferred_.assign(in_b_.groups.size(), false);
 
     result_.plan.source = options_.source_b;
     result_.plan.options = plan_.options;
     for (std::size_t g = 0; g < in_a_.groups.size(); ++g) {
-      const std::string& name = a_.names.name(in_a_.groups[g].name_id);
-      group_of_a_.emplace(KeyOf(name, in_a_.groups[g].config), g);
-      ++alike_in_a_[ComparableKey(name, in_a_.groups[g].config)];
+      const model::KernelGroups::Group& group = in_a_.groups[g];
+      group_of_a_.emplace(KeyOf(group.name, group.config), g);
+      ++alike_in_a_[ComparableKey(group.name, group.config)];
     }
     for (const model::PlanKernel& kernel : plan_.kernels) {
       STEMTAP_TRY(Kernel(kernel));
@@ -267,7 +261,7 @@ class Transfer {
     }
     // All samples are dropped; NewKernels counts the launches of B.
     if (!other.obstacle.empty()) return Success{};
-    transferred.name = b_.names.name(in_b_.groups[other.group].name_id);
+    transferred.name = in_b_.groups[other.group].name;
     if (transferred_[other.group]) {
       return NotOfA(fmt::format("the kernel '{}' occurs twice", EscapeForTerminal(kernel.name)));
     }
@@ -374,7 +368,7 @@ class Transfer {
       Durations durations;
       for (const std::uint32_t i : in_b_.launches[g]) durations.Add(b_.launches[i].duration_ns);
       model::PlanKernel kernel;
-      kernel.name = b_.names.name(in_b_.groups[g].name_id);
+      kernel.name = in_b_.groups[g].name;
       kernel.config = in_b_.groups[g].config;
       kernel.invocations = durations.count;
       kernel.duration_ns = durations.sum_ns;
@@ -426,7 +420,7 @@ class Transfer {
       }
     }
     // If the plan has plain weights, use them as they are: a method may have its own.
-    const bool plain = OptionText(plan_, "weights") == "plain";
+    const bool plain = model::OptionText(plan_.options, "weights") == "plain";
     if (plain) totals.plain_estimate_ns = in_force;
     const auto total = static_cast<double>(totals.duration_ns);
     totals.speedup = totals.sampled_duration_ns == 0

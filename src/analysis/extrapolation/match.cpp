@@ -13,6 +13,7 @@
 #include "base/csv.h"
 #include "base/decimal.h"
 #include "base/text.h"
+#include "model/kernel_groups.h"
 #include "model/kernel_name.h"
 
 namespace stemtap::analysis {
@@ -215,6 +216,11 @@ struct Form {
 // the same. Across the names of one function it is not if each name has its own report, so rows are
 // never merged by function.
 Status Matcher::ByOrder() {
+  if (model::GroupByOf(model::OptionText(plan_.options, "group_by")) == model::GroupBy::kFunction) {
+    return Error{
+        "the plan lists kernels by function (--group-by function), and rows of ncu are matched by "
+        "name; expected --ids FILE, a table of ids and launch indexes"};
+  }
   std::map<std::string, std::vector<std::size_t>> rows_of;  // by name
   for (std::size_t row = 0; row < results_.rows.size(); ++row) {
     rows_of[results_.rows[row].name].push_back(row);

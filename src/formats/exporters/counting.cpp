@@ -9,6 +9,8 @@
 #include <set>
 
 #include "base/text.h"
+#include "model/kernel_groups.h"
+#include "model/kernel_name.h"
 
 namespace stemtap::formats {
 namespace {
@@ -53,6 +55,7 @@ std::vector<CountedSample> SamplesOf(const model::Plan& plan) {
       for (const model::PlanSample& sample : cluster.samples) {
         CountedSample counted;
         counted.kernel = &kernel;
+        counted.name = kernel.name;
         counted.cluster = &cluster;
         counted.sample = &sample;
         counted.cluster_number = number;
@@ -72,7 +75,13 @@ class Counter {
  public:
   Counter(const model::Plan& plan, const std::string& profile_name, const CountingModel& model,
           const std::string& tool, const CountingOptions& options)
-      : plan_(plan), profile_(profile_name), model_(model), tool_(tool), options_(options) {
+      : plan_(plan),
+        profile_(profile_name),
+        model_(model),
+        tool_(tool),
+        options_(options),
+        by_function_(model::GroupByOf(model::OptionText(plan.options, "group_by")) ==
+                     model::GroupBy::kFunction) {
     counted_.plan = &plan;
     counted_.samples = SamplesOf(plan);
   }
@@ -230,10 +239,16 @@ class Counter {
     return before + model_.base;
   }
 
+  // Returns whether the plan lists launches of `name` under the kernel `planned`.
+  bool IsPlanned(const std::string& name, const std::string& planned) const {
+    const std::string& kernel = by_function_ ? model::FunctionName(name) : name;
+    return kernel == planned || AsInPlan(kernel) == planned;
+  }
+
   Status Meet(CountedSample& s, const shm::KernelRecord& record, const model::NameTable& names,
               std::uint64_t id) {
     const std::string& name = names.name(record.name_id);
-    if ((name != s.kernel->name && AsInPlan(name) != s.kernel->name) ||
+    if (!IsPlanned(name, s.kernel->name) ||
         (!s.sample->imputed && record.duration_ns != s.sample->record.duration_ns)) {
       return Error{fmt::format(
           "{}: launch {} is '{}' of {} ns; expected '{}' of {} ns (the plan is from another run)",
@@ -241,6 +256,7 @@ class Counter {
           s.sample->record.duration_ns)};
     }
     s.id = id;
+    s.name = name;
     s.device = record.device;
     s.start_ns = record.start_ns;
     const std::uint64_t launches = names_[record.name_id].launches;
@@ -295,6 +311,7 @@ class Counter {
   const CountingModel& model_;
   const std::string& tool_;
   const CountingOptions& options_;
+  bool by_function_;  // the plan groups kernels by function
   CountedPlan counted_;
   std::vector<NameState> names_;  // by name id
   std::map<std::uint16_t, std::uint64_t> launches_;

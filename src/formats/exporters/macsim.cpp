@@ -17,13 +17,9 @@ namespace {
 constexpr std::uint64_t kInt32 = std::numeric_limits<std::int32_t>::max();
 
 // Returns an option of the plan as text, or "?" if the plan lacks it.
-std::string OptionText(const model::Plan& plan, std::string_view name) {
-  for (const auto& [key, value] : plan.options) {
-    if (key == name) {
-      return std::visit([](const auto& v) { return fmt::format("{}", v); }, value);
-    }
-  }
-  return "?";
+std::string Shown(const model::Plan& plan, std::string_view option) {
+  const std::string text = model::OptionText(plan.options, option);
+  return text.empty() ? "?" : text;
 }
 
 // Parses the number from the last two components of the path, as MacSim does:
@@ -50,7 +46,7 @@ Result<Exported> WriteMacSim(const ExportInput& input) {
       "Kernel sampling information from {}.\n"
       "Clusters of {} launches by stemtap, error bound: {} with confidence {}.\n",
       EscapeForTerminal(counted.plan->source), counted.plan->totals.invocations,
-      OptionText(*counted.plan, "error_bound"), OptionText(*counted.plan, "confidence"));
+      Shown(*counted.plan, "error_bound"), Shown(*counted.plan, "confidence"));
   Exported exported;
   bool rounded = false;
   for (const auto& [number, samples] : clusters) {
@@ -84,7 +80,7 @@ Result<Exported> WriteMacSim(const ExportInput& input) {
                     "rounded; exact weights: {}",
                     weights.empty() ? "--weights-csv" : weights));
   }
-  if (OptionText(*counted.plan, "weights") == "calibrated") {
+  if (model::OptionText(counted.plan->options, "weights") == "calibrated") {
     exported.notes.push_back(fmt::format(
         "the file implies plain weights (size / samples); the plan's calibrated weights: {}",
         weights.empty() ? "keep plan.json or --weights-csv" : weights));

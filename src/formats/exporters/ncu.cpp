@@ -127,7 +127,7 @@ class Writer {
     }
     std::map<std::string, NameSamples> names;
     for (const CountedSample& s : counted.samples) {
-      NameSamples& name = names[s.kernel->name];
+      NameSamples& name = names[s.name];
       // The same launch may occur twice.
       if (!name.ids.empty() && name.ids.back() == s.id) continue;
       name.ids.push_back(s.id);

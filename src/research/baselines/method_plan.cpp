@@ -51,16 +51,15 @@ Result<model::Plan> PlanByMethod(const model::Profile& profile, const MethodEntr
   model::PlanTotals& totals = plan.totals;
   for (std::uint32_t g = 0; g < kernels.size(); ++g) {
     const model::KernelGroups::Group& group = kernels.group(g);
-    plan.kernels.push_back({profile.names.name(group.name_id), 0, 0, {}, group.config});
+    plan.kernels.push_back({group.name, 0, 0, {}, group.config});
   }
   std::vector<WholeCluster> clusters(prepared->cluster_count());
   std::vector<std::map<std::uint32_t, Part>> parts(kernels.size());  // by kernel, then cluster
-  std::vector<std::uint64_t> occurrences(profile.names.size(), 0);
   auto next = sample.invocations.begin();
   for (std::uint64_t i = 0; i < profile.records.size(); ++i) {
     const shm::KernelRecord& record = profile.records[i];
-    const std::uint64_t occurrence = occurrences[record.name_id]++;
     if (groups[i] == model::kExcludedKernel) continue;
+    const std::uint64_t occurrence = kernels.NextOccurrence(groups[i], record);
     const auto duration = static_cast<double>(record.duration_ns);
     model::PlanKernel& kernel = plan.kernels[groups[i]];
     ++kernel.invocations;
@@ -120,7 +119,8 @@ Result<model::Plan> PlanByMethod(const model::Profile& profile, const MethodEntr
     totals.observed_error = std::fabs(totals.plain_estimate_ns - total) / total;
     totals.uncovered_fraction = uncovered / total;
   }
-  totals.certified_bound = prepared->bound();
+  // A method's own bound does not count the time of clusters that it does not sample.
+  totals.certified_bound = prepared->bound() + totals.uncovered_fraction;
   model::StateBound(totals);
   totals.excluded_invocations = kernels.excluded().invocations;
   totals.excluded_duration_ns = kernels.excluded().duration_ns;

@@ -24,17 +24,16 @@ void SamplingFlags::AddTo(CommandSpec& command,
   const std::size_t first = command.options.size();
   command.Add("--error-bound", &error_bound_, "maximum relative error of the total").In(1e-6, 1.0);
   command.Add("--confidence", &confidence_, "confidence of the bound").In(0.01, 0.999999);
-  command
-      .Add("--group-by", &group_by_,
-           "what counts as one kernel: its name, or its name with grid and block")
-      .OneOf({"name", "launch"});
+  std::string help = "what counts as one kernel:";
+  std::vector<std::string> names = NamesOf(model::kGroupings, help);
+  command.Add("--group-by", &group_by_, help).OneOf(names);
   command
       .Add("--exclude", &exclude_,
            "exclude kernels whose name matches this regular expression (RE2), for example nccl, "
            "whose time is mostly waiting")
       .Type("REGEX");
-  std::string help = "how durations are cut into clusters:";
-  std::vector<std::string> names = NamesOf(sampling::kMethods, help);
+  help = "how durations are cut into clusters:";
+  names = NamesOf(sampling::kMethods, help);
   for (const auto& [name, what] : more_methods) {
     names.push_back(name);
     help += "\n" + name + ": " + what;
@@ -110,7 +109,7 @@ sampling::SamplingOptions SamplingFlags::Options() const {
     if (selection_ == spec.name) options.selection = spec.selection;
   }
   options.max_uncovered = max_uncovered_;
-  options.group_by = group_by_ == "launch" ? model::GroupBy::kLaunch : model::GroupBy::kName;
+  options.group_by = model::GroupByOf(group_by_);
   options.exclude = exclude_;
   options.weights =
       weights_ == "plain" ? sampling::Weights::kPlain : sampling::Weights::kCalibrated;

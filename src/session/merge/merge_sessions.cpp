@@ -35,14 +35,6 @@ namespace {
 constexpr std::string_view kMayDiffer[] = {"seed", "lag", "actuator", "max_captures_per_second",
                                            "max_overhead"};
 
-std::string ShownOption(const model::OptionList& options, const std::string& name) {
-  for (const auto& [known, value] : options) {
-    if (known != name) continue;
-    return std::visit([](const auto& v) { return fmt::format("{}", v); }, value);
-  }
-  return {};
-}
-
 bool Has(const model::OptionList& options, const std::string& name) {
   return std::any_of(options.begin(), options.end(),
                      [&](const auto& o) { return o.first == name; });
@@ -58,7 +50,7 @@ Result<model::OptionList> CommonOptions(std::span<const SessionPart> parts) {
     all.insert(all.end(), other.begin(), other.end());
     for (const auto& [name, value] : all) {
       const bool same = Has(first, name) && Has(other, name) &&
-                        ShownOption(first, name) == ShownOption(other, name);
+                        model::OptionText(first, name) == model::OptionText(other, name);
       if (same) continue;
       if (std::find(std::begin(kMayDiffer), std::end(kMayDiffer), name) == std::end(kMayDiffer)) {
         std::string option = EscapeForTerminal(name);
@@ -66,8 +58,8 @@ Result<model::OptionList> CommonOptions(std::span<const SessionPart> parts) {
         return Error{
             fmt::format("{}: was recorded with --{} '{}', but {} with '{}'; expected sessions with "
                         "the same options",
-                        part.path, option, EscapeForTerminal(ShownOption(other, name)),
-                        parts.front().path, EscapeForTerminal(ShownOption(first, name)))};
+                        part.path, option, EscapeForTerminal(model::OptionText(other, name)),
+                        parts.front().path, EscapeForTerminal(model::OptionText(first, name)))};
       }
       std::erase_if(common, [&, key = name](const auto& o) { return o.first == key; });
     }

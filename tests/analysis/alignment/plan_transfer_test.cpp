@@ -296,6 +296,33 @@ TEST_CASE("clusters not defined by duration keep the description of A, with a wa
   CHECK(done.value().warnings[0].find("not defined by duration alone") != std::string::npos);
 }
 
+TEST_CASE("a plan by function is transferred function by function") {
+  Run a, b;
+  for (int i = 0; i < 3; ++i) {
+    Launch(a, {"f<1>", 10, 1});
+    Launch(a, {"f<2>", 10, 1});
+    Launch(b, {"f<1>", 11, 1});
+    Launch(b, {"f<2>", 12, 1});
+  }
+  model::Plan plan;
+  plan.options = {{"group_by", "function"}, {"weights", "plain"}};
+  plan.totals.samples = 1;
+  model::PlanKernel kernel;
+  kernel.name = "f";
+  kernel.invocations = 6;
+  kernel.clusters = {{10, 10, 6, 10, 0, 1, 1, {SampleOf(a, 3, 3, 6)}}};
+  plan.kernels = {kernel};
+  const auto done = Carry(plan, a, b);
+  REQUIRE(done.ok());
+  const model::PlanKernel& transferred = done.value().plan.kernels.at(0);
+  CHECK(transferred.name == "f");
+  CHECK(transferred.duration_ns == 3 * 11 + 3 * 12);
+  const model::PlanSample& sample = transferred.clusters[0].samples.at(0);
+  CHECK(sample.index == 3);
+  CHECK(sample.occurrence == 3);
+  CHECK(sample.record.duration_ns == 12);
+}
+
 TEST_CASE("kernels are grouped as in the plan, and its exclusion applies to B") {
   Run a, b;
   for (int i = 0; i < 4; ++i) {

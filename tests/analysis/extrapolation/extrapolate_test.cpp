@@ -389,6 +389,23 @@ TEST_CASE("rows of ncu never go to another instance of a template") {
   refused({"f<const float *>", "f<const int *>"});
 }
 
+TEST_CASE("rows of ncu are matched to a plan by function only by --ids") {
+  model::Plan plan;
+  plan.kernels = {Pair("f", 0, 2)};
+  plan.options = {{"group_by", "function"}};
+  const formats::KernelResults rows = Named({"f<4>", "f<8>"});
+  const Result<Match> by_name = MatchResults(plan, rows, {});
+  REQUIRE(!by_name.ok());
+  CHECK(by_name.error().message.find("--ids FILE") != std::string::npos);
+  MatchOptions options;
+  options.use_ids = true;
+  options.index_of = {{0, 2}, {1, 0}};
+  const Result<Match> by_id = MatchResults(plan, rows, options);
+  REQUIRE(by_id.ok());
+  CHECK(by_id.value().rows[0][0] == std::vector<std::size_t>{1, 0});
+  CHECK(by_id.value().warnings.empty());
+}
+
 TEST_CASE("a launch that was drawn twice has its result twice") {
   model::Plan plan = SmallPlan();
   plan.kernels[0].clusters[0].samples[1].index = 3;

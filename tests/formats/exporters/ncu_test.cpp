@@ -99,6 +99,21 @@ TEST_CASE("a kernel never shares its run because ncu counts all launches that ma
   CHECK(Exports("ncu", mangled, PlanOf(mangled, {0})).notes.empty());
 }
 
+TEST_CASE("a plan by function has a filter for each name, with the launches of that name") {
+  const model::Profile profile =
+      Of({"f<a>(b)", "f<c>(b)", "f<a>(b)", "f<c>(b)", "g(b)", "f<c>(b)"});
+  formats::ExportOptions options = Demangled();
+  options.ncu_runs = formats::NcuRuns::kKernels;
+  const Indices planned = {2, 3, 4, 5};
+  const model::Plan plan = ByFunction(PlanOf(profile, planned));
+  const formats::Exported exported = Exports("ncu", profile, plan, options);
+  const auto calls = NcuCalls(exported.files[0].content);
+  REQUIRE(calls.size() == 3);
+  CHECK(KernelId(calls[0]) == "::regex:^f<a>[(]b[)]$:^(2)$");
+  CHECK(KernelId(calls[1]) == "::regex:^f<c>[(]b[)]$:^(2|3)$");
+  CHECK(Profiled(exported, {profile, true, -1}, NcuCount::kName) == planned);
+}
+
 TEST_CASE("a name that does not fit into an argument with its launches is profiled by window") {
   const model::Profile profile = Of({"kernel", std::string(300, 'x'), "kernel"});
   formats::ExportOptions options;

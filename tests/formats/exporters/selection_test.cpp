@@ -74,6 +74,30 @@ TEST_CASE("a run with one device and no graph is exported") {
   CHECK(merged.runs == 1);
 }
 
+TEST_CASE("a plan by function selects the same launches for every tool") {
+  const model::Profile profile = Made();
+  const Indices planned = {0, 1, 2, 9, 11, 12, 23};
+  const model::Plan by_name = PlanOf(profile, planned);
+  const model::Plan plan = ByFunction(by_name);
+  CheckNumbers(profile, plan, planned, {}, {profile});
+  CHECK(AccelSimUnion(Exports("accelsim", profile, plan), {profile}) == planned);
+  for (const char* to : {"accelsim", "macsim", "sieve", "nvbit", "ncu", "roaring"}) {
+    CAPTURE(to);
+    const formats::Exported one = Exports(to, profile, by_name);
+    const formats::Exported other = Exports(to, profile, plan);
+    REQUIRE(one.files.size() == other.files.size());
+    for (std::size_t i = 0; i < one.files.size(); ++i) {
+      CHECK(one.files[i].content == other.files[i].content);
+    }
+  }
+  CHECK(Exports("csv", profile, plan).files[0].content.find(",gemm,") != std::string::npos);
+  CHECK(Exports("perfetto", profile, plan).files[0].content.find("\"gemm\"") != std::string::npos);
+  model::Plan other = plan;
+  other.kernels[0].name = "another";
+  CHECK(RefusalOf("sieve", profile, other).find("the plan is from another run") !=
+        std::string::npos);
+}
+
 TEST_CASE("each device has a context with its own counter") {
   const model::Profile profile = Made(2);
   // Launch 2 is the first of device 1 and launch 0 the first of device 0: one setting selects

@@ -19,6 +19,7 @@
 
 #include "formats/exporters/consumers.h"
 #include "formats/importers/registry.h"
+#include "model/kernel_name.h"
 #include "model/profile.h"
 #include "sampling/two_pass.h"
 #include "support/process.h"
@@ -71,6 +72,13 @@ inline model::Plan PlanOf(const model::Profile& profile, const Indices& indices)
     kernel.clusters.push_back(cluster);
     plan.kernels.push_back(kernel);
   }
+  return plan;
+}
+
+// Returns `plan` as --group-by function lists its kernels.
+inline model::Plan ByFunction(model::Plan plan) {
+  plan.options.emplace_back("group_by", "function");
+  for (model::PlanKernel& kernel : plan.kernels) kernel.name = model::FunctionName(kernel.name);
   return plan;
 }
 

@@ -109,6 +109,21 @@ TEST_CASE("captured launches are in the plan with their launch index") {
   CHECK(plan.value().totals.samples > 0);
 }
 
+TEST_CASE("grouped by function, instances of a template are one kernel") {
+  TracerGateOptions options = Optimal();
+  options.sampling.group_by = model::GroupBy::kFunction;
+  const auto gate = Open(options);
+  for (int i = 0; i < 5000; ++i) {
+    const auto answer = gate->ShouldCapture(Launch(i % 2 == 0 ? "f<1>(int)" : "f<2>(int)"));
+    gate->Observe(answer.id, answer.capture ? TracerGate::kUnknownDuration : 1000u);
+  }
+  const Result<model::Plan> plan = gate->Close();
+  REQUIRE(plan.ok());
+  REQUIRE(plan.value().kernels.size() == 1);
+  CHECK(plan.value().kernels[0].name == "f");
+  CHECK(plan.value().kernels[0].invocations == 5000);
+}
+
 TEST_CASE("durations are accepted in any order, once for each launch") {
   const auto gate = Open(Optimal());
   std::deque<std::uint64_t> flying;
