@@ -4,6 +4,7 @@
 #include "research/baselines/pka.h"
 #include "research/baselines/random.h"
 #include "research/baselines/sieve.h"
+#include "research/baselines/stem_ae.h"
 #include "research/baselines/stratified.h"
 #include "research/baselines/tbpoint.h"
 #include "sampling/stratify.h"
@@ -16,6 +17,9 @@ constexpr MethodEntry kEntries[] = {
     {sampling::kMethods[1].name, sampling::kMethods[1].help, PrepareRoot},
     {sampling::kMethods[2].name, sampling::kMethods[2].help, PrepareStem},
     {"allegro", "STEM-only, with kernels distinguished by name, grid and block", PrepareAllegro},
+    {"stem-ae", "the scripts released with STEM+ROOT; clusters without variance get no sample",
+     PrepareStemAe},
+    {"stem-ae-1", "stem-ae, with one sample of each cluster without variance", PrepareStemAeOne},
     {"pka", "Principal Kernel Selection: k-means on the principal components of 12 counters",
      PreparePka},
     {"sieve", "Sieve: strata of each kernel by instruction count, one representative each",

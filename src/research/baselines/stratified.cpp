@@ -20,12 +20,6 @@
 namespace stemtap::research {
 namespace {
 
-struct SizedCluster {
-  std::size_t begin = 0;  // [begin, end) of `order`
-  std::size_t end = 0;
-  std::uint64_t size = 0;  // number of launches to draw
-};
-
 class StratifiedMethod : public PreparedMethod {
  public:
   StratifiedMethod(sampling::Selection selection, std::vector<std::uint64_t> order,
@@ -58,8 +52,9 @@ class StratifiedMethod : public PreparedMethod {
   double bound() const override { return bound_; }
   bool deterministic() const override {
     return selection_ == sampling::Selection::kFirst ||
-           std::all_of(clusters_.begin(), clusters_.end(),
-                       [](const SizedCluster& c) { return c.size >= c.end - c.begin; });
+           std::all_of(clusters_.begin(), clusters_.end(), [](const SizedCluster& c) {
+             return c.size == 0 || c.size >= c.end - c.begin;
+           });
   }
 
  private:
@@ -113,7 +108,6 @@ Result<std::unique_ptr<PreparedMethod>> Prepare(const MethodInput& input, sampli
   const sampling::SampleDesign design = sampling::DesignSample(cells, options);
 
   std::vector<SizedCluster> clusters;
-  std::vector<std::uint32_t> cluster_of(groups.size(), model::kExcludedKernel);
   for (std::size_t g = 0; g < group_count; ++g) {
     for (const sampling::StratumRange& s : design.kernels[g]) {
       const SizedCluster cluster{grouped.starts[g] + cell_starts[g][s.first],
@@ -121,17 +115,13 @@ Result<std::unique_ptr<PreparedMethod>> Prepare(const MethodInput& input, sampli
       const auto begin = grouped.order.begin() + static_cast<std::ptrdiff_t>(cluster.begin);
       const auto end = grouped.order.begin() + static_cast<std::ptrdiff_t>(cluster.end);
       if (options.selection == sampling::Selection::kFirst) std::sort(begin, end);
-      for (auto at = begin; at != end; ++at) {
-        cluster_of[*at] = static_cast<std::uint32_t>(clusters.size());
-      }
       clusters.push_back(cluster);
     }
   }
   // The first launches are not a random sample, so their error cannot be bounded beforehand.
   const double bound = options.selection == sampling::Selection::kFirst ? NAN : design.bound;
-  return std::unique_ptr<PreparedMethod>(
-      std::make_unique<StratifiedMethod>(options.selection, std::move(grouped.order),
-                                         std::move(clusters), std::move(cluster_of), bound));
+  return MakeStratified(options.selection, groups.size(), std::move(grouped.order),
+                        std::move(clusters), bound);
 }
 
 // Groups launches of the same (name, grid, block), numbered in order of first launch; excluded
@@ -151,6 +141,19 @@ std::vector<std::uint32_t> GroupsByLaunch(const MethodInput& input) {
 }
 
 }  // namespace
+
+std::unique_ptr<PreparedMethod> MakeStratified(sampling::Selection selection, std::size_t launches,
+                                               std::vector<std::uint64_t> order,
+                                               std::vector<SizedCluster> clusters, double bound) {
+  std::vector<std::uint32_t> cluster_of(launches, model::kExcludedKernel);
+  for (std::size_t c = 0; c < clusters.size(); ++c) {
+    for (std::size_t at = clusters[c].begin; at < clusters[c].end; ++at) {
+      cluster_of[order[at]] = static_cast<std::uint32_t>(c);
+    }
+  }
+  return std::make_unique<StratifiedMethod>(selection, std::move(order), std::move(clusters),
+                                            std::move(cluster_of), bound);
+}
 
 Result<std::unique_ptr<PreparedMethod>> PrepareOptimal(const MethodInput& input) {
   return Prepare(input, sampling::Method::kOptimal, input.groups);

@@ -16,12 +16,29 @@
 // docs/math/baselines.md.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "base/result.h"
 #include "research/baselines/method.h"
+#include "sampling/selection.h"
 
 namespace stemtap::research {
+
+// SizedCluster is a cluster of launches and the number of launches to draw from it.
+struct SizedCluster {
+  std::size_t begin = 0;  // [begin, end) of the order of MakeStratified
+  std::size_t end = 0;
+  std::uint64_t size = 0;
+};
+
+// Draws `size` launches of each cluster of a profile of `launches` launches, with the weight
+// count / size. `order` contains the launches of each cluster in the order that DrawRanks requires.
+std::unique_ptr<PreparedMethod> MakeStratified(sampling::Selection selection, std::size_t launches,
+                                               std::vector<std::uint64_t> order,
+                                               std::vector<SizedCluster> clusters, double bound);
 
 Result<std::unique_ptr<PreparedMethod>> PrepareOptimal(const MethodInput& input);
 Result<std::unique_ptr<PreparedMethod>> PrepareRoot(const MethodInput& input);

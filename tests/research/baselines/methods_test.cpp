@@ -17,8 +17,9 @@ TEST_CASE("every method has a unique name, and stemtap's methods come first") {
     names.emplace_back(entry.name);
     CHECK(std::string(entry.help).size() > 10);
   }
-  CHECK(names == std::vector<std::string>{"optimal", "root", "stem", "allegro", "pka", "sieve",
-                                          "photon", "tbpoint", "random"});
+  CHECK(names == std::vector<std::string>{"optimal", "root", "stem", "allegro", "stem-ae",
+                                          "stem-ae-1", "pka", "sieve", "photon", "tbpoint",
+                                          "random"});
 }
 
 TEST_CASE("methods that need more than durations report it with their name") {

@@ -13,7 +13,8 @@ namespace stemtap::test {
 namespace {
 
 constexpr const char* kSections[] = {
-    "bound", "whole", "summary", "online-recorded", "online-generated", "selection", "equal-error"};
+    "bound",     "floor",       "whole",    "summary", "online-recorded", "online-generated",
+    "selection", "equal-error", "released"};
 
 std::string Between(const std::string& page, const std::string& section) {
   const std::string begin = "<!-- begin " + section + " -->\n";
