@@ -83,6 +83,15 @@ std::string JsonText(const nlohmann::json& value) {
   return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
+// Each kernel has an index into the names.
+std::string CategoriesJson(const std::vector<model::KernelCategory>& categories) {
+  std::vector<std::size_t> kernels;
+  for (const model::KernelCategory category : categories) {
+    kernels.push_back(static_cast<std::size_t>(category));
+  }
+  return JsonText({{"names", model::kKernelCategoryNames}, {"kernels", kernels}});
+}
+
 void Append(std::string& text, const ShownEvent& event) {
   const auto or_null = [](const auto& value) {
     return value.has_value() ? std::to_string(*value) : std::string("null");
@@ -115,6 +124,7 @@ Result<model::Plan> ReadPlan(const fs::path& path, Report& report) {
   report.plan = STEMTAP_TRY(ReadPart(path.string(), "a plan.json", check));
   report.totals = plan.totals;
   for (const model::PlanKernel& kernel : plan.kernels) {
+    report.categories.push_back(model::CategoryOf(kernel.name));
     if (kernel.name.starts_with("_Z")) report.brief_names[kernel.name] = BriefName(kernel.name);
   }
   return plan;
@@ -188,9 +198,10 @@ Status WriteReport(const Report& report, std::uint64_t made_unix_ms, std::string
   const auto write_data = [&]() -> Status {
     const std::string head = fmt::format(
         "{{\"schema\":\"stemtap.report/1\",\"tool\":\"stemtap "
-        "{}\",\"folder\":{},\"plan_file\":{},\"made_unix_ms\":{},\"brief_names\":{}",
+        "{}\",\"folder\":{},\"plan_file\":{},\"made_unix_ms\":{},\"brief_names\":{},\"categories\":"
+        "{}",
         kVersion, JsonText(report.name), JsonText(report.plan_file), made_unix_ms,
-        JsonText(report.brief_names));
+        JsonText(report.brief_names), CategoriesJson(report.categories));
     for (const std::string_view piece :
          {std::string_view(head), std::string_view(",\"session\":"), or_null(report.session),
           std::string_view(",\"plan\":"), or_null(report.plan), std::string_view(",\"overview\":"),

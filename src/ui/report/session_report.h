@@ -18,6 +18,7 @@
 
 #include "base/byte_sink.h"
 #include "base/result.h"
+#include "model/kernel_category.h"
 #include "model/plan.h"
 #include "ui/report/mask_events.h"
 
@@ -30,6 +31,7 @@ struct Report {
   std::string name;       // of the session directory, for display
   std::string plan_file;  // "run/plan.json" of a session in run/, or the plan's file name
   std::map<std::string, std::string> brief_names;  // for mangled names of the plan
+  std::vector<model::KernelCategory> categories;   // of the kernels of the plan
   model::PlanTotals totals;
   // JSON texts; empty if the file does not exist.
   std::string plan;

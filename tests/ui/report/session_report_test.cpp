@@ -73,7 +73,9 @@ TEST_CASE("a report contains every file of its session, byte for byte") {
       json::parse(
           R"({"events":[["capture",4,0,2,0,1732180000123456789],["close",5,1,2,0,null]],"left_out":0})"));
   CHECK(data["brief_names"] == json::object());
-  CHECK(data.size() == 11);
+  CHECK(data["categories"]["names"][0] == "gemm");
+  CHECK(data["categories"]["kernels"] == json{8, 0});  // other, gemm
+  CHECK(data.size() == 12);
 }
 
 TEST_CASE("a report contains the displayed form of mangled names") {
