@@ -21,14 +21,14 @@ export function csv(head: string[], rows: Iterable<Cell[]>): string {
 
 export function kernelsCsv(kernels: Kernel[]): string {
   return csv(["kernel", "name", "invocations", "duration_ns", "share", "mean_ns", "cv", "clusters", "captured", "target",
-    "uncovered_ns"], kernels.map((k) => [k.id, k.name, k.invocations, k.duration, k.share, k.mean, k.cv,
-    k.clusters.length, k.captured, k.target, Math.round(k.uncovered)]));
+    "uncovered_ns", "category"], kernels.map((k) => [k.id, k.name, k.invocations, k.duration, k.share, k.mean, k.cv,
+    k.clusters.length, k.captured, k.target, Math.round(k.uncovered), k.category]));
 }
 
 const triple = (value: number[] | null | undefined) => (value ? value.join("x") : null);
 
 export function samplesCsv(samples: SampleRow[]): string {
   return csv(["index", "kernel", "name", "occurrence", "cluster", "duration_ns", "imputed", "weight", "device", "stream",
-    "grid", "block"], samples.map(({ sample: s, kernel, cluster }) => [s.index, kernel.id, kernel.name, s.occurrence, cluster,
-    s.duration_ns, s.imputed === true ? 1 : 0, s.weight, s.device, s.stream, triple(s.grid), triple(s.block)]));
+    "grid", "block", "range", "step"], samples.map(({ sample: s, kernel, cluster }) => [s.index, kernel.id, kernel.name, s.occurrence, cluster,
+    s.duration_ns, s.imputed === true ? 1 : 0, s.weight, s.device, s.stream, triple(s.grid), triple(s.block), s.range, s.step]));
 }

@@ -4,7 +4,7 @@
 // near the visible part of the page. `charts` gives tests the option of each chart, drawn or not.
 
 import { BarChart, CustomChart, LineChart, ScatterChart, TreemapChart } from "echarts/charts";
-import { GridComponent, MarkLineComponent, TitleComponent, TooltipComponent } from "echarts/components";
+import { GridComponent, MarkAreaComponent, MarkLineComponent, TitleComponent, TooltipComponent } from "echarts/components";
 import { init, use, type EChartsCoreOption, type ECharts } from "echarts/core";
 import { SVGRenderer } from "echarts/renderers";
 import { plotLeft, plotRight } from "./charts/common";
@@ -12,8 +12,8 @@ import { h, replace, type Child } from "./dom";
 import { dark, light, type Theme } from "./theme";
 import { whole, zoomControls, type View } from "./zoom";
 
-use([BarChart, CustomChart, LineChart, ScatterChart, TreemapChart, GridComponent, MarkLineComponent, TitleComponent,
-  TooltipComponent, SVGRenderer]);
+use([BarChart, CustomChart, LineChart, ScatterChart, TreemapChart, GridComponent, MarkAreaComponent, MarkLineComponent,
+  TitleComponent, TooltipComponent, SVGRenderer]);
 
 export interface Chart {
   readonly option: EChartsCoreOption;
@@ -84,7 +84,7 @@ const resized = new ResizeObserver((entries) => {
 const sizes = new Map<Element, () => void>();
 
 // Numbers are aligned to the right; words are aligned to the left and may wrap.
-const isWords = (cell: Child): boolean => typeof cell === "string" && !/^([\d<>−–]|$)/.test(cell);
+const isWords = (cell: Child): boolean => typeof cell === "string" && !/^([\d<>+−–]|$)/.test(cell);
 
 export function plainTable(view: TableView): HTMLElement {
   const words = view.head.map((_, i) => view.rows.some((row) => isWords(row[i]) ||

@@ -83,13 +83,14 @@ export function visible(text: string): string {
 export function shortName(name: string): string {
   let out = "";
   let depth = 0;
-  const unnamed = "(anonymous namespace)";
+  const unnamed = ["(anonymous namespace)", "<unnamed>"];
   const from = name.startsWith("void ") ? 5 : 0;
   for (let i = from; i < name.length; ++i) {
     const c = name[i]!;
-    if (depth === 0 && c === "(" && name.startsWith(unnamed, i)) {
-      out += unnamed;
-      i += unnamed.length - 1;
+    const space = depth === 0 ? unnamed.find((text) => name.startsWith(text, i)) : undefined;
+    if (space !== undefined) {
+      out += space;
+      i += space.length - 1;
     } else if (c === "<") {
       if (depth++ === 0) out += "<…>";
     } else if (c === ">" && depth > 0) {
@@ -107,6 +108,10 @@ export function shortName(name: string): string {
 }
 
 export function shellWord(word: string): string {
-  const safe = word.startsWith("-") ? `./${word}` : word;
-  return /^[A-Za-z0-9_./:=@%+,-]+$/.test(safe) ? safe : `'${safe.replaceAll("'", "'\\''")}'`;
+  return /^[A-Za-z0-9_./:=@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}
+
+// A path that is never read as an option.
+export function shellPath(path: string): string {
+  return shellWord(path.startsWith("-") ? `./${path}` : path);
 }

@@ -9,20 +9,11 @@ import { charts, drawForPrint, setTheme } from "./figure";
 import { moment, shellWord, visible } from "./format";
 import { makeModel, type Model } from "./model";
 import { parse, unpack } from "./payload";
-import { answerSection } from "./sections/answer";
-import { kernelSection } from "./sections/kernel";
-import { methodsSection } from "./sections/methods";
-import { sessionSection } from "./sections/session";
-import { tablesSection } from "./sections/tables";
-import { driftSection, timelineSection } from "./sections/time";
-import { whereSection } from "./sections/where";
+import { sections, type Section } from "./sections/all";
 import type { Payload } from "./types";
 
 const report: { ready: Promise<void>; data: Payload | null; charts: typeof charts } =
   { ready: Promise.resolve(), data: null, charts };
-
-const links: [string, string][] = [["answer", "Answer"], ["where", "Time"], ["kernel", "Kernel"], ["timeline", "Timeline"],
-  ["drift", "Drift"], ["tables", "Tables"], ["methods", "Methods"], ["session", "Session"]];
 
 // Follows the system setting until the button is pressed; the choice is not kept across reloads.
 function themeButton(): HTMLElement {
@@ -49,13 +40,13 @@ function themeButton(): HTMLElement {
   return button;
 }
 
-function header(model: Model): HTMLElement {
+function header(model: Model, shown: Section[]): HTMLElement {
   const command = model.command.length > 0 ? visible(model.command.map(shellWord).join(" "))
     : visible(model.data.plan?.source ?? "");
   return h("header", { class: "top" }, h("div", { class: "title" },
     h("h1", null, h("bdi", null, visible(model.folder) || "stemtap report")),
     h("p", { class: "quiet", title: command }, h("bdi", null, [visible(model.mode), command].filter(Boolean).join(" · ")))),
-  h("nav", { "aria-label": "Sections" }, h("ul", null, ...links.map(([id, name]) =>
+  h("nav", { "aria-label": "Sections" }, h("ul", null, ...shown.map(({ id, name }) =>
     h("li", null, h("a", { href: `#${id}` }, name))))), themeButton());
 }
 
@@ -69,15 +60,15 @@ function footer(model: Model): HTMLElement {
 }
 
 // Highlights the link of the visible section.
-function followSections(): void {
+function followSections(shown: Section[]): void {
   const seen = new Set<string>();
   const observer = new IntersectionObserver((entries) => {
     for (const { target, isIntersecting } of entries) {
       if (isIntersecting) seen.add(target.id);
       else seen.delete(target.id);
     }
-    const now = links.find(([id]) => seen.has(id))?.[0];
-    for (const [id] of links) {
+    const now = shown.find(({ id }) => seen.has(id))?.id;
+    for (const { id } of shown) {
       const link = document.querySelector(`nav a[href="#${id}"]`);
       if (id === now) link?.setAttribute("aria-current", "true");
       else link?.removeAttribute("aria-current");
@@ -92,12 +83,11 @@ async function start(): Promise<void> {
     report.data = parse(await unpack(document.getElementById("stemtap-data")!.textContent ?? ""));
     const model = makeModel(report.data);
     const context = makeContext(model);
+    const shown = sections.filter((section) => section.isShown?.(model) ?? true);
     document.title = `${visible(model.folder) || "session"} – stemtap report`;
-    replace(page, h("a", { class: "skip", href: "#main" }, "Skip to the answer"), header(model),
-      h("main", { id: "main", tabindex: -1 }, answerSection(context), whereSection(context), kernelSection(context),
-        timelineSection(context), driftSection(context), tablesSection(context), methodsSection(context),
-        sessionSection(context)), footer(model));
-    followSections();
+    replace(page, h("a", { class: "skip", href: "#main" }, "Skip to the answer"), header(model, shown),
+      h("main", { id: "main", tabindex: -1 }, ...shown.map((section) => section.make(context))), footer(model));
+    followSections(shown);
     addEventListener("beforeprint", () => drawForPrint(true));
     addEventListener("afterprint", () => drawForPrint(false));
   } catch (error) {

@@ -5,6 +5,7 @@
 // or empty.
 
 import { shortName, visible } from "./format";
+import { differences, repeated } from "./labels";
 import type { MaskEvent, OverviewKernel, Payload, Plan, PlanSample, Triple } from "./types";
 
 export interface Cluster {
@@ -25,6 +26,10 @@ export interface Kernel {
   name: string;
   label: string; // display name with grid, block and process
   short: string;
+  difference: string; // from kernels with the same short name; "" if there are none
+  category: string;
+  grid: Triple | null; // only if kernels are separated by launch configuration
+  block: Triple | null;
   invocations: number;
   duration: number;
   share: number; // of the total time
@@ -56,6 +61,19 @@ export interface TimelinePoint {
   dropped: number;
 }
 
+export interface ActivitySlice {
+  launches: number; // that began in the slice
+  time: number; // ns of kernels; concurrent kernels each count in full
+  busy: number; // ns, sum over devices of the time in which a kernel ran
+}
+
+export interface Activity {
+  devices: number;
+  start: number; // ns on the recorder's clock
+  width: number; // ns
+  slices: ActivitySlice[]; // one for each slice, empty or not
+}
+
 export interface Model {
   data: Payload;
   folder: string;
@@ -74,11 +92,11 @@ export interface Model {
   certified: number | null; // the certified bound
   timeline: TimelinePoint[];
   slices: { width: number; count: number } | null;
+  activity: Activity | null;
   events: MaskEvent[];
   eventsLeftOut: number;
 }
 
-const maxDifferenceLength = 32; // of the part of a name that distinguishes it
 const list = <T>(value: T[] | null | undefined): T[] => (Array.isArray(value) ? value : []);
 const finite = (value: unknown): number | null =>
   typeof value === "number" && Number.isFinite(value) ? value : null;
@@ -142,7 +160,7 @@ interface Source extends Named {
     captured: number; target: number; samples?: PlanSample[]; state?: string }[];
 }
 
-function makeKernel(source: Source, id: number, overview: OverviewKernel | undefined, brief: Payload["brief_names"]): Kernel {
+function makeKernel(source: Source, id: number, overview: OverviewKernel | undefined, data: Payload): Kernel {
   const clusters = list(source.clusters).map((c): Cluster => ({ lower: size(c.lower_ns), upper: size(c.upper_ns),
     count: size(c.count), mean: size(c.mean_ns), stddev: size(c.stddev_ns), captured: size(c.captured),
     target: size(c.target), state: c.state ?? "", samples: list(c.samples) }));
@@ -156,11 +174,30 @@ function makeKernel(source: Source, id: number, overview: OverviewKernel | undef
   const duration = size(source.duration_ns);
   const name = typeof source.name === "string" ? source.name : "";
   return { id, rank: 0, name, label: labelOf({ ...source, name }),
-    short: shortOf({ ...source, name }, brief?.[name]), invocations, duration, share: 0,
+    short: shortOf({ ...source, name }, data.brief_names?.[name]), difference: "", category: categoryOf(data, id),
+    grid: source.grid ?? null, block: source.block ?? null, invocations, duration, share: 0,
     mean: invocations > 0 ? duration / invocations : null, cv: spread(clusters),
     captured: clusters.length > 0 ? sum((c) => c.captured) : size(source.captured), target: sum((c) => c.target),
     uncovered: sum((c) => (c.captured === 0 ? c.count * c.mean : 0)), imputed: size(overview?.imputed), clusters,
     histogram: list(overview?.histogram), slices: list(overview?.slices) };
+}
+
+// Categories are given for the kernels of the plan.
+function categoryOf({ categories, plan }: Payload, id: number): string {
+  const name = plan ? categories?.names?.[categories.kernels?.[id] ?? -1] : undefined;
+  return typeof name === "string" ? name : "";
+}
+
+function activityOf(overview: Payload["overview"]): Activity | null {
+  const given = overview?.activity;
+  const count = Math.min(4096, size(given?.count));
+  if (!given || !(size(given.width_ns) > 0) || count === 0) return null;
+  const slices = Array.from({ length: count }, (): ActivitySlice => ({ launches: 0, time: 0, busy: 0 }));
+  for (const [slice, launches, time, busy] of list(given.slices)) {
+    const at = slices[size(slice)];
+    if (at) Object.assign(at, { launches: size(launches), time: size(time), busy: size(busy) });
+  }
+  return { devices: Math.max(1, size(given.devices)), start: size(given.start_ns), width: given.width_ns, slices };
 }
 
 function joinOverview(sources: Named[], overview: OverviewKernel[]): (OverviewKernel | undefined)[] {
@@ -180,30 +217,12 @@ function joinOverview(sources: Named[], overview: OverviewKernel[]): (OverviewKe
   });
 }
 
-// Adds the first difference to the short names of kernels that differ only in template arguments.
+// Adds what differs to the short names of kernels that differ only in template arguments.
 export function distinguish(kernels: Kernel[]): void {
-  const groups = new Map<string, Kernel[]>();
-  for (const kernel of kernels) {
-    const of = groups.get(kernel.short);
-    if (of) of.push(kernel);
-    else groups.set(kernel.short, [kernel]);
-  }
-  for (const group of groups.values()) {
-    if (group.length < 2) continue;
-    const sorted = group.map((kernel) => ({ kernel, label: kernel.label }))
-      .sort((a, b) => (a.label < b.label ? -1 : 1));
-    const common = sorted.map(({ label }, i) => {
-      const next = sorted[i + 1]?.label ?? "";
-      let n = 0;
-      while (n < label.length && label[n] === next[n]) ++n;
-      return n;
-    });
-    sorted.forEach(({ kernel, label }, i) => {
-      let from = Math.max(common[i]!, i > 0 ? common[i - 1]! : 0);
-      while (from > 0 && !" ,<(:".includes(label[from - 1]!)) --from;
-      const rest = label.slice(from);
-      const difference = (rest.match(/^[^\s<>,():]+/)?.[0] ?? rest).slice(0, maxDifferenceLength);
-      if (difference === "") return;
+  for (const group of repeated(kernels.map((kernel) => kernel.short))) {
+    differences(group.map((i) => kernels[i]!.label)).forEach((difference, n) => {
+      const kernel = kernels[group[n]!]!;
+      kernel.difference = difference;
       kernel.short = kernel.short.includes("<…>") ? kernel.short.replace("<…>", () => `<…${difference}…>`)
         : `${kernel.short} […${difference}…]`;
     });
@@ -239,7 +258,7 @@ export function makeModel(data: Payload): Model {
   const planned = data.plan ? list(data.plan.kernels) : null;
   const sources: Source[] = planned ?? observed;
   const joined = planned ? joinOverview(planned, observed) : observed;
-  const kernels = sources.map((source, id) => makeKernel(source, id, joined[id], data.brief_names));
+  const kernels = sources.map((source, id) => makeKernel(source, id, joined[id], data));
   distinguish(kernels);
   const totals = data.plan?.totals ?? {};
   const duration = finite(totals.duration_ns) ?? finite(overview?.duration_ns) ??
@@ -268,7 +287,7 @@ export function makeModel(data: Payload): Model {
     bound: data.plan ? statedBound(data.plan) : finite(overview?.bound),
     certified: data.plan ? certifiedBound(data.plan) : null, timeline: timelineOf(data),
     slices: slices && slices.width_ns > 0 ? { width: slices.width_ns, count: slices.count } : null,
-    events: list(data.mask?.events), eventsLeftOut: size(data.mask?.left_out) };
+    activity: activityOf(overview), events: list(data.mask?.events), eventsLeftOut: size(data.mask?.left_out) };
 }
 
 // Returns the kernels whose original or displayed name contains every typed word.

@@ -11,6 +11,7 @@ export interface Payload {
   plan_file?: string;
   made_unix_ms?: number;
   brief_names?: Record<string, string>;
+  categories?: { names?: string[]; kernels?: number[] }; // for each kernel of the plan, an index into names
   session?: Session | null;
   plan?: Plan | null;
   overview?: Overview | null;
@@ -89,6 +90,8 @@ export interface PlanSample {
   block: Triple | null;
   duration_ns: number;
   imputed?: boolean;
+  range?: string | null;
+  step?: number | null;
   weight: number;
 }
 
@@ -124,6 +127,8 @@ export interface Overview {
     kept?: number; dropped?: number; captured?: number }[];
   // elapsed s, launches observed, their ns, captured, their ns, clusters open, bound, dropped
   timeline?: (number | null)[][];
+  // slice, launches, ns of kernels, ns in which a device was busy
+  activity?: { devices: number; start_ns: number; width_ns: number; count: number; slices: number[][] } | null;
   slices?: { start_ns: number; width_ns: number; count: number } | null;
   kernels?: OverviewKernel[];
 }
@@ -165,7 +170,7 @@ export interface Session {
   processes?: SessionProcess[];
   devices?: SessionDevice[];
   warnings?: string[];
-  sessions?: { mode?: string }[]; // only in a merged session
+  sessions?: { mode?: string; folder?: string; host?: { name?: string } }[]; // only in a merged session
 }
 
 export interface SessionProcess {
@@ -179,6 +184,7 @@ export interface SessionProcess {
   kept?: number;
   launches_gated?: number;
   launches_captured?: number;
+  paused?: number;
   cost?: { program_ns?: number; background_ns?: number; cupti_ns?: number };
   losses?: Record<string, number>;
 }
@@ -192,6 +198,10 @@ export interface SessionDevice {
   busy_ns: number;
   busy_cut_ns?: number;
   span_ns: number;
+  start_ns?: number;
+  idle?: Triple[]; // shortest gap of the bin, gaps, ns
+  longest_gaps?: [number, number][]; // start, ns
+  session?: number; // only in a merged session
   streams?: { stream: number | null; launches: number; duration_ns: number }[];
 }
 

@@ -3,7 +3,7 @@
 // Describes in words whether the bound can be trusted, and the next step. Each line is one fact from the session's
 // files; the verdict is the worst level of the lines.
 
-import { count, duration, none, percent, plural, shellWord, tidy, times, visible } from "./format";
+import { count, duration, none, percent, plural, shellPath, shellWord, tidy, times, visible } from "./format";
 import type { Model } from "./model";
 
 export type Level = "good" | "note" | "care" | "bad";
@@ -141,6 +141,11 @@ function lossLines(model: Model): Line[] {
       text: `${plural(totals.zero_duration, "launch", "launches")} were recorded with 0 ns.`,
       why: "The profiler rounded their durations, so these kernels have too little weight." });
   }
+  const paused = model.data.session?.counters?.["paused"];
+  if (some(paused)) {
+    lines.push({ level: "note", text: `${plural(paused, "launch was", "launches were")} not recorded, because the program paused recording.`,
+      why: "They are not part of the plan, of its bound or of any figure. A pause looks like idle time of the GPU." });
+  }
   if (some(totals.graph_launches)) {
     lines.push({ level: "note", text: `${plural(totals.graph_launches, "graph launch", "graph launches")} were timed as one each.`,
       why: "This level does not distinguish the kernels of a graph." });
@@ -207,6 +212,7 @@ export function judge(model: Model): Verdict {
 }
 
 const isMerged = (model: Model) => model.mode === "merged";
+const isLive = (model: Model) => model.mode === "live";
 
 // Returns whether the run has a profile, which identifies launches. A merged session depends on its sessions.
 function isRecorded(model: Model): boolean {
@@ -261,11 +267,24 @@ export function exportNote(model: Model): string {
 
 export function exportCommand(model: Model, consumer: string): string {
   const plain = needsPlainLaunches(model, consumer) ? " --plain-launches" : "";
-  return `stemtap export --plan ${shellWord(model.planFile)}${plain} --to ${consumer}`;
+  return `stemtap export --plan ${shellPath(model.planFile)}${plain} --to ${consumer}`;
 }
 
 export function extrapolateCommand(model: Model): string {
-  return `stemtap extrapolate --plan ${shellWord(model.planFile)} --results RESULTS`;
+  return `stemtap extrapolate --plan ${shellPath(model.planFile)} --results RESULTS`;
+}
+
+// Metrics that Nsight Compute collects in one pass on every recent chip.
+const fewMetrics = "smsp__inst_executed.sum,dram__bytes.sum";
+
+// Returns the commands that measure hardware counters of the samples with Nsight Compute, or why they cannot be used.
+export function counterCommands(model: Model): { commands: string[]; why: string } {
+  if (!consumersOf(model).includes("ncu")) return { commands: [], why: whyNotPlain(model, "ncu") };
+  const program = model.command.length > 0 && !isMerged(model) && isLive(model) ? model.command.map(shellWord).join(" ") : "PROGRAM";
+  return { why: "", commands: [`${exportCommand(model, "ncu")} -o ncu.sh`,
+    `NCU_OPTIONS='--metrics ${fewMetrics}' REPORT=counters sh ncu.sh ${program}`,
+    "ncu --import counters.1.ncu-rep --csv --page raw --rename-kernels no > counters.1.csv",
+    `stemtap extrapolate --plan ${shellPath(model.planFile)} --results counters.1.csv --from ncu`] };
 }
 
 export interface Tile {

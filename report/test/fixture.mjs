@@ -21,6 +21,12 @@ const spaces = ["basalt", "quarry", "flint"];
 const verbs = ["gemm", "gemv", "attention", "softmax", "layer_norm_rows", "rotary", "append_paged", "top_k",
   "reduce", "scan", "gather", "scatter", "transpose", "elementwise", "cast", "conv", "pool", "embedding"];
 
+// stemtap report guesses categories from names (src/model/kernel_category.cpp); here they follow from the verb.
+const categoryNames = ["gemm", "attention", "reduction", "copy", "elementwise", "other"];
+const categories = { gemm: 0, gemv: 0, attention: 1, softmax: 2, reduce: 2, scan: 2, top_k: 2, gather: 3, scatter: 3, transpose: 3,
+  append_paged: 3, elementwise: 4, cast: 4, rotary: 4 };
+const categoryOf = (name) => categories[name.match(/::([a-z_]+)::/)?.[1]] ?? 5;
+
 function kernelName(number, random) {
   const pick = (list) => list[Math.floor(random() * list.length)];
   const tile = () => 16 << Math.floor(random() * 5);
@@ -148,6 +154,18 @@ function planOf(kernels, bound) {
       ({ name, invocations, duration_ns, clusters })) };
 }
 
+// Slices 40 to 43 are idle; all others have the same launches.
+const idleSlices = [40, 41, 42, 43];
+
+function activityOf(t, elapsed) {
+  const count = 128;
+  const shares = Array.from({ length: count }, (_, i) => (idleSlices.includes(i) ? 0 : 1));
+  const launches = cut(t.invocations, shares);
+  const times = cut(t.duration_ns, shares);
+  return { devices: 1, start_ns: 1795310000000000000, width_ns: Math.round((elapsed * 1e9) / count), count,
+    slices: launches.map((n, i) => [i, n, times[i], Math.round(times[i] * 0.98)]).filter(([, n]) => n > 0) };
+}
+
 function overviewOf(kernels, plan, elapsed, random) {
   const t = plan.totals;
   const width = Math.round((elapsed * 1e9) / 64);
@@ -168,7 +186,7 @@ function overviewOf(kernels, plan, elapsed, random) {
     clusters_closed: t.clusters, bound: t.bound, slowed: 0, zero_duration: 0, excluded: 0, excluded_duration_ns: 0,
     processes: [{ pid: 4242, program: "python3", state: "closed", reason: "", seen: t.invocations,
       kept: t.invocations, dropped: 0, captured: t.samples }],
-    timeline, slices: { start_ns: 1795310000000000000, width_ns: width, count: 64 },
+    timeline, activity: activityOf(t, elapsed), slices: { start_ns: 1795310000000000000, width_ns: width, count: 64 },
     kernels: ordered.map((k, rank) => {
       const slope = (random() - 0.5) * 0.3;
       const weight = (i) => 1 + slope * Math.sin(i / 9 + rank);
@@ -196,7 +214,9 @@ function sessionOf(plan, elapsed) {
       skipped: 0, launches_gated: t.invocations, launches_captured: t.samples, buffers: 350,
       cost: { program_ns: 21000, background_ns: 41000000, cupti_ns: 0 }, losses: {} }],
     devices: [{ pid: 4242, device: 0, launches: t.invocations, graph_kernels: 0, duration_ns: t.duration_ns,
-      busy_ns: Math.round(t.duration_ns * 0.98), busy_cut_ns: 0, span_ns: Math.round(t.duration_ns * 1.2),
+      busy_ns: Math.round(t.duration_ns * 0.98), busy_cut_ns: 0, span_ns: Math.round(elapsed * 1e9), start_ns: 1795310000000000000,
+      idle: [[0, 700, 420000], [1000, 90000, 270000000], [100000000, 1, 384687500]],
+      longest_gaps: [[1795310003846875000, 384687500], [1795310001000000000, 9100]],
       streams: [{ stream: 7, launches: t.invocations, duration_ns: t.duration_ns }] }],
     warnings: [] };
 }
@@ -239,6 +259,7 @@ function assemble(options, seed) {
   return { schema: "stemtap.report/1", tool: "stemtap 0.1.0", folder: options.folder,
     plan_file: `${options.folder}/plan.json`, made_unix_ms: 1795310100000,
     session: sessionOf(plan, options.elapsed), plan, overview: overviewOf(kernels, plan, options.elapsed, random),
+    categories: { names: categoryNames, kernels: kernels.map((k) => categoryOf(k.name)) },
     evaluation: options.evaluation ? evaluationOf(random) : null,
     mask: { events: events.slice(0, mostEvents), left_out: Math.max(0, events.length - mostEvents) } };
 }
@@ -268,6 +289,11 @@ function hostile() {
   plan.totals.invocations += 17;
   for (const part of ["kernels", "clusters", "samples"]) plan.totals[part] += 1;
   overview.kernels.push({ ...zero, clusters: [], captured: 1, imputed: 0, histogram: [[0, 1, 17]], slices: [] });
+  page.categories.kernels.push(5);
+  for (const kernel of plan.kernels.slice(1, 4)) {
+    for (const sample of kernel.clusters[0].samples) Object.assign(sample, { range: hostileNames[0], step: 7 });
+  }
+  session.counters.paused = 37;
   for (const sample of plan.kernels[0].clusters[0].samples) sample.imputed = true;
   session.command = ["python3", "<script>window.pwned=3</script>", "\u202E"];
   session.exit_code = 137;

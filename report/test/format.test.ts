@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { cutMiddle, chartName, compact, ticksBetween } from "../src/charts/common";
-import { count, duration, percent, shellWord, shortName, tidy, times, visible } from "../src/format";
+import { count, duration, percent, shellPath, shellWord, shortName, tidy, times, visible } from "../src/format";
 
 test("durations have a suitable unit and do not round up to the next", () => {
   assert.equal(duration(0), "0 ns");
@@ -70,7 +70,9 @@ test("a shell word is one word, whatever it contains", () => {
   assert.equal(shellWord("stemtap-decode/plan.json"), "stemtap-decode/plan.json");
   assert.equal(shellWord("a b"), "'a b'");
   assert.equal(shellWord("it's $(x)"), "'it'\\''s $(x)'");
-  assert.equal(shellWord("-rf"), "./-rf");
+  assert.equal(shellWord("--option"), "--option"); // an option of the recorded command stays an option
+  assert.equal(shellPath("-rf"), "./-rf");
+  assert.equal(shellPath("a b"), "'a b'");
   assert.equal(shellWord(""), "''");
 });
 

@@ -5,6 +5,7 @@
 
 import { h } from "../dom";
 import { count } from "../format";
+import { differences, repeated } from "../labels";
 import type { Theme } from "../theme";
 
 export const font = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', sans-serif";
@@ -38,6 +39,36 @@ export function cutText(text: string, max: number): string {
   return parts.length > max ? parts.slice(0, max - 1).join("") + "…" : text;
 }
 
+// Cuts a label to `max` characters, but keeps the part that tells it from others: name<…difference…>.
+export function cutLabel(label: string, max: number): string {
+  const [, head = "", mark = ""] = label.match(/^(.*?)(<….*|\[….*)$/s) ?? [];
+  const room = max - [...mark].length;
+  return mark !== "" && room >= 6 && label.length > max ? cutText(head, room) + mark : cutMiddle(label, max);
+}
+
+// Returns labels of at most `max` characters that are all different, if the given labels are.
+export function cutLabels(labels: string[], max: number): string[] {
+  const out = labels.map((label) => cutLabel(label, max));
+  for (const group of repeated(out)) {
+    differences(group.map((i) => labels[i]!)).forEach((difference, n) => {
+      const i = group[n]!;
+      const end = cutText(difference, max - 6);
+      out[i] = `${cutText(labels[i]!, max - [...end].length - 1)} ${end}`;
+    });
+  }
+  const taken = new Set(out);
+  for (const group of repeated(out)) {
+    let n = 0;
+    for (const i of group) {
+      const numbered = () => `${cutText(out[i]!, max - ` (${n})`.length)} (${n})`;
+      do ++n; while (taken.has(numbered()));
+      out[i] = numbered();
+      taken.add(out[i]!);
+    }
+  }
+  return out;
+}
+
 // Keeps the end, because kernel names may differ only there.
 export function cutMiddle(text: string, max: number): string {
   const parts = [...text];
@@ -59,6 +90,7 @@ export const plotLeft = 64;
 export const plotRight = 18;
 
 export const glyph = 6.6; // approximate width of a letter, px
+export const wideGlyph = 7.4; // in fonts with wide letters (DejaVu, Verdana)
 
 // Returns round values for a log axis, whether it spans a factor of 1.1 or of a million.
 export function ticksBetween(low: number, high: number): number[] {

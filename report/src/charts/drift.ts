@@ -7,7 +7,7 @@ import { duration, tidy, times } from "../format";
 import type { Kernel, Model } from "../model";
 import { colorOf, type Theme } from "../theme";
 import { drawnPoints, whole, type View } from "../zoom";
-import { axis, base, cutText, plotLeft, plotRight, tip, type Any } from "./common";
+import { axis, base, cutText, plotLeft, plotRight, ticksBetween, tip, type Any } from "./common";
 
 // Returns the mean duration in each slice divided by the kernel's mean; null if it did not run in the slice.
 export function driftOf(kernel: Kernel, slices: number): (number | null)[] {
@@ -29,6 +29,18 @@ export function driftKernels(model: Model, chosen: Kernel | null): Kernel[] {
   return chosen && !top.includes(chosen) ? [...top, chosen] : top;
 }
 
+// The drawn range of ratios. One slice with a single slow launch would flatten all lines, so the range contains all but
+// the most extreme twentieth of the ratios on each side, and at least 0.8 to 1.25.
+export function driftRange(ratios: number[]): [number, number] {
+  const sorted = ratios.filter((r) => r > 0).sort((a, b) => a - b);
+  if (sorted.length === 0) return [0.5, 2];
+  const beyond = Math.floor(sorted.length / 20);
+  const [low, high] = [sorted[beyond]!, sorted[sorted.length - 1 - beyond]!];
+  // A little beyond the kept range: an extreme that is near is drawn as it is.
+  const reach = (edge: number, extreme: number) => (Math.max(edge / extreme, extreme / edge) < 1.5 ? extreme : edge);
+  return [Math.min(0.8, reach(low, sorted[0]!)) / 1.03, Math.max(1.25, reach(high, sorted.at(-1)!)) * 1.03];
+}
+
 export function driftPart(model: Model, view: View): string {
   const end = (model.slices?.width ?? 0) * (model.slices?.count ?? 0);
   return `${duration(view.from * end)} to ${duration(view.to * end)}`;
@@ -40,11 +52,21 @@ export function driftOption(model: Model, chosen: Kernel | null, theme: Theme,
   const kernels = driftKernels(model, chosen);
   const end = slices.width * slices.count;
   const at = (slice: number) => ((slice + 0.5) * slices.width);
+  const lines = kernels.map((kernel) => driftOf(kernel, slices.count));
+  const [low, high] = driftRange(lines.flat().filter((r): r is number => r !== null));
+  const ticks = ticksBetween(low, high);
+  // Ratios outside of the drawn range have a triangle at its edge.
+  const beyond = lines.flatMap((ratios, k) => ratios.flatMap((ratio, slice) => {
+    if (ratio === null || (ratio >= low && ratio <= high)) return [];
+    const x = at(slice);
+    return x < view.from * end || x > view.to * end ? [] : [{ value: [x, ratio > high ? high : low], line: k, ratio,
+      symbolRotate: ratio > high ? 0 : 180, itemStyle: { color: colorOf(theme, kernels[k]!.rank), opacity: 1 } }];
+  }));
   return { ...base(theme),
     tooltip: { ...base(theme).tooltip, trigger: "axis", formatter: (list: Any) => {
       const slice = Math.floor((list[0]?.axisValue ?? 0) / slices.width);
       return tip(`${duration(slice * slices.width)} to ${duration((slice + 1) * slices.width)}`,
-        (list as Any[]).map((p): [string, string] => [cutText(kernels[p.seriesIndex]?.short ?? "", 60),
+        (list as Any[]).filter((p) => p.seriesIndex < kernels.length).map((p): [string, string] => [cutText(kernels[p.seriesIndex]?.short ?? "", 60),
           times(p.value[1])]));
     } },
     grid: { left: plotLeft, right: plotRight, top: 28, bottom: 44, outerBoundsMode: "none" },
@@ -52,13 +74,14 @@ export function driftOption(model: Model, chosen: Kernel | null, theme: Theme,
       name: "time since the first slice began", nameLocation: "middle", nameGap: 26,
       axisLabel: { showMaxLabel: false, showMinLabel: view.from === 0,
         formatter: (ns: number) => (ns === 0 ? "0" : tidy(duration(ns, 6))) } }),
-    yAxis: axis(theme, { type: "value", scale: true, name: "mean of slice / mean", nameLocation: "end", nameGap: 12,
+    yAxis: axis(theme, { type: "log", min: low, max: high, name: "mean of slice / mean (log)", nameLocation: "end", nameGap: 12,
       nameTextStyle: { color: theme.quiet, fontSize: 12, align: "left", padding: [0, 0, 0, -56] },
-      axisLabel: { formatter: (v: number) => tidy(times(v)) } }),
-    series: kernels.map((kernel) => {
+      splitLine: { show: false }, axisTick: { customValues: ticks, lineStyle: { color: theme.axis } },
+      axisLabel: { customValues: ticks, formatter: (v: number) => tidy(times(v)) } }),
+    series: [...kernels.map((kernel, k) => {
       const color = colorOf(theme, kernel.rank);
       const isChosen = kernel === chosen;
-      const data = drawnPoints(driftOf(kernel, slices.count).map((ratio, slice): [number, number | null] => [at(slice), ratio]),
+      const data = drawnPoints(lines[k]!.map((ratio, slice): [number, number | null] => [at(slice), ratio]),
         ([x]) => x, view.from * end, view.to * end);
       // A point without neighbors has no line, so it needs a symbol.
       const isAlone = (i: number) => data[i - 1]?.[1] == null && data[i + 1]?.[1] == null;
@@ -68,5 +91,5 @@ export function driftOption(model: Model, chosen: Kernel | null, theme: Theme,
           opacity: isChosen ? 1 : 0.75 }, itemStyle: { color },
         markLine: kernel === kernels[0] ? { silent: true, symbol: "none", animation: false, label: { show: false },
           lineStyle: { color: theme.axis, type: "solid" }, data: [{ yAxis: 1 }] } : undefined };
-    }) };
+    }), { name: "beyond the axis", type: "scatter", symbol: "triangle", symbolSize: 9, z: 6, data: beyond, clip: false }] };
 }

@@ -6,7 +6,7 @@ import type { EChartsCoreOption } from "echarts/core";
 import { count, duration, percent, plural, tidy } from "../format";
 import type { Kernel, Model } from "../model";
 import { colorOf, type Theme } from "../theme";
-import { axis, base, chartName, cutMiddle, cutText, glyph, tip, type Any } from "./common";
+import { axis, base, chartName, cutLabels, cutText, tip, wideGlyph, type Any } from "./common";
 
 export interface Part {
   kernel: Kernel | null; // null: all other kernels together
@@ -32,6 +32,10 @@ export const topCount = 30;
 
 const shown = (kernel: Kernel | null, label: string) => cutText(kernel?.label ?? label, 300);
 
+// A tile shows the beginning of its label, so it begins with what differs between kernels of one name.
+const tileName = ({ kernel, label }: Part) =>
+  kernel && kernel.difference !== "" ? `${kernel.difference} · ${chartName(label)}` : chartName(label);
+
 function partTip(model: Model, part: Part) {
   const rows: [string, string][] = [["time", `${duration(part.duration)}, ` +
     percent(model.duration > 0 ? part.duration / model.duration : null)], ["launches", count(part.invocations)],
@@ -55,7 +59,7 @@ export function treemapOption(model: Model, theme: Theme): EChartsCoreOption {
       label: { position: "insideTopLeft", padding: [4, 5], fontSize: 12, lineHeight: 15, color: theme.on,
         overflow: "truncate", ellipsis: "…", formatter: (p: Any) => {
           const part = parts[p.data?.part];
-          return part ? `${cutText(chartName(part.label), 120)}\n${percent(part.duration / (model.duration || 1))}` : "";
+          return part ? `${cutText(tileName(part), 120)}\n${percent(part.duration / (model.duration || 1))}` : "";
         } },
       emphasis: { itemStyle: { borderColor: theme.focus, borderWidth: 2 }, label: { color: theme.on } },
       data: parts.map((part, i) => ({ name: `part ${i}`, value: part.duration, part: i, kernel: part.kernel?.id ?? null,
@@ -66,6 +70,7 @@ export function barsOption(model: Model, theme: Theme, width: number): EChartsCo
   const parts = topParts(model, topCount);
   const names = Math.round(Math.min(420, Math.max(110, width * 0.42)));
   const wide = width >= 500;
+  const shortened = cutLabels(parts.map((part) => chartName(part.label)), Math.floor(names / wideGlyph));
   const label = (part: Part | undefined) => percent(model.duration > 0 && part ? part.duration / model.duration : null) +
     (wide && part?.kernel ? `, ${plural(part.kernel.captured, "sample")}` : "");
   return { ...base(theme),
@@ -78,7 +83,7 @@ export function barsOption(model: Model, theme: Theme, width: number): EChartsCo
       axisLabel: { formatter: (ns: number) => (ns === 0 ? "0" : tidy(duration(ns))) } }),
     yAxis: { type: "category", inverse: true, data: parts.map((_, i) => String(i)), axisLine: { show: false },
       axisTick: { show: false }, triggerEvent: true, axisLabel: { interval: 0, width: names, overflow: "truncate",
-        ellipsis: "…", color: theme.ink, fontSize: 12, formatter: (i: string) => cutMiddle(chartName(parts[Number(i)]?.label ?? ""), Math.floor(names / glyph)) } },
+        ellipsis: "…", color: theme.ink, fontSize: 12, formatter: (i: string) => shortened[Number(i)] ?? "" } },
     series: [{ name: "time", type: "bar", barCategoryGap: 5, data: parts.map((part, i) => ({ value: part.duration, part: i,
       kernel: part.kernel?.id ?? null, itemStyle: { color: colorOf(theme, part.kernel?.rank ?? null) } })),
       label: { show: true, position: "right", color: theme.quiet, backgroundColor: theme.surface, fontSize: 12,

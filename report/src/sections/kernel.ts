@@ -8,6 +8,7 @@ import { h, replace } from "../dom";
 import { makeFigure, plainTable } from "../figure";
 import { count, duration, none, number, percent, tidy, visible } from "../format";
 import { rangeOf, search, type Cluster, type Kernel } from "../model";
+import type { PlanSample, Triple } from "../types";
 
 const maxFound = 50;
 const samplesListed = 6;
@@ -94,11 +95,47 @@ function clusterRows(kernel: Kernel) {
     return [String(i + 1), `${duration(c.lower)} – ${duration(c.upper)}`, count(c.count), duration(c.mean),
       percent(cvOf(c)), h("span", { class: c.captured === 0 ? "bad-text" : c.captured < c.target ? "care-text" : "" },
         `${count(c.captured)} / ${count(c.target)}`),
-      c.samples.length === 0 ? none : low === high ? tidy(number(low, 6)) : `${number(low)} – ${number(high)}`,
-      h("span", { class: "listed", title: c.samples.slice(0, 200).map((s) => s.index).join(", ") }, listed || none),
-      c.state || none];
+      c.state || none, c.samples.length === 0 ? none : low === high ? tidy(number(low, 6)) : `${number(low)} – ${number(high)}`,
+      h("span", { class: "listed", title: c.samples.slice(0, 200).map((s) => s.index).join(", ") }, listed || none)];
   });
 }
+
+const maxShapes = 100;
+
+// The launch configurations of the kernel's name, if the session distinguishes them; otherwise the configurations of its
+// samples.
+function shapesOf(kernel: Kernel, all: Kernel[], choose: (kernel: Kernel) => void): HTMLElement {
+  const panel = h("div", { class: "panel narrow" }, h("h3", null, "Launch shapes"));
+  if (kernel.grid !== null) {
+    const same = all.filter((k) => k.name === kernel.name);
+    const time = same.reduce((a, k) => a + k.duration, 0);
+    panel.append(plainTable({ head: ["Grid", "Block", "Launches", "Mean", "Time", "Share of the name", "Samples"], rows: same.slice(0, maxShapes)
+      .map((k) => [k === kernel ? shown(k.grid) : h("button", { type: "button", class: "name", click: () => choose(k) }, shown(k.grid)),
+        shown(k.block), count(k.invocations), duration(k.mean), duration(k.duration), percent(time > 0 ? k.duration / time : null),
+        count(k.captured)]),
+      ...(same.length > maxShapes ? { note: `${count(same.length - maxShapes)} more shapes are not listed.` } : {}) }));
+    return panel;
+  }
+  const shapes = new Map<string, { grid: Triple | null; block: Triple | null; samples: PlanSample[] }>();
+  for (const sample of kernel.clusters.flatMap((c) => c.samples)) {
+    const key = `${shown(sample.grid)} ${shown(sample.block)}`;
+    const of = shapes.get(key);
+    if (of) of.samples.push(sample);
+    else shapes.set(key, { grid: sample.grid, block: sample.block, samples: [sample] });
+  }
+  const rows = [...shapes.values()].filter((s) => s.grid !== null).sort((a, b) => b.samples.length - a.samples.length);
+  panel.append(h("p", { class: "quiet" }, rows.length > 0 ? "Of the samples only: this session does not separate launches by shape. "
+    : "The session does not contain the shapes of this kernel. ", "stemtap run --group-by launch separates them."));
+  if (rows.length > 0) {
+    panel.append(plainTable({ head: ["Grid", "Block", "Samples", "Durations"], rows: rows.slice(0, maxShapes).map((s) => {
+      const [low, high] = rangeOf(s.samples.map((sample) => sample.duration_ns));
+      return [shown(s.grid), shown(s.block), count(s.samples.length), low === high ? duration(low) : `${duration(low)} – ${duration(high)}`];
+    }) }));
+  }
+  return panel;
+}
+
+const shown = (t: Triple | null) => (t ? t.join("×") : none);
 
 export function kernelSection(context: Context): HTMLElement {
   const { model } = context;
@@ -135,6 +172,7 @@ export function kernelSection(context: Context): HTMLElement {
   const title = h("h3", { class: "kernel-name" });
   const facts = h("dl", { class: "facts" });
   const clusters = h("div");
+  const shapes = h("div");
   const update = () => {
     const k = kernel();
     if (!k) return;
@@ -143,16 +181,18 @@ export function kernelSection(context: Context): HTMLElement {
     const fact = (name: string, value: string) => h("div", null, h("dt", null, name), h("dd", null, value));
     replace(facts, fact("rank", `${count(k.rank + 1)} of ${count(model.kernels.length)}`),
       fact("time", `${duration(k.duration)}, ${percent(k.share)}`), fact("launches", count(k.invocations)),
-      fact("mean", duration(k.mean)), fact("cv", percent(k.cv)), fact("sampled", count(k.captured)),
+      fact("mean", duration(k.mean)), fact("cv", percent(k.cv)),
+      k.category !== "" && fact("category", k.category), fact("sampled", count(k.captured)),
       k.uncovered > 0 && fact("uncovered", duration(k.uncovered)), k.imputed > 0 && fact("imputed", count(k.imputed)));
     replace(full, h("summary", null, "Full name"), h("p", { class: "full", tabindex: 0 }, h("bdi", null, visible(k.name) || "(no name)")));
     replace(clusters, k.clusters.length > 0 ? plainTable({ head: ["#", "Range", "Launches", "Mean", "cv", "Captured / target",
-      "Weight", "Samples (launch)", "State"], rows: clusterRows(k) })
+      "State", "Weight", "Samples (launch)"], rows: clusterRows(k) })
       : h("p", { class: "lacks" }, "This kernel has no clusters: no samples were allocated to it."));
     const bare = k.histogram.length === 0 && k.clusters.length > 0;
     note.hidden = !bare;
     note.textContent = model.data.overview ? "This kernel has no histogram: its clusters are shown instead."
       : "The session has no overview.json, so there is no histogram: its clusters are shown instead.";
+    replace(shapes, shapesOf(k, model.byTime, (other) => context.choose(other)));
     figure.update();
   };
   const full = h("details", { class: "how" });
@@ -167,6 +207,6 @@ export function kernelSection(context: Context): HTMLElement {
       h("div", { class: "panel" }, h("h3", null, "Clusters"), h("details", { class: "how" },
         h("summary", null, "How to read this"), h("p", null, "A cluster contains launches of similar duration. cv is the standard " +
           "deviation divided by the mean; a larger cv needs more samples. The weight of a sample is the number of launches " +
-          "that it represents.")), clusters)));
+          "that it represents.")), clusters)), shapes);
   return section;
 }

@@ -3,7 +3,7 @@
 import type { Context } from "../context";
 import { h, type Child } from "../dom";
 import { plainTable } from "../figure";
-import { count, duration, moment, none, percent, shellWord, visible } from "../format";
+import { count, duration, moment, none, shellWord, visible } from "../format";
 import type { Options } from "../types";
 
 // The names are from src/shm/loss.h; docs/formats/session.md describes them.
@@ -41,7 +41,7 @@ function optionRows(options: Options | undefined): [string, Child][] {
 }
 
 const block = (title: string, ...children: Child[]) =>
-  h("div", { class: title === "Processes" || title === "Devices" ? "panel whole" : "panel" }, h("h3", null, title), ...children);
+  h("div", { class: title === "Processes" ? "panel whole" : "panel" }, h("h3", null, title), ...children);
 
 export function sessionSection({ model }: Context): HTMLElement {
   const { session, plan, overview } = model.data;
@@ -79,20 +79,12 @@ export function sessionSection({ model }: Context): HTMLElement {
   }
   const processes = session?.processes ?? [];
   if (processes.length > 0) {
-    blocks.push(block("Processes", plainTable({ head: ["Process", "Program", "State", "Seen", "Kept", "Captured", "CUPTI",
+    const paused = processes.some((p) => (p.paused ?? 0) > 0);
+    blocks.push(block("Processes", plainTable({ head: ["Process", "Program", "State", "Seen", "Kept", ...(paused ? ["Paused"] : []), "Captured", "CUPTI",
       "Driver", "Cost in threads", "Cost in background", "Remark"], rows: processes.map((p) => [String(p.pid),
-      h("bdi", null, visible(p.program ?? "")), visible(p.state ?? "") || none, count(p.seen), count(p.kept), count(p.launches_captured),
+      h("bdi", null, visible(p.program ?? "")), visible(p.state ?? "") || none, count(p.seen), count(p.kept), ...(paused ? [count(p.paused)] : []), count(p.launches_captured),
       shown(p.cupti_version), shown(p.driver_version), duration(p.cost?.program_ns), duration(p.cost?.background_ns),
       h("bdi", null, visible(p.reason ?? "") || none)]) })));
-  }
-  const devices = session?.devices ?? [];
-  if (devices.length > 0) {
-    blocks.push(block("Devices", plainTable({ head: ["Device", "Process", "Launches", "Kernel time", "Busy", "Span", "Busy share",
-      "Streams"], rows: devices.map((d) => [shown(d.device), shown(d.pid), count(d.launches), duration(d.duration_ns),
-      duration(d.busy_ns) + (d.busy_cut_ns ? ` to ${duration(d.busy_ns + d.busy_cut_ns)}` : ""), duration(d.span_ns), percent(d.span_ns > 0 ? d.busy_ns / d.span_ns : null),
-      count((d.streams ?? []).length)]) }), h("details", { class: "how" }, h("summary", null, "How to read this"), h("p", null,
-      "Busy is the time in which at least one kernel ran (a range if some records arrived too late to be added exactly). Kernel time adds concurrent kernels individually. Excluded " +
-      "kernels are included in both."))));
   }
   if (!session) {
     blocks.push(h("p", { class: "lacks" }, "There is no session.json: the session did not end, or the report was made from a plan only."));

@@ -3,10 +3,11 @@
 import type { Context } from "../context";
 import { kernelsCsv, samplesCsv } from "../csv";
 import { copyButton, download, h } from "../dom";
-import { count, duration, none, number, percent, tidy } from "../format";
+import { count, duration, none, number, percent, tidy, visible } from "../format";
 import { makeGrid } from "../grid";
 import { search, type Kernel, type Model, type SampleRow } from "../model";
 import { memberText, unpack } from "../payload";
+import { hasRanges } from "./ranges";
 import type { Triple } from "../types";
 
 const csvType = "text/csv;charset=utf-8";
@@ -22,6 +23,8 @@ export function kernelTable(context: Context): HTMLElement {
   const maxShare = model.byTime[0]?.share || 1;
   const grid = makeGrid<Kernel>("Kernels", [
     { name: "Kernel", width: "auto", isName: true, text: (k) => k.short, title: (k) => k.label, value: (k) => k.label },
+    ...(model.kernels.some((k) => k.category !== "") ? [{ name: "Category", width: "112px", left: true, text: (k: Kernel) => k.category || none,
+      value: (k: Kernel) => k.category }] : []),
     { name: "Share", width: "92px", text: (k) => percent(k.share), value: (k) => k.duration, bar: (k) => k.share / maxShare },
     { name: "Time", width: "92px", text: (k) => duration(k.duration), value: (k) => k.duration },
     { name: "Launches", width: "96px", text: (k) => count(k.invocations), value: (k) => k.invocations },
@@ -32,7 +35,7 @@ export function kernelTable(context: Context): HTMLElement {
     { name: "Target", width: "80px", text: (k) => count(k.target), value: (k) => k.target },
     { name: "Uncovered", width: "94px", text: (k) => (k.uncovered > 0 ? duration(k.uncovered) : none),
       value: (k) => k.uncovered },
-  ], 2, false, (kernel) => context.choose(kernel));
+  ], model.kernels.some((k) => k.category !== "") ? 3 : 2, false, (kernel) => context.choose(kernel));
   const found = h("output", { for: "kernels-search", class: "quiet" });
   const input = h("input", { id: "kernels-search", type: "search", placeholder: "Words in the name", spellcheck: "false",
     autocomplete: "off", input: () => show() });
@@ -65,6 +68,9 @@ function sampleTable(context: Context): HTMLElement {
     { name: "Grid", width: "104px", text: (s) => shownTriple(s.sample.grid), value: (s) => product(s.sample.grid) },
     { name: "Block", width: "104px", text: (s) => shownTriple(s.sample.block), value: (s) => product(s.sample.block) },
     { name: "Device", width: "76px", text: (s) => String(s.sample.device ?? none), value: (s) => s.sample.device ?? -1 },
+    ...(hasRanges(model) ? [{ name: "Range", width: "150px", left: true, text: (s: SampleRow) => visible(s.sample.range ?? none),
+      title: (s: SampleRow) => visible(s.sample.range ?? ""), value: (s: SampleRow) => s.sample.range ?? "" },
+    { name: "Step", width: "70px", text: (s: SampleRow) => String(s.sample.step ?? none), value: (s: SampleRow) => s.sample.step ?? -1 }] : []),
     { name: "Stream", width: "78px", text: (s) => String(s.sample.stream ?? none), value: (s) => s.sample.stream ?? -1 },
   ], 0, true, (sample) => context.choose(sample.kernel));
   const found = h("output", { for: "samples-search", class: "quiet" });

@@ -67,7 +67,8 @@ export function driftSection(context: Context): HTMLElement {
   const figure = makeFigure({ name: "drift", title: "Mean duration over time", height: "clamp(260px, 36vh, 420px)",
     how: "The run is divided into equal time slices. A line shows the mean duration of a kernel's launches in each slice, divided " +
       "by the mean of the whole run; a constant 1× means no drift. If all kernels rise together, the cause is probably the " +
-      "clock or the temperature; if a single kernel rises, its inputs. Perturbed launches count as recorded.",
+      "clock or the temperature; if a single kernel rises, its inputs. The axis is logarithmic and contains almost all slices; a triangle at " +
+      "its edge marks a slice beyond it. Perturbed launches count as recorded.",
     label: () => "Mean duration per slice over the overall mean, of " + driftKernels(model, context.chosen)
       .map((k) => k.short).join(", "),
     missing: () => {

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How busy the GPU was: over time, by the length of the gaps between kernels, and by device.
+
+import { activityOption, activityPart, activityPoints } from "../charts/activity";
+import type { Context } from "../context";
+import { h, type Child } from "../dom";
+import { makeFigure, plainTable } from "../figure";
+import { count, duration, none, percent, visible } from "../format";
+import type { Model } from "../model";
+import type { SessionDevice } from "../types";
+
+const devicesOf = (model: Model): SessionDevice[] => model.data.session?.devices ?? [];
+const sum = (values: number[]) => values.reduce((a, b) => a + b, 0);
+
+export interface IdleRow {
+  lower: number;
+  gaps: number;
+  idle: number;
+}
+
+// Returns the gaps of all devices by length.
+export function idleRows(devices: SessionDevice[]): IdleRow[] {
+  const rows = new Map<number, IdleRow>();
+  for (const device of devices) {
+    for (const [lower, gaps, idle] of device.idle ?? []) {
+      const row = rows.get(lower) ?? { lower, gaps: 0, idle: 0 };
+      rows.set(lower, { lower, gaps: row.gaps + gaps, idle: row.idle + idle });
+    }
+  }
+  return [...rows.values()].sort((a, b) => a.lower - b.lower);
+}
+
+// The edges are powers of ten (src/model/session.h).
+function gapLength(lower: number): string {
+  const unit = (ns: number) => (ns >= 1e9 ? `${ns / 1e9} s` : ns >= 1e6 ? `${ns / 1e6} ms` : `${ns / 1e3} us`);
+  if (lower === 0) return "under 1 us";
+  return lower >= 1e9 ? "1 s and more" : `${unit(lower)} to ${unit(lower * 10)}`;
+}
+
+// Returns how much the largest value exceeds the mean; null if there is nothing to compare.
+export function imbalance(values: number[]): number | null {
+  const mean = sum(values) / values.length;
+  return values.length > 1 && mean > 0 ? Math.max(...values) / mean - 1 : null;
+}
+
+function gapPanels(model: Model): Child[] {
+  const devices = devicesOf(model);
+  const rows = idleRows(devices);
+  if (rows.length === 0) return [];
+  const span = sum(devices.map((d) => d.span_ns));
+  const several = devices.length > 1;
+  const longest = devices.flatMap((device) => (device.longest_gaps ?? []).map(([start, ns]) => ({ device, start, ns })))
+    .sort((a, b) => b.ns - a.ns).slice(0, 8);
+  return [h("div", { class: "two" },
+    h("div", { class: "panel" }, h("h3", null, "Idle time by length of the gap"), h("details", { class: "how" },
+      h("summary", null, "How to read this"), h("p", null, "A gap is a time between two kernels in which no kernel ran on the device. " +
+        "Many short gaps are the cost of launching kernels: fewer and larger kernels or CUDA graphs remove them. Long gaps are " +
+        "waits for the host: input, synchronization, compilation. Dropped records and pauses of the recording look like gaps.")),
+    plainTable({ head: ["Length of the gap", "Gaps", "Idle time", "Share of the time"], rows: rows.map((row) => [gapLength(row.lower),
+      count(row.gaps), duration(row.idle), percent(span > 0 ? row.idle / span : null)]) })),
+    h("div", { class: "panel" }, h("h3", null, "Longest gaps"), plainTable({ head: ["After the first launch", "Length",
+      ...(several ? ["Device"] : [])], rows: longest.map(({ device, start, ns }) => [duration(Math.max(0, start - (device.start_ns ?? start)), 6),
+      duration(ns), ...(several ? [deviceName(model, device)] : [])]) })))];
+}
+
+function deviceName(model: Model, device: SessionDevice): string {
+  const name = device.device === null ? "unknown device" : `device ${device.device}`;
+  const session = typeof device.session === "number" ? model.data.session?.sessions?.[device.session] : undefined;
+  return session ? `${name}, ${visible(session.folder ?? "") || `session ${device.session! + 1}`}` : name;
+}
+
+function devicePanel(model: Model): Child {
+  const devices = devicesOf(model);
+  if (devices.length === 0) return null;
+  const isMerged = (model.data.session?.sessions ?? []).length > 0;
+  const times = devices.map((d) => d.duration_ns);
+  const mean = sum(times) / times.length;
+  const uneven = imbalance(times);
+  const difference = (ns: number) => (ns < mean ? "−" : "+") + percent(Math.abs(ns / mean - 1));
+  return h("div", { class: "panel whole" }, h("h3", null, devices.length > 1 ? "Devices and ranks" : "Device"),
+    uneven !== null && h("p", null, `The device with the most kernel time has ${percent(uneven)} more than the mean of the ` +
+      `${devices.length} devices${isMerged ? " of all sessions" : ""}.`),
+    h("details", { class: "how" }, h("summary", null, "How to read this"), h("p", null,
+      "Busy is the time in which at least one kernel ran (a range if some records arrived too late to be added exactly). Kernel time adds " +
+      "concurrent kernels individually. Excluded kernels are included in both. Against the mean compares the kernel time of " +
+      "the devices. Kernels that wait for other devices (NCCL) hide an imbalance: the device that waits is busy too.")),
+    plainTable({ head: [...(isMerged ? ["Session"] : []), "Device", "Process", "Launches", "Kernel time",
+      ...(uneven === null ? [] : ["Against the mean"]), "Busy", "Span", "Busy share", "Streams"], rows: devices.map((d) => [
+      ...(isMerged ? [h("bdi", null, typeof d.session === "number" ? `${d.session + 1}: ${visible(model.data.session?.sessions?.[d.session]?.folder ?? "")}` : none)] : []),
+      d.device === null ? none : String(d.device), d.pid === null ? none : String(d.pid), count(d.launches), duration(d.duration_ns),
+      ...(uneven === null ? [] : [difference(d.duration_ns)]), duration(d.busy_ns) + (d.busy_cut_ns ? ` to ${duration(d.busy_ns + d.busy_cut_ns)}` : ""),
+      duration(d.span_ns), percent(d.span_ns > 0 ? d.busy_ns / d.span_ns : null), count((d.streams ?? []).length)]) }));
+}
+
+export function activitySection({ model }: Context): HTMLElement {
+  const points = activityPoints(model);
+  const width = model.activity?.width ?? 0;
+  const devices = devicesOf(model);
+  const span = sum(devices.map((d) => d.span_ns));
+  const busy = span > 0 ? sum(devices.map((d) => d.busy_ns)) / span : null;
+  const figure = makeFigure({ name: "activity", title: "Launches and busy time", height: "290px",
+    how: `The run is divided into equal slices of ${duration(width)}. Above, launches per second; below, the share of each slice in which at ` +
+      "least one kernel ran, as the mean over the devices. The dashed line adds concurrent kernels individually: above 100 %, several run at a time. " +
+      "Amber slices have no kernel at all; shorter gaps are in the table below.",
+    label: () => `Launches per second and busy time in ${count(points.length)} slices of ${duration(width)}. Over the whole run, ` +
+      `the devices were busy ${percent(busy)} of the time`,
+    missing: () => {
+      if (points.length > 0) return null;
+      if (!model.data.overview) return "The session has no overview.json, so its activity over time is unknown.";
+      if (model.invocations === 0) return "No launch was recorded.";
+      if (model.mode === "merged") return "Machines do not share a clock, so a merged session has no activity over time.";
+      return "The session has no start times, or was recorded by a version of stemtap that did not record activity.";
+    },
+    option: (theme, _, view) => activityOption(model, theme, view),
+    zoom: (view) => activityPart(model, view),
+    table: () => ({ head: ["Slice from", "Launches", "Per second", "Busy", "Kernel time"], rows: points.map((p) => [duration(p.from),
+      count(p.launches), count(p.rate), percent(p.busy), percent(p.load)]) }) });
+  return h("section", { id: "activity", "aria-labelledby": "h-activity" }, h("h2", { id: "h-activity" }, "Activity of the GPU"),
+    busy !== null && h("p", { class: "fact" }, `${devices.length > 1 ? `The ${devices.length} devices were` : "The device was"} busy `,
+      h("strong", null, percent(busy)), ` of the time between the first and the last kernel.`),
+    figure.element, ...gapPanels(model), devicePanel(model));
+}

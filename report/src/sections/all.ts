@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The sections of the page, from top to bottom. A new section is a new row.
+
+import type { Context } from "../context";
+import type { Model } from "../model";
+import { activitySection } from "./activity";
+import { answerSection } from "./answer";
+import { kernelSection } from "./kernel";
+import { methodsSection } from "./methods";
+import { hasRanges, rangesSection } from "./ranges";
+import { sessionSection } from "./session";
+import { tablesSection } from "./tables";
+import { driftSection, timelineSection } from "./time";
+import { whereSection } from "./where";
+
+export interface Section {
+  id: string; // of its element, which the link in the header leads to
+  name: string; // of the link
+  make: (context: Context) => HTMLElement;
+  isShown?: (model: Model) => boolean; // absent: always
+}
+
+export const sections: Section[] = [
+  { id: "answer", name: "Answer", make: answerSection },
+  { id: "where", name: "Time", make: whereSection },
+  { id: "kernel", name: "Kernel", make: kernelSection },
+  { id: "activity", name: "Activity", make: activitySection },
+  { id: "ranges", name: "Ranges", make: rangesSection, isShown: hasRanges },
+  { id: "timeline", name: "Timeline", make: timelineSection },
+  { id: "drift", name: "Drift", make: driftSection },
+  { id: "tables", name: "Tables", make: tablesSection },
+  { id: "methods", name: "Methods", make: methodsSection, isShown: (model) => Boolean(model.data.evaluation) },
+  { id: "session", name: "Session", make: sessionSection },
+];

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What to do with the samples: measure hardware counters, simulate or trace them.
+
+import { copyButton, h } from "../dom";
+import { visible } from "../format";
+import type { Model } from "../model";
+import { consumersOf, counterCommands, exportCommand, exportNote, extrapolateCommand, type Level } from "../verdict";
+
+function commandBox(title: string, text: () => string): { element: HTMLElement; update: () => void } {
+  const code = h("code");
+  const update = () => (code.textContent = visible(text()).replaceAll("⟨U+000A⟩", "\n"));
+  update();
+  const line = h("pre", { tabindex: 0, role: "region", "aria-label": title }, code);
+  return { element: h("div", { class: "command" }, line, copyButton("Copy", text)), update };
+}
+
+function countersStep(model: Model): HTMLElement {
+  const { commands, why } = counterCommands(model);
+  const block = h("div", { class: "step" }, h("h4", null, "Hardware counters of each kernel, with Nsight Compute"));
+  if (commands.length === 0) {
+    block.append(h("p", { class: "quiet" }, `ncu counts launches, so it needs --profile with a profile of the same program: ${why}.`));
+  } else {
+    block.append(commandBox("Counter commands", () => commands.join("\n")).element,
+      h("p", { class: "quiet" }, "ncu.sh runs the program once for each kernel or series of launches, and writes one report for each: import all of them."));
+  }
+  return block;
+}
+
+function simulatorStep(model: Model): HTMLElement {
+  const consumers = consumersOf(model);
+  let consumer = consumers[0]!;
+  const exported = commandBox("Export command", () => exportCommand(model, consumer));
+  const select = h("select", { id: "consumer", change: () => {
+    consumer = select.value;
+    exported.update();
+  } }, ...consumers.map((name) => h("option", { value: name }, name)));
+  return h("div", { class: "step" }, h("h4", null, "Simulator, tracer or another tool: ", h("label", { for: "consumer", class: "unseen" },
+    "Consumer"), select), exported.element, commandBox("Extrapolate command", () => extrapolateCommand(model)).element);
+}
+
+export function nextSteps(model: Model, level: Level): HTMLElement {
+  const next = h("div", { class: "next" }, h("h3", null, "Next step"));
+  if (model.samples.length === 0) {
+    next.append(h("p", null, "There is nothing to export. Run the program again until it ends; ",
+      "summary.txt in the session directory reports what was recorded."));
+    return next;
+  }
+  if (level === "bad") {
+    next.append(h("p", null, "First resolve the problems marked Stop, or make sure that they do not matter. Then:"));
+  }
+  const note = exportNote(model);
+  next.append(h("p", null, "Measure the samples. The last command of each group estimates the totals of the whole run from the results:"),
+    countersStep(model), simulatorStep(model),
+    h("p", { class: "quiet" }, `Run the commands in the directory that contains the ${model.planFile === model.folder ? "plan" : "session"}. ${note}`));
+  return next;
+}
