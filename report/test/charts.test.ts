@@ -2,13 +2,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import LRU from "zrender/lib/core/LRU.js";
-import { driftOption } from "../src/charts/drift";
+import { activityOption, activityPoints, idleRanges, idleRows, imbalance } from "../src/charts/activity";
+import { categoriesOf, categoriesOption } from "../src/charts/categories";
+import { driftOption, driftRange } from "../src/charts/drift";
 import { histogramOption } from "../src/charts/histogram";
 import { methodPoints, methodsOption, placeLabels } from "../src/charts/methods";
 import { rowsAt, timelineOption } from "../src/charts/timeline";
 import { barsOption, treemapOption } from "../src/charts/where";
 import { percent } from "../src/format";
 import { makeModel } from "../src/model";
+import { rangesOf } from "../src/ranges";
 import { contrast, dark, light } from "../src/theme";
 import type { Payload } from "../src/types";
 import { kinds } from "./fixture.mjs";
@@ -73,6 +76,8 @@ test("every chart works with every fixture, in both themes", () => {
       barsOption(model, theme, 300);
       for (const by of ["time", "launches"] as const) timelineOption(model, theme, by);
       driftOption(model, model.byTime[0] ?? null, theme);
+      activityOption(model, theme);
+      categoriesOption(model, theme, 300);
       for (const kernel of model.kernels) {
         const option = histogramOption(kernel, theme, { logCount: true }) as Any;
         assert.ok(option.xAxis[0].min > 0 && option.xAxis[0].max > option.xAxis[0].min, kernel.label);
@@ -84,7 +89,8 @@ test("every chart works with every fixture, in both themes", () => {
 test("no text of a chart's tips is markup", () => {
   const model = makeModel(payload("hostile"));
   for (const option of [treemapOption(model, light), barsOption(model, light, 600), driftOption(model, null, light),
-    timelineOption(model, light, "time"), histogramOption(model.byTime[0]!, light, { logCount: false })] as Any[]) {
+    timelineOption(model, light, "time"), histogramOption(model.byTime[0]!, light, { logCount: false }), activityOption(model, light),
+    categoriesOption(model, light, 600)] as Any[]) {
     // ECharts' default tips would show names of series and data, so the names must not be from data.
     assert.equal(typeof option.tooltip.formatter, "function");
     for (const series of option.series) {
@@ -169,6 +175,81 @@ test("a bound of 0 is at the lower end of the log axis, and its tip shows 0", ()
   assert.deepEqual(rowsAt(model.timeline, [{ seriesName: "bound", dataIndex: last, value: bound.data[last] },
     { seriesName: "captures", dataIndex: 0, value: [0, 1234] }, { seriesName: "decisions", dataIndex: 0, value: [0, 2, 7] }]),
   [["bound", "0 %"], ["captures", "1,234"], ["reopen", "7"]]);
+});
+
+test("an outlier does not flatten the drift of other slices, and has a mark", () => {
+  const data = payload("small");
+  const slices = (slow: number) => Array.from({ length: 64 }, (_, i): [number, number, number] => [i, 10, i === 20 ? slow : 1000 + i]);
+  for (const kernel of data.overview!.kernels!) kernel.slices = slices(1030);
+  const chart = (slow: number) => {
+    data.overview!.kernels![0]!.slices = slices(slow);
+    return driftOption(makeModel(data), null, light) as Any;
+  };
+  const marksOf = (option: Any) => option.series.find((s: Any) => s.name === "beyond the axis").data;
+  const even = chart(1020);
+  assert.deepEqual(marksOf(even), []);
+  const option = chart(200_000);
+  assert.equal(option.yAxis.type, "log");
+  assert.ok(option.yAxis.max < 1.5 && option.yAxis.min > 0.2, `${option.yAxis.min} to ${option.yAxis.max}`);
+  const marks = marksOf(option);
+  assert.equal(marks.length, 1);
+  assert.equal(marks[0].value[1], option.yAxis.max);
+  assert.ok(marks[0].ratio > 30); // the line keeps its value, which its tip shows
+  assert.equal(option.series[0].data[20][1], marks[0].ratio);
+  // A slice that is too short has its mark at the bottom.
+  const low = marksOf(chart(1));
+  assert.deepEqual(low.map((m: Any) => m.symbolRotate), [180]);
+});
+
+test("the range of the drift has all ratios that are near each other", () => {
+  assert.deepEqual(driftRange([]), [0.5, 2]);
+  const [low, high] = driftRange([1, 1, 1, 1.4]);
+  assert.ok(low <= 0.8 && high >= 1.4 && high < 1.5);
+});
+
+test("activity is the mean of the devices, within the run", () => {
+  const data = payload("small");
+  const width = 1_000_000;
+  data.overview!.activity = { devices: 2, start_ns: 0, width_ns: width, count: 4,
+    slices: [[0, 10, 900_000, 500_000], [1, 5, 3_000_000, 2_000_000], [3, 2, 400_000, 400_000]] };
+  data.session!.devices = [{ ...data.session!.devices![0]!, start_ns: 500_000, span_ns: 3_000_000 }];
+  const points = activityPoints(makeModel(data));
+  assert.deepEqual(points.map((p) => p.busy), [0.5, 1, 0, 0.4]); // half of the first and of the last slice is in the run
+  assert.deepEqual(points.map((p) => p.rate), [20_000, 5_000, 0, 4_000]);
+  assert.equal(points[1]!.load, 1.5);
+  assert.deepEqual(idleRanges(points), [[2 * width, 3 * width]]);
+  const option = activityOption(makeModel(data), light) as Any;
+  assert.deepEqual(option.series.map((s: Any) => s.name), ["launches per second", "busy", "kernel time"]);
+  data.overview!.activity = null;
+  assert.deepEqual(activityPoints(makeModel(data)), []);
+});
+
+test("gaps are summed over the devices, and imbalance is against the mean", () => {
+  const [device] = payload("small").session!.devices!;
+  assert.deepEqual(idleRows([{ ...device!, idle: [[1000, 2, 5000]] }, { ...device!, idle: [[0, 1, 9], [1000, 3, 7000]] },
+    { ...device!, idle: undefined }]), [{ lower: 0, gaps: 1, idle: 9 }, { lower: 1000, gaps: 5, idle: 12_000 }]);
+  assert.equal(imbalance([3, 1]), 0.5);
+  assert.equal(imbalance([3]), null);
+  assert.equal(imbalance([0, 0]), null);
+});
+
+test("ranges have what their samples represent", () => {
+  const model = makeModel(payload("small"));
+  const rows = model.samples.slice(0, 3).map((row, i) => ({ ...row, sample: { ...row.sample, weight: 10, duration_ns: 5,
+    range: i === 2 ? null : "a/b", step: i === 0 ? 4 : null } }));
+  const [first, second] = rangesOf(rows);
+  assert.deepEqual([first!.name, first!.samples, first!.launches, first!.time, first!.steps], ["a/b", 2, 20, 100, [4, 4]]);
+  assert.deepEqual([second!.name, second!.steps], ["(no range)", null]);
+});
+
+test("categories add up to the time of the kernels", () => {
+  const model = makeModel(payload("small"));
+  const categories = categoriesOf(model);
+  assert.equal(categories.reduce((a, c) => a + c.duration, 0), model.duration);
+  assert.equal(categories.reduce((a, c) => a + c.kernels.length, 0), 14);
+  assert.deepEqual(categories.map((c) => c.duration), categories.map((c) => c.duration).sort((a, b) => b - a));
+  assert.deepEqual(categoriesOf(makeModel({ ...payload("small"), categories: undefined })), []);
+  assert.deepEqual(categoriesOf(makeModel({ ...payload("small"), plan: null })), []); // they belong to the plan's kernels
 });
 
 test("an isolated slice is visible", () => {

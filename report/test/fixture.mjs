@@ -162,8 +162,9 @@ function activityOf(t, elapsed) {
   const shares = Array.from({ length: count }, (_, i) => (idleSlices.includes(i) ? 0 : 1));
   const launches = cut(t.invocations, shares);
   const times = cut(t.duration_ns, shares);
-  return { devices: 1, start_ns: 1795310000000000000, width_ns: Math.round((elapsed * 1e9) / count), count,
-    slices: launches.map((n, i) => [i, n, times[i], Math.round(times[i] * 0.98)]).filter(([, n]) => n > 0) };
+  const width = Math.round((elapsed * 1e9) / count);
+  return { devices: 1, start_ns: 1795310000000000000, width_ns: width, count,
+    slices: launches.map((n, i) => [i, n, times[i], Math.min(times[i], Math.round(width * 0.9))]).filter(([, n]) => n > 0) };
 }
 
 function overviewOf(kernels, plan, elapsed, random) {
@@ -179,7 +180,7 @@ function overviewOf(kernels, plan, elapsed, random) {
   });
   const ordered = [...kernels].sort((a, b) => b.duration_ns - a.duration_ns);
   return { schema: "stemtap.overview/1", tool: "stemtap 0.1.0", mode: "live", state: "ended", pid: 4240,
-    started_unix_ms: 1795310000123, elapsed_s: elapsed, period_ms: 1000, command: ["python3", "decode.py"],
+    started_unix_ms: 1795310000123, elapsed_s: elapsed, period_ms: 1000, command: ["python3", "decode.py", "--tokens", "64"],
     error_bound: 0.05, confidence: 0.95, level: "gate", actuator: "log", seen: t.invocations, kept: t.invocations,
     dropped: 0, gaps: 0, losses: {}, observed: t.invocations, duration_ns: t.duration_ns, captured: t.samples,
     captured_duration_ns: t.sampled_duration_ns, kernels_known: t.kernels, clusters_open: 0,
@@ -202,7 +203,7 @@ function overviewOf(kernels, plan, elapsed, random) {
 
 function sessionOf(plan, elapsed) {
   const t = plan.totals;
-  return { schema: "stemtap.session/1", tool: "stemtap 0.1.0", mode: "live", command: ["python3", "decode.py"],
+  return { schema: "stemtap.session/1", tool: "stemtap 0.1.0", mode: "live", command: ["python3", "decode.py", "--tokens", "64"],
     options: plan.options, host: { name: "node7", system: "Linux 6.1", machine: "x86_64", cores: 64 },
     elapsed_s: elapsed, exit_code: 0, signal: 0,
     counters: { seen: t.invocations, kept: t.invocations, dropped: 0, gaps: 0, captured: t.samples,
@@ -214,7 +215,7 @@ function sessionOf(plan, elapsed) {
       skipped: 0, launches_gated: t.invocations, launches_captured: t.samples, buffers: 350,
       cost: { program_ns: 21000, background_ns: 41000000, cupti_ns: 0 }, losses: {} }],
     devices: [{ pid: 4242, device: 0, launches: t.invocations, graph_kernels: 0, duration_ns: t.duration_ns,
-      busy_ns: Math.round(t.duration_ns * 0.98), busy_cut_ns: 0, span_ns: Math.round(elapsed * 1e9), start_ns: 1795310000000000000,
+      busy_ns: Math.round(elapsed * 0.8e9), busy_cut_ns: 0, span_ns: Math.round(elapsed * 1e9), start_ns: 1795310000000000000,
       idle: [[0, 700, 420000], [1000, 90000, 270000000], [100000000, 1, 384687500]],
       longest_gaps: [[1795310003846875000, 384687500], [1795310001000000000, 9100]],
       streams: [{ stream: 7, launches: t.invocations, duration_ns: t.duration_ns }] }],

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { times } from "../src/format";
 import { makeModel } from "../src/model";
 import type { Payload, PlanTotals, Session } from "../src/types";
-import { consumersOf, exportCommand, exportNote, extrapolateCommand, judge, tiles } from "../src/verdict";
+import { consumersOf, counterCommands, exportCommand, exportNote, extrapolateCommand, judge, tiles } from "../src/verdict";
 import { kinds } from "./fixture.mjs";
 
 const payload = (kind: keyof typeof kinds) => kinds[kind]() as unknown as Payload;
@@ -22,7 +22,7 @@ test("every problem is reported", () => {
   assert.equal(verdict.level, "bad");
   for (const words of [/above the requested 5 %/, /1,234 launch records were dropped/, /2 gaps/, /13\.0 % of the time/,
     /40 launches are imputed/, /3 launches have no unperturbed counterpart/, /\(4243\) was not recorded/,
-    /signal 9/, /a warning with <script>/, /excluded by --exclude/, /observed error of this run is unknown/]) {
+    /signal 9/, /37 launches were not recorded/, /a warning with <script>/, /excluded by --exclude/, /observed error of this run is unknown/]) {
     assert.match(said, words);
   }
 });
@@ -128,6 +128,16 @@ test("tiles and commands agree with the plan", () => {
   const alone = makeModel({ ...payload("bare"), folder: "my plan.json", plan_file: "my plan.json" });
   assert.equal(exportCommand({ ...alone, mode: "replay" }, "csv"), "stemtap export --plan 'my plan.json' --to csv");
   assert.equal(extrapolateCommand(alone), "stemtap extrapolate --plan 'my plan.json' --results RESULTS");
+});
+
+test("counters with Nsight Compute have their commands, or the reason why not", () => {
+  const live = makeModel(payload("small"));
+  assert.equal(counterCommands(live).commands[1],
+    "NCU_OPTIONS='--metrics smsp__inst_executed.sum,dram__bytes.sum' REPORT=counters sh ncu.sh python3 decode.py --tokens 64");
+  assert.match(counterCommands({ ...live, mode: "replay" }).commands[1]!, / sh ncu\.sh PROGRAM$/);
+  const two = payload("small");
+  two.session!.devices!.push({ ...two.session!.devices![0]!, device: 1 });
+  assert.deepEqual(counterCommands(makeModel(two)), { commands: [], why: "it launched on 2 devices" });
 });
 
 test("a live run of several processes, devices or graphs is not exported as plain", () => {

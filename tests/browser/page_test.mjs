@@ -71,6 +71,74 @@ describe("a session with all its files", () => {
     assert.equal(sum(of("decisions").map((point) => (point.value ?? point)[2])), data.mask.events.length);
   });
 
+  test("shows launches and busy time over the run", async () => {
+    const chart = (await chartSeries(page)).activity;
+    const { activity } = data.overview;
+    const of = (name) => chart.find((s) => s.name === name).data;
+    const rates = new Array(activity.count).fill(0);
+    const busy = [...rates];
+    for (const [slice, launches, , ns] of activity.slices) {
+      rates[slice] = launches / (activity.width_ns / 1e9);
+      busy[slice] = ns / activity.width_ns;
+    }
+    // The last value holds to the end of its slice. The run ends within the last slice.
+    const shown = (line) => line.map((point) => point[1]);
+    assert.equal(of("busy").length, activity.count + 1);
+    shown(of("launches per second")).slice(0, -2).forEach((value, i) => assert.ok(near(value, rates[i]), `${i}`));
+    shown(of("busy")).slice(0, -2).forEach((value, i) => assert.ok(near(value, busy[i]), `${i}`));
+    const marked = await page.evaluate(() => window.stemtapReport.charts.activity.option.series[0].markArea.data
+      .map(([from, to]) => [from.xAxis, to.xAxis]));
+    assert.deepEqual(marked, [[40 * activity.width_ns, 44 * activity.width_ns]]);
+    const text = await page.locator("#activity").innerText();
+    const [device] = data.session.devices;
+    assert.match(text, new RegExp(`busy ${(100 * device.busy_ns / device.span_ns).toPrecision(3)} % of the time`));
+    assert.match(text, /1 us to 10 us\s+90,000\s+270\.0 ms/);
+    assert.match(text, /100 ms to 1 s\s+1\s+384\.7 ms/);
+    assert.match(text, /3\.8468[78] s\s+384\.7 ms/); // the longest gap
+  });
+
+  test("shows the time by category", async () => {
+    const wanted = new Map();
+    data.plan.kernels.forEach((kernel, i) => {
+      const name = data.categories.names[data.categories.kernels[i]];
+      wanted.set(name, (wanted.get(name) ?? 0) + kernel.duration_ns);
+    });
+    const shown = (await chartSeries(page)).categories[0].data.map((part) => part.value);
+    // The program guesses the categories itself, so only the sum is known.
+    assert.equal(sum(shown), sum([...wanted.values()]));
+    assert.ok(shown.length >= 4);
+    const names = await page.evaluate(() => window.stemtapReport.charts.categories.option.yAxis.data);
+    assert.ok(names.includes("gemm") && names.includes("attention"), `${names}`);
+  });
+
+  test("shows the recorded command as it was, and the commands for counters and simulators", async () => {
+    assert.equal(await page.locator(".title p").innerText(), "live · python3 decode.py --tokens 64");
+    const next = page.locator(".next");
+    const counters = await next.getByRole("region", { name: "Counter commands" }).innerText();
+    assert.deepEqual(counters.trim().split("\n"), ["stemtap export --plan small/plan.json --to ncu -o ncu.sh",
+      "NCU_OPTIONS='--metrics smsp__inst_executed.sum,dram__bytes.sum' REPORT=counters sh ncu.sh python3 decode.py --tokens 64",
+      "ncu --import counters.1.ncu-rep --csv --page raw --rename-kernels no > counters.1.csv",
+      "stemtap extrapolate --plan small/plan.json --results counters.1.csv --from ncu"]);
+    await next.getByLabel("Consumer").selectOption("macsim");
+    assert.equal((await next.getByRole("region", { name: "Export command" }).innerText()).trim(),
+      "stemtap export --plan small/plan.json --to macsim");
+  });
+
+  for (const width of [1440, 1024]) {
+    test(`shows every column of the clusters at ${width} px`, async () => {
+      await page.setViewportSize({ width, height: 900 });
+      const most = data.plan.kernels.reduce((a, k) => (k.clusters.length > a.clusters.length ? k : a));
+      await searchBox(page).fill(most.name);
+      await (await rowsOf(page)).first().getByRole("button").click();
+      const table = page.getByRole("group", { name: /^Table: #, Range/ });
+      const [inner, outer] = await table.evaluate((box) => [box.scrollWidth, box.clientWidth]);
+      assert.ok(inner <= outer, `${inner} px in ${outer} px`);
+      assert.ok(await table.getByRole("columnheader", { name: "State" }).isVisible());
+      await searchBox(page).fill("");
+      await page.setViewportSize({ width: 1280, height: 900 });
+    });
+  }
+
   test("shows what drifted", async () => {
     const chart = (await chartSeries(page)).drift;
     const longest = data.overview.kernels[0];
@@ -88,7 +156,7 @@ describe("a session with all its files", () => {
   });
 
   test("draws every chart once it is scrolled to", async () => {
-    for (const name of ["treemap", "bars", "histogram", "timeline", "drift", "methods"]) {
+    for (const name of ["treemap", "categories", "bars", "histogram", "activity", "timeline", "drift", "methods"]) {
       const chart = page.locator(`#figure-${name} .chart`);
       await chart.scrollIntoViewIfNeeded();
       await chart.locator("svg path").first().waitFor({ state: "attached" });
@@ -108,7 +176,7 @@ describe("a session with all its files", () => {
     assert.match(text, /4\.98/);
   });
 
-  for (const name of ["timeline", "drift"]) {
+  for (const name of ["timeline", "drift", "activity"]) {
     test(`shows a part of the ${name}, by buttons and by mouse`, async () => {
       const figure = page.locator(`#figure-${name}`);
       const chart = figure.locator(".chart");
@@ -155,7 +223,7 @@ describe("a session with all its files", () => {
       assert.ok(await chart.locator("svg path").count() > 4);
       await page.mouse.dblclick(at.x + at.width / 2, at.y + at.height / 2);
       assert.deepEqual(await shares(), [0, 1]);
-      if (name === "drift") return;
+      if (name !== "timeline") return;
       // A new axis resets the zoom.
       await press("Zoom in");
       await figure.getByLabel("by launch").click();
@@ -272,7 +340,7 @@ describe("a session with all its files", () => {
       [box.querySelector("svg").getBoundingClientRect().width, box.clientWidth]));
     await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
     const printed = await widths();
-    assert.equal(printed.length, 6);
+    assert.equal(printed.length, 8);
     for (const [svg] of printed) assert.ok(svg <= 700, `${svg}`);
     await page.evaluate(() => dispatchEvent(new Event("afterprint")));
     const shown = await widths();
@@ -375,17 +443,66 @@ test("a session in which nothing was launched says so in every figure", async ()
     bound: 0, certified_bound: 0, observed_error: 0, plain_estimate_ns: 0, calibrated_estimate_ns: 0 };
   Object.assign(data.plan, { kernels: [], totals: { ...data.plan.totals, ...nothing } });
   Object.assign(data.overview, { kernels: [], observed: 0, timeline: [[0.01, 0, 0, 0, 0, 0, 0, 0]],
-    slices: { start_ns: 0, width_ns: 0, count: 0 } });
+    activity: undefined, slices: { start_ns: 0, width_ns: 0, count: 0 } });
   const session = writeSession("nothing", { ...data, mask: { events: [] } });
   const page = await openReport(context, makeReport(session));
   assert.deepEqual(offences(page), []);
   assert.deepEqual(await accessibilityBreaches(page), []);
   const said = await page.locator("figure > .lacks:visible").allInnerTexts();
-  assert.equal(said.length, 5, said.join("; "));
+  assert.equal(said.length, 7, said.join("; "));
   // Missing data has neither controls nor headings.
   for (const part of [".chart", ".figure-tools", ".picker", "summary:text-is('Full name')"]) {
     assert.equal(await page.locator(`${part}:visible`).filter({ hasText: /./ }).count(), 0, part);
   }
+});
+
+test("a section without data is absent, and so is its link", async () => {
+  const data = kinds.small();
+  const sections = async () => {
+    const page = await openReport(context, makeReport(writeSession("parts", { ...data, evaluation: null })));
+    assert.deepEqual(offences(page), []);
+    const links = await page.locator("nav a").evaluateAll((all) => all.map((link) => link.getAttribute("href").slice(1)));
+    assert.deepEqual(await page.locator("section").evaluateAll((all) => all.map((section) => section.id)), links);
+    return { page, links };
+  };
+  const without = await sections();
+  assert.ok(!without.links.includes("methods") && !without.links.includes("ranges"), `${without.links}`);
+  const [first, second] = data.plan.kernels[0].clusters[0].samples;
+  Object.assign(first, { range: "decode/attention", step: 3 });
+  Object.assign(second, { range: "decode/attention", step: 12 });
+  data.session.counters.paused = 37;
+  data.session.processes[0].paused = 37;
+  data.session.devices.push({ ...data.session.devices[0], device: 1, duration_ns: Math.round(data.session.devices[0].duration_ns / 2) });
+  const { page, links } = await sections();
+  assert.ok(links.includes("ranges"));
+  assert.match(await page.locator("#ranges").innerText(), /decode\/attention\s+2\s+1\s+3 to 12\s/);
+  assert.match(await page.locator("#answer").innerText(), /37 launches were not recorded, because the program paused recording/);
+  // The devices have 1 and 0.5 of the time, so the mean is 0.75.
+  assert.match(await page.locator("#activity").innerText(), /has 33\.3 % more than the mean of the 2 devices/);
+  assert.match(await page.locator("#activity").innerText(), /−33\.3 %/);
+  assert.match(await page.locator("#session").innerText(), /Paused/);
+  assert.deepEqual(await accessibilityBreaches(page), []);
+});
+
+test("launch shapes are shown as far as the session separates them", async () => {
+  const profile = join(scratch, "shapes.csv");
+  writeFileSync(profile, "index,start_ns,duration_ns,device,stream,grid_x,grid_y,grid_z,block_x,block_y,block_z,name\n" +
+    Array.from({ length: 400 }, (_, i) => `${i},${i * 2000},${i % 2 ? 900 : 300},0,7,${i % 2 ? 64 : 8},1,1,128,1,1,gemm\n`).join(""));
+  const shapes = async (name, ...options) => {
+    const session = join(scratch, name);
+    run("replay", profile, "-q", "-o", session, ...options);
+    const page = await openReport(context, makeReport(session));
+    assert.deepEqual(offences(page), []);
+    return page.locator(".panel", { has: page.getByRole("heading", { name: "Launch shapes" }) });
+  };
+  const separate = await shapes("by-shape", "--group-by", "launch");
+  assert.match(await separate.innerText(), /64×1×1\s+128×1×1\s+200\s+900 ns\s+180\.0 us\s+75\.0 %/);
+  assert.match(await separate.innerText(), /8×1×1\s+128×1×1\s+200\s+300 ns\s+60\.00 us\s+25\.0 %/);
+  await separate.getByRole("button", { name: "8×1×1" }).click();
+  assert.equal(await separate.getByRole("button", { name: "64×1×1" }).count(), 1); // now the other shape can be chosen
+  const together = await shapes("by-name");
+  assert.match(await together.innerText(), /Of the samples only: .*--group-by launch/);
+  assert.match(await together.innerText(), /(64|8)×1×1\s+128×1×1\s+\d/);
 });
 
 test("a plan alone is shown", async () => {

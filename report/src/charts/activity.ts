@@ -6,6 +6,7 @@ import type { EChartsCoreOption } from "echarts/core";
 import { count, duration, number, percent, tidy } from "../format";
 import type { Activity, Model } from "../model";
 import type { Theme } from "../theme";
+import type { SessionDevice } from "../types";
 import { whole, type View } from "../zoom";
 import { axis, base, compact, font, plotLeft, plotRight, tip, type Any } from "./common";
 
@@ -18,14 +19,14 @@ export interface ActivityPoint {
   load: number; // kernel time per time and device; above 1 if kernels ran concurrently
 }
 
-// The range of the recorded launches, which begins within the first slice and ends within the last one.
+// The range of the recorded launches, in ns since the first slice; it begins within the first slice and ends within the
+// last one. Times of the recorder's clock are rounded to 256 ns, so only differences are used.
 function rangeOfRun(model: Model, activity: Activity): [number, number] {
   const devices = (model.data.session?.devices ?? []).filter((d) => typeof d.start_ns === "number");
-  const end = activity.start + activity.width * activity.slices.length;
-  if (devices.length === 0) return [activity.start, end];
-  const from = Math.min(...devices.map((d) => d.start_ns!));
-  const to = Math.max(...devices.map((d) => d.start_ns! + d.span_ns));
-  return [Math.max(activity.start, from), Math.min(end, to)];
+  const end = activity.width * activity.slices.length;
+  if (devices.length === 0) return [0, end];
+  const starts = devices.map((d) => d.start_ns! - activity.start);
+  return [Math.max(0, Math.min(...starts)), Math.min(end, Math.max(...starts.map((start, i) => start + devices[i]!.span_ns)))];
 }
 
 export function activityPoints(model: Model): ActivityPoint[] {
@@ -33,12 +34,13 @@ export function activityPoints(model: Model): ActivityPoint[] {
   if (!activity) return [];
   const [first, last] = rangeOfRun(model, activity);
   return activity.slices.map(({ launches, time, busy }, i) => {
-    const from = activity.start + i * activity.width;
+    const from = i * activity.width;
+    const to = from + activity.width;
     // Only the part of the slice within the run counts.
-    const length = Math.min(from + activity.width, last) - Math.max(from, first);
+    const length = Math.min(to, last) - Math.max(from, first);
     const width = length > 0 ? length : activity.width;
-    return { from: from - activity.start, to: from - activity.start + activity.width, launches, rate: launches / (width / 1e9),
-      busy: Math.min(1, busy / width / activity.devices), load: time / width / activity.devices };
+    return { from, to, launches,
+      rate: launches / (width / 1e9), busy: Math.min(1, busy / width / activity.devices), load: time / width / activity.devices };
   });
 }
 
@@ -52,6 +54,30 @@ export function idleRanges(points: ActivityPoint[]): [number, number][] {
     else ranges.push([from, to]);
   }
   return ranges;
+}
+
+export interface IdleRow {
+  lower: number;
+  gaps: number;
+  idle: number;
+}
+
+// Returns the gaps of all devices by length.
+export function idleRows(devices: SessionDevice[]): IdleRow[] {
+  const rows = new Map<number, IdleRow>();
+  for (const device of devices) {
+    for (const [lower, gaps, idle] of device.idle ?? []) {
+      const row = rows.get(lower) ?? { lower, gaps: 0, idle: 0 };
+      rows.set(lower, { lower, gaps: row.gaps + gaps, idle: row.idle + idle });
+    }
+  }
+  return [...rows.values()].sort((a, b) => a.lower - b.lower);
+}
+
+// Returns how much the largest value exceeds the mean; null if there is nothing to compare.
+export function imbalance(values: number[]): number | null {
+  const mean = values.reduce((a, b) => a + b, 0) / values.length;
+  return values.length > 1 && mean > 0 ? Math.max(...values) / mean - 1 : null;
 }
 
 export function activityPart(model: Model, view: View): string {

@@ -2,7 +2,7 @@
 //
 // How busy the GPU was: over time, by the length of the gaps between kernels, and by device.
 
-import { activityOption, activityPart, activityPoints } from "../charts/activity";
+import { activityOption, activityPart, activityPoints, idleRows, imbalance } from "../charts/activity";
 import type { Context } from "../context";
 import { h, type Child } from "../dom";
 import { makeFigure, plainTable } from "../figure";
@@ -13,35 +13,11 @@ import type { SessionDevice } from "../types";
 const devicesOf = (model: Model): SessionDevice[] => model.data.session?.devices ?? [];
 const sum = (values: number[]) => values.reduce((a, b) => a + b, 0);
 
-export interface IdleRow {
-  lower: number;
-  gaps: number;
-  idle: number;
-}
-
-// Returns the gaps of all devices by length.
-export function idleRows(devices: SessionDevice[]): IdleRow[] {
-  const rows = new Map<number, IdleRow>();
-  for (const device of devices) {
-    for (const [lower, gaps, idle] of device.idle ?? []) {
-      const row = rows.get(lower) ?? { lower, gaps: 0, idle: 0 };
-      rows.set(lower, { lower, gaps: row.gaps + gaps, idle: row.idle + idle });
-    }
-  }
-  return [...rows.values()].sort((a, b) => a.lower - b.lower);
-}
-
 // The edges are powers of ten (src/model/session.h).
 function gapLength(lower: number): string {
   const unit = (ns: number) => (ns >= 1e9 ? `${ns / 1e9} s` : ns >= 1e6 ? `${ns / 1e6} ms` : `${ns / 1e3} us`);
   if (lower === 0) return "under 1 us";
   return lower >= 1e9 ? "1 s and more" : `${unit(lower)} to ${unit(lower * 10)}`;
-}
-
-// Returns how much the largest value exceeds the mean; null if there is nothing to compare.
-export function imbalance(values: number[]): number | null {
-  const mean = sum(values) / values.length;
-  return values.length > 1 && mean > 0 ? Math.max(...values) / mean - 1 : null;
 }
 
 function gapPanels(model: Model): Child[] {

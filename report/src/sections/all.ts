@@ -4,11 +4,12 @@
 
 import type { Context } from "../context";
 import type { Model } from "../model";
+import { hasRanges } from "../ranges";
 import { activitySection } from "./activity";
 import { answerSection } from "./answer";
 import { kernelSection } from "./kernel";
 import { methodsSection } from "./methods";
-import { hasRanges, rangesSection } from "./ranges";
+import { rangesSection } from "./ranges";
 import { sessionSection } from "./session";
 import { tablesSection } from "./tables";
 import { driftSection, timelineSection } from "./time";

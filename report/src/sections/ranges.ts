@@ -5,42 +5,10 @@
 import type { Context } from "../context";
 import { h } from "../dom";
 import { plainTable } from "../figure";
-import { count, duration, none, percent, tidy, visible, number } from "../format";
-import type { Model, SampleRow } from "../model";
+import { count, duration, none, number, percent, tidy, visible } from "../format";
+import { rangesOf } from "../ranges";
 
 const maxRows = 200;
-export const noRange = "(no range)";
-
-export interface RangeTotals {
-  name: string;
-  samples: number;
-  kernels: number;
-  steps: [number, number] | null; // first and last
-  launches: number; // that the samples represent
-  time: number; // ns that the samples represent
-}
-
-const hasMark = ({ sample }: SampleRow) => typeof sample.range === "string" || typeof sample.step === "number";
-
-export const hasRanges = (model: Model) => model.samples.some(hasMark);
-
-// Returns the totals of each range, the longest represented time first.
-export function rangesOf(samples: SampleRow[]): RangeTotals[] {
-  const ranges = new Map<string, SampleRow[]>();
-  for (const row of samples) {
-    const name = row.sample.range ?? noRange;
-    const of = ranges.get(name);
-    if (of) of.push(row);
-    else ranges.set(name, [row]);
-  }
-  const sum = (rows: SampleRow[], of: (row: SampleRow) => number) => rows.reduce((a, row) => a + of(row), 0);
-  return [...ranges].map(([name, rows]): RangeTotals => {
-    const steps = rows.map(({ sample }) => sample.step).filter((step): step is number => typeof step === "number");
-    return { name, samples: rows.length, kernels: new Set(rows.map((row) => row.kernel)).size,
-      steps: steps.length > 0 ? [steps.reduce((a, b) => Math.min(a, b)), steps.reduce((a, b) => Math.max(a, b))] : null,
-      launches: sum(rows, ({ sample }) => sample.weight), time: sum(rows, ({ sample }) => sample.weight * sample.duration_ns) };
-  }).sort((a, b) => b.time - a.time);
-}
 
 export function rangesSection({ model }: Context): HTMLElement {
   const ranges = rangesOf(model.samples);

@@ -7,7 +7,7 @@ import { count, duration, none, number, percent, tidy, visible } from "../format
 import { makeGrid } from "../grid";
 import { search, type Kernel, type Model, type SampleRow } from "../model";
 import { memberText, unpack } from "../payload";
-import { hasRanges } from "./ranges";
+import { hasRanges } from "../ranges";
 import type { Triple } from "../types";
 
 const csvType = "text/csv;charset=utf-8";
