@@ -202,9 +202,12 @@ test("an outlier does not flatten the drift of other slices, and has a mark", ()
 });
 
 test("the range of the drift has all ratios that are near each other", () => {
-  assert.deepEqual(driftRange([]), [0.5, 2]);
-  const [low, high] = driftRange([1, 1, 1, 1.4]);
-  assert.ok(low <= 0.8 && high >= 1.4 && high < 1.5);
+  assert.deepEqual(driftRange([]), [0.8 / 1.03, 1.25 * 1.03]);
+  const [low, high] = driftRange([[1, null, 1, 1.4], [0, 1]]);
+  assert.ok(low <= 0.8 && low > 0.7 && high >= 1.4 && high < 1.5);
+  // A line with two levels has both, whatever the other lines have.
+  const levels = Array.from({ length: 64 }, (_, i) => (i < 10 ? 0.01 : 1.2));
+  assert.ok(driftRange([...Array.from({ length: 9 }, () => levels.map(() => 1)), levels])[0] < 0.01);
 });
 
 test("activity is the mean of the devices, within the run", () => {

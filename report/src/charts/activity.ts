@@ -89,7 +89,7 @@ export function activityOption(model: Model, theme: Theme, view: View = whole): 
   const points = activityPoints(model);
   const end = points.at(-1)?.to ?? 0;
   const [from, to] = [view.from * end, view.to * end];
-  const isConcurrent = points.some((p) => p.load > p.busy * 1.01 + 1e-6);
+  const isConcurrent = points.some((p) => p.load > p.busy * 1.05 + 0.01); // less would not be visible
   const shown = points.filter((p) => p.to >= from && p.from <= to);
   const devices = model.activity?.devices ?? 1;
   const panels = ["launches per second", `time in which a kernel ran${devices > 1 ? `, mean of ${devices} devices` : ""}` +
@@ -104,7 +104,7 @@ export function activityOption(model: Model, theme: Theme, view: View = whole): 
   const idle = { silent: true, animation: false, itemStyle: { color: theme.care, opacity: 0.22 },
     data: idleRanges(points).map(([a, b]) => [{ xAxis: Math.max(a, from) }, { xAxis: Math.min(b, to) }])
       .filter(([a, b]) => a!.xAxis < b!.xAxis) };
-  const top = Math.max(1, ...points.map((p) => p.load));
+  const top = isConcurrent ? Math.max(1, ...points.map((p) => p.load)) : 1;
   return { ...base(theme),
     axisPointer: { link: [{ xAxisIndex: "all" }], lineStyle: { color: theme.axis } },
     tooltip: { ...base(theme).tooltip, trigger: "axis", formatter: (list: Any) => {

@@ -29,16 +29,19 @@ export function driftKernels(model: Model, chosen: Kernel | null): Kernel[] {
   return chosen && !top.includes(chosen) ? [...top, chosen] : top;
 }
 
-// The drawn range of ratios. One slice with a single slow launch would flatten all lines, so the range contains all but
-// the most extreme twentieth of the ratios on each side, and at least 0.8 to 1.25.
-export function driftRange(ratios: number[]): [number, number] {
-  const sorted = ratios.filter((r) => r > 0).sort((a, b) => a - b);
-  if (sorted.length === 0) return [0.5, 2];
-  const beyond = Math.floor(sorted.length / 20);
-  const [low, high] = [sorted[beyond]!, sorted[sorted.length - 1 - beyond]!];
-  // A little beyond the kept range: an extreme that is near is drawn as it is.
-  const reach = (edge: number, extreme: number) => (Math.max(edge / extreme, extreme / edge) < 1.5 ? extreme : edge);
-  return [Math.min(0.8, reach(low, sorted[0]!)) / 1.03, Math.max(1.25, reach(high, sorted.at(-1)!)) * 1.03];
+// The drawn range of ratios. One slice with a single slow launch would flatten all lines, so the range contains of each
+// line all but the most extreme twentieth on each side, extremes near those, and at least 0.8 to 1.25.
+export function driftRange(lines: (number | null)[][]): [number, number] {
+  let [low, high] = [0.8, 1.25];
+  for (const line of lines) {
+    const sorted = line.filter((r): r is number => r !== null && r > 0).sort((a, b) => a - b);
+    if (sorted.length === 0) continue;
+    const beyond = Math.floor(sorted.length / 20);
+    const reach = (edge: number, extreme: number) => (Math.max(edge / extreme, extreme / edge) < 1.5 ? extreme : edge);
+    low = Math.min(low, reach(sorted[beyond]!, sorted[0]!));
+    high = Math.max(high, reach(sorted[sorted.length - 1 - beyond]!, sorted.at(-1)!));
+  }
+  return [low / 1.03, high * 1.03];
 }
 
 export function driftPart(model: Model, view: View): string {
@@ -53,7 +56,7 @@ export function driftOption(model: Model, chosen: Kernel | null, theme: Theme,
   const end = slices.width * slices.count;
   const at = (slice: number) => ((slice + 0.5) * slices.width);
   const lines = kernels.map((kernel) => driftOf(kernel, slices.count));
-  const [low, high] = driftRange(lines.flat().filter((r): r is number => r !== null));
+  const [low, high] = driftRange(lines);
   const ticks = ticksBetween(low, high);
   // Ratios outside of the drawn range have a triangle at its edge.
   const beyond = lines.flatMap((ratios, k) => ratios.flatMap((ratio, slice) => {

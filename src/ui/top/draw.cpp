@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ui/top/canvas.h"
+#include "ui/top/chart.h"
 #include "ui/top/figures.h"
 #include "ui/top/header.h"
 #include "ui/top/tables.h"
@@ -101,6 +102,27 @@ std::vector<Line> TableOf(Model& model, std::size_t room, const Canvas& canvas) 
   return lines;
 }
 
+// Screens of this size have charts besides the table.
+constexpr int kMinChartWidth = 110;
+constexpr std::size_t kMinChartHeight = 36;
+constexpr std::size_t kMinPlotRows = 6;
+constexpr std::size_t kMaxPlotRows = 14;  // more show nothing new
+constexpr std::size_t kFrameRows = 3;     // title, time axis, and a blank line below
+
+// Returns the charts of a large screen in about half of `room` lines at most. They use the lines
+// that the table does not need. With an even number of rows, the scale has a label at half height.
+std::vector<Line> ChartsOf(const Model& model, std::size_t room, const Canvas& canvas) {
+  const bool is_table = model.view() == View::kKernels || model.view() == View::kProcesses;
+  if (!is_table || canvas.width < kMinChartWidth || room < kMinChartHeight) return {};
+  const std::size_t used = model.Rows() + 1;
+  const std::size_t spare = room > used + kFrameRows ? room - used - kFrameRows : 0;
+  const std::size_t rows =
+      std::clamp(spare, kMinPlotRows, std::min(kMaxPlotRows, room / 2)) & ~std::size_t{1};
+  std::vector<Line> lines = ActivityCharts(model, rows, canvas);
+  if (!lines.empty()) lines.emplace_back();
+  return lines;
+}
+
 Line FooterLine(const Model& model, const Canvas& canvas, int& input_column) {
   LineMaker line = canvas.NewLine();
   if (model.typing()) {
@@ -149,7 +171,10 @@ Frame DrawScreen(Model& model, int width, int height, bool unicode) {
   const std::size_t inner = static_cast<std::size_t>(height) - 1;
   frame.lines = Header(model, canvas);
   frame.lines.resize(std::min(frame.lines.size(), inner > 4 ? inner - 4 : std::size_t{inner > 1}));
-  const std::size_t room = inner - frame.lines.size();
+  std::size_t room = inner - frame.lines.size();
+  std::vector<Line> charts = ChartsOf(model, room, canvas);
+  room -= charts.size();
+  Append(std::move(charts), frame.lines);
   if (room > 0) Append(TableOf(model, room, canvas), frame.lines);
   frame.lines.resize(inner);
   frame.lines.push_back(FooterLine(model, canvas, frame.input_column));

@@ -60,6 +60,12 @@ std::span<const model::HistogramBin> WithoutEnds(std::span<const model::Histogra
   return bins;
 }
 
+// Returns the end of the session's time axis, in seconds.
+double EndOf(const model::OverviewTotals& totals) {
+  return totals.timeline.empty() ? totals.elapsed_s
+                                 : std::max(totals.elapsed_s, totals.timeline.back().elapsed_s);
+}
+
 }  // namespace
 
 std::string Count(std::uint64_t count, int columns) {
@@ -169,10 +175,10 @@ DurationAxis DurationsOf(std::span<const model::OverviewKernel* const> kernels, 
   return axis;
 }
 
-std::vector<double> BoundOverTime(const model::OverviewTotals& totals, int columns) {
+std::vector<double> BoundAt(const model::OverviewTotals& totals, int columns) {
   std::vector<double> bounds(static_cast<std::size_t>(std::max(columns, 0)), kNone);
   if (bounds.empty() || totals.timeline.empty()) return bounds;
-  const double end = std::max(totals.elapsed_s, totals.timeline.back().elapsed_s);
+  const double end = EndOf(totals);
   if (!(end > 0.0) || std::isinf(end)) return bounds;
   const auto column_at = [&](double elapsed_s) {
     const double at = elapsed_s / end * static_cast<double>(bounds.size());
@@ -183,11 +189,18 @@ std::vector<double> BoundOverTime(const model::OverviewTotals& totals, int colum
   bounds.back() = std::isnan(totals.bound) ? bounds.back() : totals.bound;
   // A bound that held continues to hold.
   double last = kNone;
-  double least =
-      std::isnan(totals.error_bound) || totals.error_bound <= 0.0 ? 1.0 : totals.error_bound;
   for (double& bound : bounds) {
     if (std::isnan(bound) || std::isinf(bound) || bound < 0.0) bound = last;
     last = bound;
+  }
+  return bounds;
+}
+
+std::vector<double> BoundOverTime(const model::OverviewTotals& totals, int columns) {
+  std::vector<double> bounds = BoundAt(totals, columns);
+  double least =
+      std::isnan(totals.error_bound) || totals.error_bound <= 0.0 ? 1.0 : totals.error_bound;
+  for (const double bound : bounds) {
     if (bound > 0.0) least = std::min(least, bound);
   }
   // Halve it, so that the minimum also has a visible bar.
@@ -196,6 +209,70 @@ std::vector<double> BoundOverTime(const model::OverviewTotals& totals, int colum
       bound = std::max(0.0, std::log2(std::max(bound, least) / (0.5 * least)));
   }
   return bounds;
+}
+
+std::vector<double> RateOverTime(const model::OverviewTotals& totals, int columns) {
+  std::vector<double> rates(static_cast<std::size_t>(std::max(columns, 0)), kNone);
+  const double end = EndOf(totals);
+  if (rates.empty() || totals.timeline.empty() || !(end > 0.0) || std::isinf(end)) return rates;
+  // Launches observed at a time, linear between the points.
+  std::size_t next = 0;
+  const std::vector<model::TimelinePoint>& points = totals.timeline;
+  const auto observed_at = [&](double elapsed_s) {
+    while (next < points.size() && points[next].elapsed_s < elapsed_s) ++next;
+    if (next == points.size()) return static_cast<double>(points.back().observed);
+    const model::TimelinePoint before = next == 0 ? model::TimelinePoint{} : points[next - 1];
+    const double span = points[next].elapsed_s - before.elapsed_s;
+    const double part = span > 0.0 ? (elapsed_s - before.elapsed_s) / span : 1.0;
+    return static_cast<double>(before.observed) +
+           part * static_cast<double>(points[next].observed - before.observed);
+  };
+  const double width = end / static_cast<double>(rates.size());
+  double before = 0.0;
+  for (std::size_t i = 0; i < rates.size(); ++i) {
+    const double now = observed_at(width * static_cast<double>(i + 1));
+    rates[i] = (now - before) / width;
+    before = now;
+  }
+  return rates;
+}
+
+std::vector<double> BusyOverTime(const model::Activity& activity, int columns) {
+  std::vector<double> shares(static_cast<std::size_t>(std::max(columns, 0)), kNone);
+  if (shares.empty() || activity.empty() || activity.count == 0) return shares;
+  const double scale = static_cast<double>(shares.size()) / activity.count;  // columns per slice
+  const double whole =
+      static_cast<double>(activity.width_ns) * std::max<std::uint32_t>(activity.devices, 1);
+  std::fill(shares.begin(), shares.end(), 0.0);
+  for (const model::ActivitySlice& slice : activity.slices) {
+    const double share = static_cast<double>(slice.busy_ns) / whole;
+    const double from = scale * slice.slice;
+    const double to = from + scale;
+    for (auto i = static_cast<std::size_t>(from); i < shares.size(); ++i) {
+      const auto left = static_cast<double>(i);
+      if (left >= to) break;
+      shares[i] += share * std::max(0.0, std::min(to, left + 1.0) - std::max(from, left));
+    }
+  }
+  for (double& share : shares) share = std::min(share, 1.0);
+  return shares;
+}
+
+double BusyShare(const model::Activity& activity, std::uint64_t last_ns) {
+  if (activity.empty() || activity.width_ns == 0) return kNone;
+  std::uint64_t first = 0;
+  std::uint64_t end = activity.count;
+  if (end > 1) --end;
+  const std::uint64_t wanted = std::max<std::uint64_t>(last_ns / activity.width_ns, 1);
+  if (end - first > wanted) first = end - wanted;
+  if (first == 0 && end > 1) first = 1;
+  std::uint64_t busy_ns = 0;
+  for (const model::ActivitySlice& slice : activity.slices) {
+    if (slice.slice >= first && slice.slice < end) busy_ns += slice.busy_ns;
+  }
+  const double whole = static_cast<double>(activity.width_ns) * static_cast<double>(end - first) *
+                       std::max<std::uint32_t>(activity.devices, 1);
+  return std::min(1.0, static_cast<double>(busy_ns) / whole);
 }
 
 }  // namespace stemtap::ui

@@ -40,7 +40,19 @@ struct DurationAxis {
 DurationAxis DurationsOf(std::span<const model::OverviewKernel* const> kernels, int columns,
                          bool trim);
 
-// Returns the bound over the session's time in `columns` parts, on a log axis, as values for Bars.
+// Each returns values over the session's time in `columns` parts, NaN where they are unknown.
+// BoundAt returns the bound; it holds until the next point. BoundOverTime returns it on a log axis,
+// as values for Bars.
+std::vector<double> BoundAt(const model::OverviewTotals& totals, int columns);
 std::vector<double> BoundOverTime(const model::OverviewTotals& totals, int columns);
+// Launches per second, from the launches observed at each point of the timeline.
+std::vector<double> RateOverTime(const model::OverviewTotals& totals, int columns);
+// Mean share of the devices' time in which a kernel ran, over the time that `activity` covers.
+std::vector<double> BusyOverTime(const model::Activity& activity, int columns);
+
+// Returns the mean share of time in which the devices were busy, in the last `last_ns`. Omits the
+// first and the last slice, which the run may fill only in part, if there are others in that time.
+// NaN without activity.
+double BusyShare(const model::Activity& activity, std::uint64_t last_ns);
 
 }  // namespace stemtap::ui

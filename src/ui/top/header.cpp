@@ -165,6 +165,9 @@ Line LaunchesLine(const Model& model, const Canvas& canvas) {
     line.Add(" +" + Count(o.kept - done), Style::kDim);
   }
   line.Add(fmt::format("  {}/s", Rate(model.run().launches_per_s)));
+  if (!std::isnan(model.run().busy)) {
+    line.Add("  GPU busy ", Style::kDim).Add(Percent(model.run().busy));
+  }
   line.Add("  kernels ", Style::kDim).Add(Count(o.kernels_known));
   if (listed < o.kernels_known) line.Add(fmt::format(", the longest {} listed", Count(listed)));
   line.Add("  time ", Style::kDim).Add(Duration(static_cast<double>(o.duration_ns)));

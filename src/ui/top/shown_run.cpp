@@ -9,6 +9,7 @@
 
 #include "base/saturating.h"
 #include "shm/context_key.h"
+#include "ui/top/figures.h"
 
 namespace stemtap::ui {
 namespace {
@@ -146,6 +147,7 @@ model::OverviewTotals Sum(std::span<const model::Overview* const> overviews) {
   sum.certified_bound = std::numeric_limits<double>::quiet_NaN();
   if (asked.weight > 0.0) sum.error_bound = asked.Mean();
   sum.timeline = AddTimelines(overviews);
+  sum.activity = {};
   return sum;
 }
 
@@ -162,12 +164,28 @@ SessionState StateOf(std::span<const Session> sessions, int only) {
   return sessions.empty() ? SessionState::kWaiting : SessionState::kEnded;
 }
 
+// Returns the mean busy share of the devices of all sessions.
+double BusyOf(std::span<const model::Overview* const> overviews, const ShownRun& run) {
+  constexpr std::uint64_t kRecentNs = 2'000'000'000;  // as the rate of launches
+  const bool runs = run.state == SessionState::kRunning;
+  WeightedMean busy;
+  for (const model::Overview* o : overviews) {
+    if (o->activity.empty()) continue;
+    // The slices end with the last kernel. Without launches, the devices have become idle.
+    const bool is_idle = runs && run.launches_per_s == 0.0;
+    busy.Add(is_idle ? 0.0 : BusyShare(o->activity, runs ? kRecentNs : ~std::uint64_t{0}),
+             o->activity.devices);
+  }
+  return busy.Mean();
+}
+
 }  // namespace
 
 ShownRun MakeShownRun(std::span<const Session> sessions, int only) {
   ShownRun run;
   run.state = StateOf(sessions, only);
   run.totals.bound = std::numeric_limits<double>::quiet_NaN();
+  run.busy = std::numeric_limits<double>::quiet_NaN();
   std::vector<const model::Overview*> shown;
   std::size_t last = 0;
   const bool runs = run.state == SessionState::kRunning;
@@ -190,6 +208,7 @@ ShownRun MakeShownRun(std::span<const Session> sessions, int only) {
     RowsOfAll(sessions, run);
   }
   run.totals = Sum(shown);
+  run.busy = BusyOf(shown, run);
   if (shown.size() > 1) run.totals.kernels_known = run.kernels.size();
   return run;
 }

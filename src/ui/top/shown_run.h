@@ -5,7 +5,8 @@
 //
 // The bound of several sessions is the mean of their bounds, weighted by time. It holds for any
 // dependence between their errors (triangle inequality) and is wider than the bound of one sample
-// drawn from all sessions.
+// drawn from all sessions. Activity over time is shown for a single session only, because sessions
+// of several machines do not share a clock.
 #pragma once
 
 #include <cstdint>
@@ -57,6 +58,9 @@ struct ShownRun {
   model::OverviewTotals totals;
   SessionState state = SessionState::kWaiting;
   double launches_per_s = 0.0;  // of the running sessions, or of all if none is running
+  // Mean share of the devices' time in which a kernel ran: in the last two seconds of a running
+  // session, else over the whole time. NaN if unknown.
+  double busy = 0.0;
   std::vector<KernelRow> kernels;
   // The kernels that each row combines, and their sessions.
   std::vector<const model::OverviewKernel*> parts;

@@ -38,7 +38,8 @@ struct MadeOverview {
       R"([{"pid":4242,"program":"python3","state":"recording","reason":"","seen":4500,"kept":4500,"dropped":0,"captured":21}])";
   std::string bound = "0.061";
   std::string certified_bound = "null";
-  bool large = false;  // maximum number of bins and points
+  std::string activity;  // JSON; empty: none
+  bool large = false;    // maximum number of bins and points
 };
 
 inline std::string JsonOf(const MadeOverview& made) {
@@ -73,13 +74,13 @@ inline std::string JsonOf(const MadeOverview& made) {
       R"("elapsed_s":{},"period_ms":1000,"command":{},"error_bound":0.05,"confidence":0.95,"level":"gate","actuator":"log",)"
       R"("seen":{},"kept":{},"dropped":{},"gaps":0,"losses":{},"observed":{},"duration_ns":{},"captured":{},"captured_duration_ns":{},)"
       R"("kernels_known":{},"clusters_open":{},"clusters_closed":{},"bound":{},"certified_bound":{},"slowed":0,"zero_duration":0,"excluded":0,"excluded_duration_ns":0,)"
-      R"("processes":{},"timeline":[[1,100,1000,1,10,9,1,0],[5,1000,10000,2,20,8,0.4,0],[10,2000,20000,3,30,5,0.1,0]],)"
+      R"("processes":{},"timeline":[[1,100,1000,1,10,9,1,0],[5,1000,10000,2,20,8,0.4,0],[10,2000,20000,3,30,5,0.1,0]],{})"
       R"("slices":{{"start_ns":0,"width_ns":0,"count":0}},"kernels":[{}]}})"
       "\n",
       made.state, made.pid, 0, made.elapsed_s, made.command, launches + made.dropped, launches,
       made.dropped, made.losses, launches, duration, captured, duration / 100, made.kernels.size(),
       made.kernels.size(), made.kernels.size(), made.bound, made.certified_bound, made.processes,
-      kernels);
+      made.activity.empty() ? "" : "\"activity\":" + made.activity + ",", kernels);
 }
 
 // Replaces the file atomically, as the collector does.

@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "model/overview_reader.h"
+#include "ui/top/chart.h"
 #include "ui/top/draw.h"
+#include "ui/top/figures.h"
 #include "ui/top/made_overview.h"
 #include "ui/top/text_cells.h"
 
@@ -296,6 +298,148 @@ TEST_CASE("the header contains the figures of the session") {
   CHECK(bad);
   CHECK(Has(screen, "60.00 %"));
   CHECK(Has(screen, "6.00 us"));
+}
+
+TEST_CASE("busy time is the mean over the devices and over the recent slices") {
+  model::Activity activity;
+  CHECK(std::isnan(BusyShare(activity, 100)));
+  activity = {
+      2,
+      0,
+      1000,
+      6,
+      {{0, 1, 1, 1}, {1, 5, 2000, 2000}, {2, 5, 900, 500}, {4, 5, 3000, 1500}, {5, 1, 1, 1}}};
+  // The first and the last slice are incomplete.
+  CHECK(BusyShare(activity, ~std::uint64_t{0}) ==
+        doctest::Approx((2000 + 500 + 0 + 1500) / 8000.0));
+  CHECK(BusyShare(activity, 2000) == doctest::Approx(1500 / 4000.0));
+  CHECK(BusyShare(activity, 1) == doctest::Approx(1500 / 2000.0));
+  activity.slices.resize(1);
+  activity.count = 1;
+  CHECK(BusyShare(activity, 1) == doctest::Approx(1 / 2000.0));
+  // By column: 6 slices in 3 columns.
+  activity = {2, 0, 1000, 6, {{0, 1, 1, 1000}, {1, 5, 2000, 2000}, {4, 5, 3000, 500}}};
+  const std::vector<double> columns = BusyOverTime(activity, 3);
+  REQUIRE(columns.size() == 3);
+  CHECK(columns[0] == doctest::Approx(0.75));
+  CHECK(columns[1] == 0.0);
+  CHECK(columns[2] == doctest::Approx(0.125));
+  // One slice in many columns.
+  CHECK(BusyOverTime({1, 0, 1000, 1, {{0, 1, 500, 500}}}, 4) == std::vector<double>(4, 0.5));
+  CHECK(BusyOverTime(activity, 0).empty());
+}
+
+TEST_CASE("launches per second follow from the points of the timeline") {
+  model::OverviewTotals totals;
+  CHECK(std::isnan(RateOverTime(totals, 3)[0]));
+  totals.elapsed_s = 8.0;
+  totals.timeline = {{2.0, 200}, {4.0, 200}, {8.0, 1000}};
+  CHECK(RateOverTime(totals, 4) == std::vector<double>{100.0, 0.0, 200.0, 200.0});
+  CHECK(RateOverTime(totals, 2) == std::vector<double>{50.0, 200.0});
+  // Time after the last point has no launches.
+  totals.elapsed_s = 16.0;
+  CHECK(RateOverTime(totals, 2) == std::vector<double>{125.0, 0.0});
+}
+
+TEST_CASE("the header shows how busy the GPU is, now or over the whole session") {
+  MadeOverview made;
+  // One second per slice; the last two complete seconds are idle.
+  made.activity =
+      R"({"devices":1,"start_ns":0,"width_ns":1000000000,"count":9,"slices":[[0,9,9,900000000],[1,9,9,1000000000],)"
+      R"([2,9,9,1000000000],[3,9,9,1000000000],[4,9,9,500000000],[8,9,9,9]]})";
+  Shown shown({made});
+  CHECK(Has(shown.Screen(100), "1,000/s  GPU busy 0 %  kernels 3"));
+  made.state = "ended";
+  shown.Again({made});
+  CHECK(Has(shown.Screen(100), "1,000/s  GPU busy 50.0 %  kernels 3"));
+  MadeOverview other;  // does not know
+  other.state = "ended";
+  shown.Again({made, other});
+  CHECK(Has(shown.Screen(100), "GPU busy 50.0 %"));
+  shown.Again({MadeOverview()});
+  CHECK(!Has(shown.Screen(100), "busy"));
+}
+
+TEST_CASE("charts have a scale and one column per part of the time") {
+  const Canvas canvas = {80, false, false};
+  Chart chart;
+  chart.title = "some values";
+  chart.values = {0.0, 1.0, 50.0, 100.0, NAN};
+  chart.upper = 100.0;
+  chart.label = [](double value) { return std::to_string(std::lround(value)); };
+  chart.end = "0:12";
+  const auto text = [&](std::size_t rows) {
+    std::string all;
+    for (const Line& line : DrawChart(chart, rows, canvas)) all += line.Text() + "\n";
+    return all;
+  };
+  CHECK(text(4) ==
+        "         some ~\n"
+        "     100|   #  \n"
+        "        |   #  \n"
+        "        |  ##  \n"
+        "       0| .##  \n"
+        "         0 0:12\n");
+  CHECK(Has(text(6), "      50|"));  // a label in the middle
+  chart.log = true;
+  chart.lower = 1.0;
+  chart.values = {10.0, 1.0, 1000.0, 100.0, -1.0};
+  CHECK(text(4) ==
+        "         some ~\n"
+        "     100|  ##  \n"
+        "        |  ##  \n"
+        "        |# ##  \n"
+        "       1|#.##  \n"
+        "         0 0:12\n");
+}
+
+TEST_CASE("a large screen shows charts above the table, a small one only the table") {
+  MadeOverview made;
+  made.activity =
+      R"({"devices":2,"start_ns":0,"width_ns":1000000000,"count":4,"slices":[[0,9,9,2000000000],[3,9,9,1000000000]]})";
+  made.kernels = Many(100);
+  Shown shown({made});
+  const auto title_line = [&](int width, int height) {
+    const std::vector<Line> lines = DrawScreen(shown.model, width, height, false).lines;
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      if (Has(lines[i].Text(), "launches per second")) return static_cast<int>(i);
+    }
+    return -1;
+  };
+  CHECK(title_line(80, 24) == -1);
+  CHECK(title_line(100, 45) == -1);
+  CHECK(title_line(160, 30) == -1);
+  CHECK(title_line(160, 45) == 5);
+  const std::vector<Line> lines = DrawScreen(shown.model, 160, 45, false).lines;
+  CHECK(Has(lines[5].Text(), "GPU busy, mean of 2 devices"));
+  CHECK(Has(lines[5].Text(), "bound (log), requested: 5.00 %"));
+  // Rates: 100/s, then 225/s from 1 s, 200/s from 5 s, none after 10 s.
+  CHECK(Has(lines[6].Text(), "     240|"));
+  CHECK(Has(lines[9].Text(), "     120|"));
+  CHECK(Has(lines[11].Text(), "       0|"));
+  CHECK(Has(lines[6].Text(), "   100 %|##########"));
+  CHECK(Has(lines[12].Text(), "0" + std::string(39, ' ') + "0:12"));
+  CHECK(lines[13].Text().empty());
+  CHECK(Has(lines[14].Text(), "LAUNCHES"));
+  CHECK(Has(lines[43].Text(), "kernel_28"));
+  for (const Line& line : lines) CHECK(ColumnsOf(line.Text()) <= 160);
+  // With few kernels, the charts use the lines that the table does not need.
+  made.kernels = Many(3);
+  shown.Again({made});
+  const std::vector<Line> few = DrawScreen(shown.model, 160, 45, false).lines;
+  CHECK(Has(few[5 + 14 + 3].Text(), "LAUNCHES"));
+  // The clusters and the help need the space.
+  shown.model.Press({Key::kEnter});
+  CHECK(title_line(160, 45) == -1);
+  shown.model.Press({Key::kEscape});
+  shown.Type("h");
+  CHECK(title_line(160, 45) == -1);
+  shown.Type("h");
+  // Without activity, the other two charts have its space.
+  made.activity.clear();
+  shown.Again({made});
+  CHECK(title_line(160, 45) == 5);
+  CHECK(!Has(shown.Screen(160, 45), "GPU busy"));
 }
 
 TEST_CASE("the header reports that the bound is the observed error") {

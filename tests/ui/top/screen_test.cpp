@@ -93,10 +93,14 @@ TEST_CASE("a session fills a terminal of 80 by 24, and of 200 by 60") {
   CHECK(terminal.AlternateScreen());
 
   terminal.Resize(200, 60);
-  REQUIRE(terminal.WaitFor("kernel_52_"));
+  REQUIRE(terminal.WaitFor("kernel_43_"));
   screen = terminal.Screen();
   CHECK(LineOf(screen, "q quit") == 59);
-  CHECK(!Has(screen, "kernel_53_"));
+  CHECK(LineOf(screen, "launches per second") == 5);
+  CHECK(LineOf(screen, "bound (log), requested: 5.00 %") == 5);
+  CHECK(LineOf(screen, "LAUNCHES") == 14);
+  CHECK(LineOf(screen, "kernel_43_") == 58);
+  CHECK(!Has(screen, "kernel_44_"));
   CHECK(Has(screen, "DURATIONS"));
   CHECK(Has(screen, std::string(100, 'x')));
 
