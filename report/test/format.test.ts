@@ -54,6 +54,7 @@ test("a short name ends before the arguments", () => {
   assert.equal(shortName("gemm_kernel"), "gemm_kernel");
   assert.equal(shortName("void (anonymous namespace)::k<1>(int)"), "(anonymous namespace)::k<…>");
   assert.equal(shortName("a < b"), "a < b");
+  assert.equal(shortName("void at::<unnamed>::cat<4>(int)"), "at::<unnamed>::cat<…>");
   assert.equal(shortName("<script>x</script>"), "<script>x</script>");
   assert.equal(shortName(""), "");
 });
@@ -62,6 +63,8 @@ test("chart names keep their ends", () => {
   assert.equal(chartName("a::b::c::d<…>"), "c::d");
   assert.equal(chartName("a::b::c<…Add…> <<<8, 64>>>"), "b::c<…Add…> <<<8, 64>>>");
   assert.equal(chartName("plain"), "plain");
+  assert.equal(chartName("at::native::(anonymous namespace)::cat<…>"), "native::cat");
+  assert.equal(chartName("at::<unnamed>::cat<…a…>"), "at::cat<…a…>");
   assert.equal(cutMiddle("abcdefghij", 10), "abcdefghij");
   assert.equal(cutMiddle("abcdefghijk", 7), "abcd…jk");
 });

@@ -26,7 +26,8 @@ test("kernels of one name are distinguished by what differs", () => {
 });
 
 test("cut labels keep what differs, and are all different", () => {
-  assert.equal(cutLabel("native::vectorized_elementwise_kernel<…MulFunctor…>", 30), "native::vectori…<…MulFunctor…>");
+  assert.equal(cutLabel("native::vectorized_elementwise_kernel<…MulFunctor…>", 30), "vectorized_elem…<…MulFunctor…>");
+  assert.equal(cutLabel("native::elementwise_kernel<…direct_copy_kernel_cuda…float…>", 30), "eleme…<…direct_copy_kernel_cu…");
   assert.equal(cutLabel("short", 30), "short");
   const long = (end: string) => `Cijk_Alik_Bljk_${"UserArgs_".repeat(12)}MT${end}_SN_${"DTVA0_".repeat(9)}`;
   const labels = cutLabels([long("128x64"), long("256x64"), long("256x96")], 36);

@@ -42,8 +42,9 @@ export function cutText(text: string, max: number): string {
 // Cuts a label to `max` characters, but keeps the part that tells it from others: name<…difference…>.
 export function cutLabel(label: string, max: number): string {
   const [, head = "", mark = ""] = label.match(/^(.*?)(<….*|\[….*)$/s) ?? [];
-  const room = max - [...mark].length;
-  return mark !== "" && room >= 6 && label.length > max ? cutText(head, room) + mark : cutMiddle(label, max);
+  if (mark === "" || [...label].length <= max) return cutMiddle(label, max);
+  const room = Math.max(6, max - [...mark].length);
+  return cutText(cutText(head.replace(/^.*::/s, ""), room) + mark, max);
 }
 
 // Returns labels of at most `max` characters that are all different, if the given labels are.
@@ -79,7 +80,8 @@ export function cutMiddle(text: string, max: number): string {
 
 // Returns the last two components of a qualified name; outer namespaces need space and add little information. Omits the
 // mark for omitted arguments.
-export function chartName(label: string): string {
+export function chartName(name: string): string {
+  const label = name.replaceAll(/(\(anonymous namespace\)|<unnamed>)::/g, "");
   const end = label.search(/[<( ]/);
   const head = (end < 0 ? label : label.slice(0, end)).split("::");
   return head.slice(-2).join("::") + (end < 0 ? "" : label.slice(end).replace("<…>", ""));
@@ -90,7 +92,7 @@ export const plotLeft = 64;
 export const plotRight = 18;
 
 export const glyph = 6.6; // approximate width of a letter, px
-export const wideGlyph = 7.4; // in fonts with wide letters (DejaVu, Verdana)
+export const wideGlyph = 7.8; // in fonts with wide letters (DejaVu, Verdana)
 
 // Returns round values for a log axis, whether it spans a factor of 1.1 or of a million.
 export function ticksBetween(low: number, high: number): number[] {

@@ -43,7 +43,7 @@ function gapPanels(model: Model): Child[] {
 function deviceName(model: Model, device: SessionDevice): string {
   const name = device.device === null ? "unknown device" : `device ${device.device}`;
   const session = typeof device.session === "number" ? model.data.session?.sessions?.[device.session] : undefined;
-  return session ? `${name}, ${visible(session.folder ?? "") || `session ${device.session! + 1}`}` : name;
+  return session ? `${name}, ${visible(session.folder ?? "") || `session ${device.session!}`}` : name;
 }
 
 function devicePanel(model: Model): Child {
@@ -63,7 +63,7 @@ function devicePanel(model: Model): Child {
       "the devices. Kernels that wait for other devices (NCCL) hide an imbalance: the device that waits is busy too.")),
     plainTable({ head: [...(isMerged ? ["Session"] : []), "Device", "Process", "Launches", "Kernel time",
       ...(uneven === null ? [] : ["Against the mean"]), "Busy", "Span", "Busy share", "Streams"], rows: devices.map((d) => [
-      ...(isMerged ? [h("bdi", null, typeof d.session === "number" ? `${d.session + 1}: ${visible(model.data.session?.sessions?.[d.session]?.folder ?? "")}` : none)] : []),
+      ...(isMerged ? [h("bdi", null, typeof d.session === "number" ? `${d.session}: ${visible(model.data.session?.sessions?.[d.session]?.folder ?? "")}` : none)] : []),
       d.device === null ? none : String(d.device), d.pid === null ? none : String(d.pid), count(d.launches), duration(d.duration_ns),
       ...(uneven === null ? [] : [difference(d.duration_ns)]), duration(d.busy_ns) + (d.busy_cut_ns ? ` to ${duration(d.busy_ns + d.busy_cut_ns)}` : ""),
       duration(d.span_ns), percent(d.span_ns > 0 ? d.busy_ns / d.span_ns : null), count((d.streams ?? []).length)]) }));
