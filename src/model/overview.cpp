@@ -35,6 +35,8 @@ using B = HistogramBin;
 using S = KernelSlice;
 using K = OverviewKernel;
 using O = Overview;
+using A = Activity;
+using Slice = ActivitySlice;
 using Launch = shm::LaunchConfig;
 
 template <>
@@ -68,6 +70,20 @@ template <>
 inline constexpr auto kRow<KernelSlice> = MakeRow("[slice, launches, time]", Optional<&S::slice>(),
                                                   Optional<&S::invocations>(),
                                                   Optional<&S::duration_ns>());
+
+template <>
+inline constexpr auto kRow<ActivitySlice> = MakeRow("[slice, launches, kernel time, busy time]",
+                                                    Optional<&Slice::slice>(),
+                                                    Optional<&Slice::launches>(),
+                                                    Optional<&Slice::duration_ns>(),
+                                                    Optional<&Slice::busy_ns>());
+
+template <>
+inline constexpr auto kTable<Activity> = std::tuple(Optional<&A::devices>("devices"),
+                                                    Optional<&A::start_ns>("start_ns"),
+                                                    Optional<&A::width_ns>("width_ns"),
+                                                    Optional<&A::count>("count"),
+                                                    Optional<&A::slices>("slices"));
 
 template <>
 inline constexpr auto kTable<OverviewKernel> =
@@ -105,7 +121,8 @@ inline constexpr auto kTable<Overview> = std::tuple(
     Optional<&O::slowed>("slowed"), Optional<&O::zero_duration>("zero_duration"),
     Optional<&O::excluded>("excluded"), Optional<&O::excluded_duration_ns>("excluded_duration_ns"),
     Optional<&O::processes>("processes").Lead(",\n"),
-    Optional<&O::timeline>("timeline").Lead(",\n"), kSlices,
+    Optional<&O::timeline>("timeline").Lead(",\n"),
+    Optional<&O::activity>("activity").Lead(",\n").OmitIfAbsent(), kSlices,
     Required<&O::kernels>("kernels").Lead(",\n").Items({.between = ",\n"}));
 
 namespace {

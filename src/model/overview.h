@@ -57,6 +57,28 @@ struct OverviewKernel {
   std::vector<KernelSlice> slices;        // ascending
 };
 
+// ActivitySlice is what all devices did in one slice of time. Kernels that span several slices
+// count in each with the part of their time there.
+struct ActivitySlice {
+  std::uint32_t slice = 0;
+  std::uint64_t launches = 0;     // that began in the slice
+  std::uint64_t duration_ns = 0;  // of kernels; concurrent kernels each count in full
+  std::uint64_t busy_ns = 0;      // sum over devices of the time in which a kernel ran
+};
+
+// Activity is when the devices of a session were busy.
+struct Activity {
+  static constexpr std::uint32_t kMaxSlices = 256;
+
+  std::uint32_t devices = 0;  // with kernels whose start is known
+  std::uint64_t start_ns = 0;
+  std::uint64_t width_ns = 0;
+  std::uint32_t count = 0;            // slices, including empty ones
+  std::vector<ActivitySlice> slices;  // ascending, without empty slices
+
+  bool empty() const { return slices.empty(); }
+};
+
 struct OverviewProcess {
   std::int32_t pid = 0;
   std::string program;
@@ -118,6 +140,7 @@ struct OverviewTotals {
   std::uint64_t excluded = 0;
   std::uint64_t excluded_duration_ns = 0;
   std::vector<TimelinePoint> timeline;  // ascending, at most kMaxPoints
+  Activity activity;
 };
 
 struct Overview : OverviewTotals {

@@ -37,6 +37,7 @@ class Check {
         o.duration_ns <= RunTime::kMaxNs, [] { return "duration_ns"; }, o.duration_ns,
         "at most 2^63 - 1");
     Timeline();
+    ActivityOverTime();
     for (std::size_t k = 0; k < o.kernels.size() && wrong_.empty(); ++k) {
       Kernel(o.kernels[k], fmt::format("kernels[{}]", k));
     }
@@ -76,6 +77,19 @@ class Check {
       Expect(i == 0 || p.observed >= points[i - 1].observed, at("1"), p.observed,
              "launches that do not decrease");
       Expect(std::isnan(p.bound) || p.bound >= 0.0, at("6"), p.bound, "a number of at least 0");
+    }
+  }
+
+  void ActivityOverTime() {
+    const Activity& a = overview_.activity;
+    if (a.empty()) return;
+    Expect(
+        a.width_ns > 0, [] { return "activity.width_ns"; }, a.width_ns, "a positive number");
+    for (std::size_t i = 0; i < a.slices.size(); ++i) {
+      const auto place = [=] { return fmt::format("activity.slices[{}]", i); };
+      const std::uint32_t slice = a.slices[i].slice;
+      Expect(slice < a.count, place, slice, "a slice below count");
+      Expect(i == 0 || slice > a.slices[i - 1].slice, place, slice, "ascending slices");
     }
   }
 

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,6 +31,8 @@ constexpr const char* NameOf(ProcessState state) {
 
 // In a session that is not merged, processes and devices have no session number.
 inline constexpr std::uint64_t kNoSession = ~std::uint64_t{0};
+
+inline constexpr std::uint64_t kNoTime = ~std::uint64_t{0};
 
 // ProcessReport is the state of one traced process, as read from its ring.
 struct ProcessReport {
@@ -71,6 +74,24 @@ struct ProcessReport {
   }
 };
 
+// IdleBin counts the gaps between kernels that last at least lower_ns and less than the next edge.
+struct IdleBin {
+  std::uint64_t lower_ns = 0;  // one of kIdleEdges
+  std::uint64_t gaps = 0;
+  std::uint64_t idle_ns = 0;
+};
+// Factors of ten are enough to tell launch overhead (microseconds) from waiting for the host
+// (milliseconds and more).
+inline constexpr std::uint64_t kIdleEdges[] = {0,         1'000,      10'000,      100'000,
+                                               1'000'000, 10'000'000, 100'000'000, 1'000'000'000};
+inline constexpr std::size_t kIdleBins = std::size(kIdleEdges);
+
+struct IdleGap {
+  std::uint64_t start_ns = 0;  // on the recorder's clock
+  std::uint64_t duration_ns = 0;
+};
+inline constexpr std::size_t kMaxIdleGaps = 8;  // per device; more would not be read
+
 struct StreamTotals {
   std::uint32_t stream = 0;  // shm::kUnknown32 if unknown
   std::uint64_t launches = 0;
@@ -87,6 +108,9 @@ struct DeviceTotals {
   std::uint64_t busy_ns = 0;
   std::uint64_t cut_ns = 0;           // busy_ns is too small by at most this
   std::uint64_t span_ns = 0;          // from the first start to the last end
+  std::uint64_t start_ns = kNoTime;   // first start, on the recorder's clock
+  std::vector<IdleBin> idle;          // ascending, without empty bins
+  std::vector<IdleGap> longest_gaps;  // descending, at most kMaxIdleGaps
   std::vector<StreamTotals> streams;  // ascending; those beyond the maximum share one unknown entry
   std::uint64_t session = kNoSession;
 };

@@ -20,6 +20,8 @@ namespace stemtap::model {
 using P = ProcessReport;
 using D = DeviceTotals;
 using T = StreamTotals;
+using B = IdleBin;
+using G = IdleGap;
 using C = SessionCounters;
 using H = SessionHost;
 using R = SessionRun;
@@ -53,13 +55,24 @@ inline constexpr auto kTable<StreamTotals> =
                Nullable<&T::launches>("launches"), Nullable<&T::duration_ns>("duration_ns"));
 
 template <>
+inline constexpr auto kRow<IdleBin> = MakeRow("[lower, gaps, time]", Optional<&B::lower_ns>(),
+                                              Optional<&B::gaps>(), Optional<&B::idle_ns>());
+
+template <>
+inline constexpr auto kRow<IdleGap> = MakeRow("[start, duration]", Optional<&G::start_ns>(),
+                                              Optional<&G::duration_ns>());
+
+template <>
 inline constexpr auto kTable<DeviceTotals> = std::tuple(
     Nullable<&D::pid>("pid").NullIfAbsent(),
     Nullable<&D::device>("device", shm::kUnknown16).NullIfAbsent(),
     Nullable<&D::launches>("launches"), Nullable<&D::graph_kernels>("graph_kernels"),
     Nullable<&D::duration_ns>("duration_ns"), Nullable<&D::busy_ns>("busy_ns"),
     Nullable<&D::cut_ns>("busy_cut_ns"), Nullable<&D::span_ns>("span_ns"),
-    Nullable<&D::streams>("streams"), Nullable<&D::session>("session", kNoSession).OmitIfAbsent());
+    Nullable<&D::start_ns>("start_ns", kNoTime).OmitIfAbsent(),
+    Nullable<&D::idle>("idle").OmitIfAbsent(),
+    Nullable<&D::longest_gaps>("longest_gaps").OmitIfAbsent(), Nullable<&D::streams>("streams"),
+    Nullable<&D::session>("session", kNoSession).OmitIfAbsent());
 
 template <>
 inline constexpr auto kTable<SessionCounters> = std::tuple(

@@ -9,25 +9,41 @@
 // that begins before all of them is counted only from their beginning on, so the busy time can be
 // too small but never too large (`cut_ns` is the maximum error).
 //
+// It also records when the devices were busy, in at most 256 slices of time, and how long they were
+// idle between kernels. Memory is O(devices + streams).
+//
 // UNITS: ns. THREADS: one caller.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <vector>
 
+#include "model/overview.h"
 #include "session/process_report.h"
 #include "shm/record.h"
+#include "stats/time_slices.h"
 
 namespace stemtap::session {
 
-// BusyTime computes the length of a union of intervals.
+// BusyStretch is an interval [start, end) in which at least one kernel ran.
+struct BusyStretch {
+  std::uint64_t start;
+  std::uint64_t end;
+};
+
+// BusyTime computes a union of intervals.
 class BusyTime {
  public:
-  // REQUIRES: start <= end.
-  void Add(std::uint64_t start, std::uint64_t end);
+  // Returns the stretches that this call made final: ascending, and after all earlier ones. They
+  // are valid until the next call. REQUIRES: start <= end.
+  std::span<const BusyStretch> Add(std::uint64_t start, std::uint64_t end);
 
   std::uint64_t busy_ns() const;
+  // Returns the stretches that later intervals may still change, after all final ones.
+  std::span<const BusyStretch> open() const { return open_; }
   std::uint64_t cut_ns() const { return cut_ns_; }
 
  private:
@@ -35,16 +51,27 @@ class BusyTime {
   // out of order by more than the number of concurrent kernels, which is at most 128 on a GPU.
   static constexpr std::size_t kMaxOpen = 128;
 
-  struct Stretch {
-    std::uint64_t start;
-    std::uint64_t end;
-  };
   void Merge(std::uint64_t start, std::uint64_t end);
 
-  std::vector<Stretch> open_;    // ascending, disjoint, not adjacent
-  std::uint64_t closed_ns_ = 0;  // total of the intervals before them
+  std::vector<BusyStretch> open_;    // ascending, disjoint, not adjacent
+  std::vector<BusyStretch> closed_;  // the stretches that the last call made final
+  std::uint64_t closed_ns_ = 0;      // total of the intervals before `open_`
   std::uint64_t closed_end_ = 0;
   std::uint64_t cut_ns_ = 0;
+};
+
+// IdleTime counts the gaps between the busy stretches of a device by their length.
+class IdleTime {
+ public:
+  // REQUIRES: stretches are added in ascending order.
+  void Add(const BusyStretch& busy);
+  // Stores the non-empty bins and the longest gaps in `totals`.
+  void Store(DeviceTotals& totals) const;
+
+ private:
+  std::array<model::IdleBin, model::kIdleBins> bins_ = {};
+  std::vector<model::IdleGap> longest_;  // descending
+  std::uint64_t busy_until_ = 0;         // 0: no stretch yet
 };
 
 class DeviceUse {
@@ -57,6 +84,9 @@ class DeviceUse {
   // Returns the totals by process, then by device.
   std::vector<DeviceTotals> Totals() const;
 
+  // Returns the launches and the busy time of all devices over time.
+  model::Activity Activity() const;
+
  private:
   struct Device {
     std::uint64_t launches = 0;
@@ -65,11 +95,14 @@ class DeviceUse {
     std::uint64_t first_start = ~std::uint64_t{0};
     std::uint64_t last_end = 0;
     BusyTime busy;
+    IdleTime idle;  // of the final stretches
     std::map<std::uint32_t, StreamTotals> streams;
     StreamTotals* last = nullptr;  // last used entry of streams
   };
 
   std::map<std::uint32_t, Device> devices_;  // by process << 16 | device
+  stats::TimeSlices launches_{model::Activity::kMaxSlices};
+  stats::TimeSlices busy_{model::Activity::kMaxSlices};  // final stretches of all devices
   std::uint32_t last_key_ = 0;
   Device* last_ = nullptr;
 };

@@ -54,6 +54,7 @@ void LiveRun::Describe(model::Overview& overview) const {
                                   p.dropped(), engine_.captured_of(i)});
   }
   SetCounts(CountProcesses(reports), overview);
+  overview.activity = processes_.activity();
 }
 
 // Updates what a user sees during the run: remarks, overview and progress line.

@@ -113,7 +113,8 @@ Result<ReplayOutcome> RunReplay(model::ProfileReader& reader, const ReplayOption
   WorkerPool pool(options.threads);
   Engine engine(options.sampling, *gate, GateAsked::kByEngine, lag, pool);
   DeviceUse devices;
-  const Status begun = session.Begin(engine);
+  const Status begun = session.Begin(
+      engine, [&](model::Overview& overview) { overview.activity = devices.Activity(); });
   if (!begun.ok()) return begun.error();
   const Status played = Play(reader, std::move(first).value(), options, session, engine, devices);
   if (!played.ok()) {

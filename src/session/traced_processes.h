@@ -55,6 +55,7 @@ class TracedProcesses {
   bool all_ended() const { return open_.empty() && !reports_.empty(); }
   bool none_open() const { return open_.empty(); }
   std::vector<DeviceTotals> devices() const { return devices_.Totals(); }
+  model::Activity activity() const { return devices_.Activity(); }
 
  private:
   struct Source;

@@ -19,12 +19,35 @@ void TimeSlices::AddTo(std::uint32_t shift, std::uint64_t first, std::span<Slice
   }
 }
 
+std::uint32_t TimeSlices::ShiftWith(std::uint64_t at_ns) const {
+  const std::uint64_t low = std::min(at_ns, first_ << shift_);
+  const std::uint64_t high = std::max(at_ns, (first_ + slices_.size() - 1) << shift_);
+  return ShiftFor(shift_, low, high, max_slices_);
+}
+
+void TimeSlices::AddSpread(std::uint64_t start_ns, std::uint64_t duration_ns) {
+  Add(start_ns, 0);
+  const auto slice_of = [this](std::uint64_t at_ns) { return (at_ns >> shift_) - first_; };
+  if (slice_of(start_ns) >= slices_.size()) return;  // the start was not counted
+  const std::uint64_t end_ns = start_ns + duration_ns;
+  const bool has_end = end_ns > start_ns && (end_ns - 1) >> 63 == 0;
+  const bool fits = has_end && (slice_of(end_ns - 1) < slices_.size() ||
+                                (ShiftWith(end_ns - 1) <= kMaxShift && MakeRoom(end_ns - 1)));
+  if (!fits) {
+    slices_[static_cast<std::size_t>(slice_of(start_ns))].duration_ns += duration_ns;
+    return;
+  }
+  for (std::uint64_t from = start_ns; from < end_ns;) {
+    const std::uint64_t to = std::min(end_ns, ((from >> shift_) + 1) << shift_);
+    slices_[static_cast<std::size_t>(slice_of(from))].duration_ns += to - from;
+    from = to;
+  }
+}
+
 TimeSlices::Slice* TimeSlices::MakeRoom(std::uint64_t start_ns) {
   if (start_ns >> 63 != 0) return nullptr;
   if (!slices_.empty()) {
-    const std::uint64_t low = std::min(start_ns, first_ << shift_);
-    const std::uint64_t high = std::max(start_ns, (first_ + slices_.size() - 1) << shift_);
-    const std::uint32_t shift = ShiftFor(shift_, low, high);
+    const std::uint32_t shift = ShiftWith(start_ns);
     if (shift > kMaxShift) {
       if (++strangers_ <= launches()) return nullptr;
       slices_.clear();

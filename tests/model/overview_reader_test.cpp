@@ -26,6 +26,8 @@ const std::string kExample = R"json({ "schema": "stemtap.overview/1", "tool": "s
   "processes": [{"pid": 4242, "program": "python3", "state": "recording", "reason": "why", "seen": 816100,
                  "kept": 816000, "dropped": 100, "captured": 41}],
   "timeline": [[0.35, 4096, 18230411, 14, 81234, 22, 1, 0], [1, 8192, 36230411, 15, 91234, 20, null, 3]],
+  "activity": {"devices": 2, "start_ns": 1795310000000000000, "width_ns": 67108864, "count": 200,
+               "slices": [[3, 5, 70, 60], [199, 6, 80, 81]]},
   "slices": {"start_ns": 1795310000000000000, "width_ns": 268435456, "count": 46},
   "kernels": [{"name": "void gemv<\"a\">(\u00e9)", "process": null, "grid": null, "block": null,
                "invocations": 121842, "duration_ns": 1609123456, "captured": 10, "imputed": 4,
@@ -115,6 +117,15 @@ TEST_CASE("every field of an overview is read") {
   CHECK(o.timeline[1].elapsed_s == 1.0);
   CHECK(std::isnan(o.timeline[1].bound));
   CHECK(o.timeline[1].dropped == 3);
+  CHECK(o.activity.devices == 2);
+  CHECK(o.activity.start_ns == 1795310000000000000);
+  CHECK(o.activity.width_ns == 67108864);
+  CHECK(o.activity.count == 200);
+  REQUIRE(o.activity.slices.size() == 2);
+  CHECK(o.activity.slices[1].slice == 199);
+  CHECK(o.activity.slices[1].launches == 6);
+  CHECK(o.activity.slices[1].duration_ns == 80);
+  CHECK(o.activity.slices[1].busy_ns == 81);
   CHECK(o.slices_start_ns == 1795310000000000000u);
   CHECK(o.slices_width_ns == 268435456);
   CHECK(o.slices == 46);
@@ -191,6 +202,9 @@ TEST_CASE("an unexpected value is rejected with its place") {
         "f.json: kernels[0].clusters[0].state: is \"ajar\"; expected open, closed or unreachable");
   CHECK(ErrorOf(With("20, null, 3", "20, \"x\", 3")) ==
         "f.json: timeline[1][6]: is \"x\"; expected a number");
+  CHECK(ErrorOf(With("[199, 6, 80, 81]", "[199, 6]")) ==
+        "f.json: activity.slices[1]: has 2 items; expected [slice, launches, kernel time, busy "
+        "time]");
   CHECK(ErrorOf(With("12.31", "null")) == "f.json: elapsed_s: is null; expected a number");
   CHECK(ErrorOf(With("\"name\": \"b\", ", "")) ==
         "f.json: kernels[1].name: is missing; expected a text");
@@ -237,6 +251,11 @@ TEST_CASE("an inconsistent overview is rejected with the place of the error") {
         std::string::npos);
   CHECK(error("[1, 2711, 35790001]", "[46, 2711, 35790001]").find("a slice below 46") !=
         std::string::npos);
+  CHECK(error("[199, 6,", "[3, 6,") ==
+        "f.json: activity.slices[1]: is 3; expected ascending slices");
+  CHECK(error("[199, 6,", "[200, 6,") ==
+        "f.json: activity.slices[1]: is 200; expected a slice below count");
+  CHECK(error("67108864", "0") == "f.json: activity.width_ns: is 0; expected a positive number");
   CHECK(error("[1, 8192,", "[0.3, 8192,").find("timeline[1][0]: is 0.3") != std::string::npos);
   CHECK(error("[1, 8192,", "[1, 4095,").find("timeline[1][1]: is 4095") != std::string::npos);
 }

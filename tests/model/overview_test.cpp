@@ -46,6 +46,7 @@ TEST_CASE("every field is at the documented place and has its value") {
   o.excluded_duration_ns = 9;
   o.processes = {{4242, "python3", "recording", "why", 10, 11, 12, 13}};
   o.timeline = {{0.35, 4096, 18230411, 14, 81234, 22, 1.0, 2}, {1, 0, 0, 0, 0, 0, NAN, 0}};
+  o.activity = {2, 1795310000000000000, 67108864, 200, {{0, 5, 70, 60}, {199, 6, 80, 80}}};
   o.slices_start_ns = 1795310000000000000;
   o.slices_width_ns = 268435456;
   o.slices = 46;
@@ -81,6 +82,8 @@ TEST_CASE("every field is at the documented place and has its value") {
     "processes": [{"pid": 4242, "program": "python3", "state": "recording", "reason": "why",
                    "seen": 10, "kept": 11, "dropped": 12, "captured": 13}],
     "timeline": [[0.35, 4096, 18230411, 14, 81234, 22, 1, 2], [1.0, 0, 0, 0, 0, 0, null, 0]],
+    "activity": {"devices": 2, "start_ns": 1795310000000000000, "width_ns": 67108864,
+                 "count": 200, "slices": [[0, 5, 70, 60], [199, 6, 80, 80]]},
     "slices": {"start_ns": 1795310000000000000, "width_ns": 268435456, "count": 46},
     "kernels": [
       {"name": "gemv", "process": null, "grid": null, "block": null, "invocations": 121842,

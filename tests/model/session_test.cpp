@@ -29,6 +29,9 @@ RecordedSession Example() {
   process.session = 0;
   DeviceTotals& device = session.devices.emplace_back();
   device.device = shm::kUnknown16;
+  device.start_ns = 17;
+  device.idle = {{0, 5, 4000}, {1000000, 1, 2000000}};
+  device.longest_gaps = {{200, 2000000}};
   device.streams = {{7, 60, 2000}, {shm::kUnknown32, 40, 1000}};
   OriginalSession& own = session.sessions.emplace_back();
   own.id = "0123456789abcdef";
@@ -57,6 +60,9 @@ TEST_CASE("a session reads back as it was written") {
   CHECK(read.value().processes[0].losses[1] == 7);
   CHECK(read.value().devices[0].device == shm::kUnknown16);
   CHECK(read.value().devices[0].session == kNoSession);
+  CHECK(read.value().devices[0].start_ns == 17);
+  CHECK(read.value().devices[0].idle[1].idle_ns == 2000000);
+  CHECK(read.value().devices[0].longest_gaps[0].start_ns == 200);
   CHECK(text.starts_with("{\n  \"schema\": \"stemtap.session/1\",\n  \"tool\": \"stemtap 1\","));
   CHECK(text.find("\n        \"stream\": null,\n") == std::string::npos);
   CHECK(text.find("\n          \"stream\": null,\n") != std::string::npos);

@@ -108,6 +108,92 @@ TEST_CASE("totals are kept for each process, device and stream") {
   CHECK(totals[2].busy_ns == 40);
 }
 
+TEST_CASE("gaps between kernels are counted by length, with the longest in detail") {
+  DeviceUse use;
+  std::uint64_t now = 1'000'000;
+  const auto run = [&](std::uint64_t gap, std::uint16_t device) {
+    use.Add(At(now + gap, 100, device, 7), 0);
+    now += gap + 100;
+  };
+  run(0, 0);
+  for (int i = 0; i < 300; ++i) run(999, 0);  // many final stretches
+  run(1'000, 0);
+  run(50'000, 0);
+  run(2'000'000'000, 0);
+  use.Add(At(5, 10, 1, 7), 0);  // a device with one kernel has no gap
+  use.Add(At(10, 30, 1, 8), 0);
+  const std::vector<DeviceTotals> totals = use.Totals();
+  REQUIRE(totals.size() == 2);
+  const DeviceTotals& first = totals[0];
+  CHECK(first.start_ns == 1'000'000);
+  REQUIRE(first.idle.size() == 4);
+  CHECK(first.idle[0].lower_ns == 0);
+  CHECK(first.idle[0].gaps == 300);
+  CHECK(first.idle[0].idle_ns == 300 * 999);
+  CHECK(first.idle[1].lower_ns == 1'000);
+  CHECK(first.idle[1].gaps == 1);
+  CHECK(first.idle[2].lower_ns == 10'000);
+  CHECK(first.idle[2].idle_ns == 50'000);
+  CHECK(first.idle[3].lower_ns == 1'000'000'000);
+  std::uint64_t idle_ns = 0;
+  for (const model::IdleBin& bin : first.idle) idle_ns += bin.idle_ns;
+  CHECK(idle_ns + first.busy_ns == first.span_ns);
+  REQUIRE(first.longest_gaps.size() == model::kMaxIdleGaps);
+  CHECK(first.longest_gaps[0].duration_ns == 2'000'000'000);
+  CHECK(first.longest_gaps[0].start_ns == now - 100 - 2'000'000'000);
+  CHECK(first.longest_gaps[1].duration_ns == 50'000);
+  CHECK(first.longest_gaps[2].duration_ns == 1'000);
+  CHECK(first.longest_gaps[7].duration_ns == 999);
+  CHECK(totals[1].idle.empty());
+  CHECK(totals[1].busy_ns == 35);
+}
+
+TEST_CASE("activity contains launches, kernel time and busy time of all devices") {
+  CHECK(DeviceUse().Activity().empty());
+  DeviceUse use;
+  Rng rng(3);
+  std::vector<Intervals> intervals(2);
+  for (int i = 0; i < 5000; ++i) {
+    const std::uint64_t start = 1'000'000 + i * 1000 + rng.Below(3000);
+    const std::uint64_t duration = rng.Below(2500);
+    const auto device = static_cast<std::uint16_t>(i % 2);
+    use.Add(At(start, duration, device, 7), 0);
+    intervals[device].emplace_back(start, start + duration);
+  }
+  use.Add(At(shm::kUnknownTime, 40, 0, 7), 0);
+  const model::Activity activity = use.Activity();
+  CHECK(activity.devices == 2);
+  CHECK(activity.count <= model::Activity::kMaxSlices);
+  CHECK(activity.count > model::Activity::kMaxSlices / 4);
+  std::uint64_t launches = 0;
+  std::uint64_t duration_ns = 0;
+  std::uint64_t busy_ns = 0;
+  std::uint64_t expected_ns = 0;
+  for (const auto& [start, end] : intervals[0]) expected_ns += end - start;
+  for (const auto& [start, end] : intervals[1]) expected_ns += end - start;
+  for (const model::ActivitySlice& slice : activity.slices) {
+    launches += slice.launches;
+    duration_ns += slice.duration_ns;
+    busy_ns += slice.busy_ns;
+    CHECK(slice.busy_ns <= 2 * activity.width_ns);
+  }
+  CHECK(launches == 5000);
+  CHECK(duration_ns == expected_ns);
+  CHECK(busy_ns == UnionOf(intervals[0]) + UnionOf(intervals[1]));
+  // One slice, computed interval by interval.
+  const model::ActivitySlice& middle = activity.slices[activity.slices.size() / 2];
+  const std::uint64_t from = activity.start_ns + middle.slice * activity.width_ns;
+  Intervals within[2];
+  for (int device = 0; device < 2; ++device) {
+    for (const auto& [start, end] : intervals[device]) {
+      const std::uint64_t low = std::max(start, from);
+      const std::uint64_t high = std::min(end, from + activity.width_ns);
+      if (low < high) within[device].emplace_back(low, high);
+    }
+  }
+  CHECK(middle.busy_ns == UnionOf(within[0]) + UnionOf(within[1]));
+}
+
 TEST_CASE("streams beyond the limit share one entry that counts all of their launches") {
   DeviceUse use;
   for (std::uint32_t i = 0; i < 5000; ++i) use.Add(At(i, 1, 0, i), 0);

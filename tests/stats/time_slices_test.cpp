@@ -81,6 +81,51 @@ TEST_CASE("the width is at most twice the width that 64 slices need") {
   CHECK(slices.slices().size() >= 59);
 }
 
+TEST_CASE("a spread launch counts once, with its time in each slice that it overlaps") {
+  TimeSlices slices(8);
+  slices.AddSpread(0, 4);
+  slices.AddSpread(62, 2);  // 8 slices of 8 ns
+  REQUIRE(slices.shift() == 3);
+  slices.AddSpread(6, 20);  // 2 + 8 + 8 + 2
+  std::vector<std::uint64_t> launches;
+  std::vector<std::uint64_t> times;
+  for (const TimeSlices::Slice& slice : slices.slices()) {
+    launches.push_back(slice.launches);
+    times.push_back(slice.duration_ns);
+  }
+  CHECK(launches == std::vector<std::uint64_t>{2, 0, 0, 0, 0, 0, 0, 1});
+  CHECK(times == std::vector<std::uint64_t>{6, 8, 8, 2, 0, 0, 0, 2});
+}
+
+TEST_CASE("spread slices are exact at every width and in every order") {
+  std::mt19937_64 random(5);
+  Launches launches;
+  for (int i = 0; i < 2000; ++i) launches.push_back({random() % 100000, random() % 3000});
+  TimeSlices slices(256);
+  for (const auto& [start, duration] : launches) slices.AddSpread(start, duration);
+  std::vector<std::uint64_t> expected(slices.slices().size());
+  for (const auto& [start, duration] : launches) {
+    for (std::uint64_t ns = start; ns < start + duration; ++ns) {
+      ++expected[(ns >> slices.shift()) - slices.first()];
+    }
+  }
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    CHECK(slices.slices()[i].duration_ns == expected[i]);
+  }
+  CHECK(slices.launches() == 2000);
+}
+
+TEST_CASE("a spread launch whose end is too far has all of its time in the slice of its start") {
+  TimeSlices slices;
+  slices.AddSpread(5, 1);
+  slices.AddSpread(5, std::uint64_t{1} << 62);
+  CHECK(slices.launches() == 2);
+  REQUIRE(slices.slices().size() == 1);
+  CHECK(slices.slices()[0].duration_ns == (std::uint64_t{1} << 62) + 1);
+  slices.AddSpread(~std::uint64_t{0} - 1, 4);  // an unknown start
+  CHECK(slices.launches() == 2);
+}
+
 TEST_CASE("unknown starts are in no slice, even without known starts") {
   TimeSlices slices;
   for (int i = 0; i < 10; ++i) slices.Add(~std::uint64_t{0}, 5);
