@@ -17,6 +17,12 @@ constexpr double kCommonVariance = 0.0625;
 constexpr double kKernelVariance = 0.25;
 constexpr double kTiltVariance = 0.0016;
 
+constexpr double kMinPower = -1.0;
+constexpr double kMaxPower = 2.0;
+
+// Prior variance of the exponent of a curve through the means of clusters.
+constexpr double kBetweenVariance = 0.25;
+
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 double LogDuration(double duration_ns) {
@@ -85,9 +91,6 @@ std::vector<double> NoiseOf(std::span<const LogSums> kernels) {
   return noise;
 }
 
-constexpr double kMinPower = -1.0;
-constexpr double kMaxPower = 2.0;
-
 std::vector<LogPoint> LogPoints(const ObservedCluster& cluster, const Curve& curve) {
   std::vector<LogPoint> points;
   for (const ObservedSample& s : cluster.seen) {
@@ -96,9 +99,16 @@ std::vector<LogPoint> LogPoints(const ObservedCluster& cluster, const Curve& cur
   return points;
 }
 
-// Sets the lower limit of values, and sums the logs of a kernel's samples by cluster.
-LogSums SumWithin(std::span<const ObservedCluster> kernel, Curve& curve) {
-  LogSums sums;
+// Sums of the logs of a kernel's samples: within its clusters, and between its clusters that have
+// one sample each.
+struct KernelSums {
+  LogSums within;
+  LogSums singles;
+};
+
+// Also sets the lower limit of the kernel's values.
+KernelSums SumKernel(std::span<const ObservedCluster> kernel, Curve& curve) {
+  KernelSums sums;
   double floor = kInfinity;
   for (const ObservedCluster& cluster : kernel) {
     for (const ObservedSample& s : cluster.seen) {
@@ -110,7 +120,13 @@ LogSums SumWithin(std::span<const ObservedCluster> kernel, Curve& curve) {
     return sums;
   }
   curve.floor = std::max(0.5 * floor, std::numeric_limits<double>::min());
-  for (const ObservedCluster& cluster : kernel) sums.Add(LogPoints(cluster, curve));
+  std::vector<LogPoint> singles;
+  for (const ObservedCluster& cluster : kernel) {
+    const std::vector<LogPoint> points = LogPoints(cluster, curve);
+    if (IsSingle(cluster)) singles.push_back(points.front());
+    sums.within.Add(points);
+  }
+  sums.singles.Add(singles);
   return sums;
 }
 
@@ -143,9 +159,38 @@ double VarianceBetweenKernels(std::span<const LogSums> kernels, std::span<const 
 // Minimum noise, for samples that are exactly on a curve.
 constexpr double kMinNoise = 1e-24;
 
+// CommonSlope is the slope of log value on log duration that all kernels share.
+struct CommonSlope {
+  double slope = 1.0;
+  double variance = 0.0;
+  double penalty = 0.0;  // sum of squares that the prior is worth
+  double xx = 0.0;
+};
+
+// Fits the slope between the single samples of each kernel's clusters, by ridge regression toward
+// 1. It is common to all kernels: so few samples do not show differences between kernels.
+CommonSlope FitSingles(std::span<const LogSums> kernels) {
+  LogSums sum;
+  for (const LogSums& kernel : kernels) {
+    sum.xx += kernel.xx;
+    sum.xy += kernel.xy;
+    sum.yy += kernel.yy;
+    sum.degrees += kernel.degrees;
+  }
+  CommonSlope common;
+  if (!sum.HasSlope()) return common;
+  const double noise = sum.degrees > 1.0 ? sum.Residual(sum.Slope()) / (sum.degrees - 1.0)
+                                         : sum.Residual(1.0) / sum.degrees;
+  common.penalty = noise / kBetweenVariance;
+  common.xx = sum.xx + common.penalty;
+  common.slope = std::clamp((sum.xy + common.penalty) / common.xx, kMinPower, kMaxPower);
+  common.variance = noise / common.xx;
+  return common;
+}
+
 // Fits the elasticities within clusters: the slope of each kernel's samples, shrunk toward the mean
-// over kernels, which is shrunk toward 1.
-void FitWithin(std::span<const LogSums> kernels, std::span<const double> noise,
+// over kernels, which is shrunk toward the slope `prior` between clusters.
+void FitWithin(std::span<const LogSums> kernels, std::span<const double> noise, double prior,
                std::vector<Curve>& curves) {
   std::vector<double> weights;
   for (std::size_t k = 0; k < kernels.size(); ++k) {
@@ -153,7 +198,7 @@ void FitWithin(std::span<const LogSums> kernels, std::span<const double> noise,
   }
   const double between = VarianceBetweenKernels(kernels, weights);
   double information = 1.0 / kCommonVariance;
-  double common = information;
+  double common = information * prior;
   for (std::size_t k = 0; k < kernels.size(); ++k) {
     const double weight = weights[k] / (1.0 + weights[k] * between);
     information += weight;
@@ -212,11 +257,10 @@ void FitTilt(std::span<const std::span<const ObservedCluster>> kernels,
   }
 }
 
-// Fits the power curve through the means of a kernel's clusters by ridge regression toward an
-// exponent of 1.
+// Fits the power curve through the means of a kernel's clusters by ridge regression toward the
+// exponent `prior`.
 void FitBetween(std::span<const std::span<const ObservedCluster>> kernels,
-                std::span<const LogSums> within, std::vector<Curve>& curves) {
-  constexpr double kPriorVariance = 0.25;  // of the exponent around 1
+                std::span<const LogSums> within, double prior, std::vector<Curve>& curves) {
   std::vector<LogSums> all;
   for (std::size_t k = 0; k < kernels.size(); ++k) {
     Curve& curve = curves[k];
@@ -239,10 +283,10 @@ void FitBetween(std::span<const std::span<const ObservedCluster>> kernels,
   for (std::size_t k = 0; k < kernels.size(); ++k) {
     // Single samples cannot separate the exponent from the spread.
     if (!(within[k].degrees > 0.0)) continue;
-    const double penalty = noise[k] / kPriorVariance;
+    const double penalty = noise[k] / kBetweenVariance;
     if (!(all[k].xx + penalty > 1e-12 * (all[k].degrees + 1.0))) continue;
     curves[k].between =
-        std::clamp((all[k].xy + penalty) / (all[k].xx + penalty), kMinPower, kMaxPower);
+        std::clamp((all[k].xy + penalty * prior) / (all[k].xx + penalty), kMinPower, kMaxPower);
   }
 }
 
@@ -275,18 +319,30 @@ double Curve::LogValue(double value) const {
 std::vector<Curve> FitCurves(std::span<const std::span<const ObservedCluster>> kernels) {
   std::vector<Curve> curves(kernels.size());
   std::vector<LogSums> within;
+  std::vector<LogSums> singles;
   bool repeated = false;  // a cluster has several samples
   for (std::size_t k = 0; k < kernels.size(); ++k) {
-    within.push_back(SumWithin(kernels[k], curves[k]));
-    repeated = repeated || within.back().degrees > 0.0;
+    const KernelSums sums = SumKernel(kernels[k], curves[k]);
+    within.push_back(sums.within);
+    singles.push_back(sums.singles);
+    repeated = repeated || sums.within.degrees > 0.0;
   }
-  // Single samples cannot separate the elasticity from the spread.
+  const CommonSlope common = FitSingles(singles);
   if (repeated) {
     const std::vector<double> noise = NoiseOf(within);
-    FitWithin(within, noise, curves);
+    FitWithin(within, noise, common.slope, curves);
     FitTilt(kernels, noise, curves);
+  } else {
+    for (Curve& curve : curves) {
+      curve.within = common.slope;
+      curve.common_variance = common.variance;
+    }
   }
-  FitBetween(kernels, within, curves);
+  for (std::size_t k = 0; k < kernels.size(); ++k) {
+    curves[k].between = common.slope;
+    curves[k].singles_leverage = common.xx > 0.0 ? singles[k].xx / common.xx : 0.0;
+  }
+  FitBetween(kernels, within, common.slope, curves);
   return curves;
 }
 

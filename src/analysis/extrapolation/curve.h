@@ -14,12 +14,13 @@
 namespace stemtap::analysis {
 
 struct Curve {
-  double within = 1.0;           // elasticity within clusters of width `log_width`
-  double own_variance = 0.0;     // variance of `within` due to this kernel's samples
-  double common_variance = 0.0;  // variance of `within` due to an error that all kernels share
-  double leverage = 0.0;         // degrees of freedom that `within` uses
-  double log_width = 0.0;        // mean over the kernel's samples (width_effect.h)
-  double tilt = 0.0;             // change of the elasticity per unit of log width, all kernels
+  double within = 1.0;            // elasticity within clusters of width `log_width`
+  double own_variance = 0.0;      // variance of `within` due to this kernel's samples
+  double common_variance = 0.0;   // variance of `within` due to an error that all kernels share
+  double leverage = 0.0;          // degrees of freedom that `within` uses
+  double singles_leverage = 0.0;  // degrees of freedom that `between` uses of the single samples
+  double log_width = 0.0;         // mean over the kernel's samples (width_effect.h)
+  double tilt = 0.0;              // change of the elasticity per unit of log width, all kernels
   double tilt_variance = 0.0;
   double between = 1.0;       // exponent of the curve through the means of clusters
   double log_factor = 0.0;    // mean log of the values; -inf if all are 0

@@ -21,6 +21,33 @@ double MeanOf(const std::vector<ObservedSample>& seen, double ObservedSample::*w
   return sum / static_cast<double>(seen.size());
 }
 
+// Returns the mean of the values, with 0 for samples outside the domain.
+double DomainMean(const std::vector<ObservedSample>& seen) {
+  double sum = 0.0;
+  for (const ObservedSample& s : seen) sum += s.in_domain ? s.value : 0.0;
+  return sum / static_cast<double>(seen.size());
+}
+
+struct SampledSum {
+  double sum = 0.0;  // of the samples in the domain
+  bool positive = false;
+  bool negative = false;
+
+  bool HasOneSign() const { return !(positive && negative); }
+};
+
+SampledSum SumSampled(std::span<const ObservedCluster> clusters) {
+  SampledSum sampled;
+  for (const ObservedCluster& cluster : clusters) {
+    for (const ObservedSample& s : cluster.seen) {
+      sampled.positive = sampled.positive || s.value > 0.0;
+      sampled.negative = sampled.negative || s.value < 0.0;
+      if (s.in_domain) sampled.sum += s.value;
+    }
+  }
+  return sampled;
+}
+
 // Compares the samples with the curve. Returns the level of the cluster's values relative to the
 // curve.
 double Compare(const ObservedCluster& cluster, const Curve& curve, Part& part) {
@@ -49,8 +76,9 @@ Part PartOf(const ObservedCluster& cluster, const Curve& curve, sampling::Weight
   const double ratio = cluster.mean_ns > 0.0
                            ? MeanOf(cluster.seen, &ObservedSample::duration_ns) / cluster.mean_ns
                            : 1.0;
-  part.total = cluster.count * MeanOf(cluster.seen, &ObservedSample::value);
-  if (ratio > 0.0) part.total /= 1.0 - alpha + alpha * ratio;
+  const double calibration = ratio > 0.0 ? 1.0 / (1.0 - alpha + alpha * ratio) : 1.0;
+  part.mean = MeanOf(cluster.seen, &ObservedSample::value) * calibration;
+  part.total = cluster.count * DomainMean(cluster.seen) * calibration;
   const double level = Compare(cluster, curve, part);
   if (level == 0.0) return part;
 
@@ -81,6 +109,24 @@ Part PartOf(const ObservedCluster& cluster, const Curve& curve, sampling::Weight
   return part;
 }
 
+// Sets the residuals of the kernel's single samples: from the curve through their mean.
+void CompareSingles(std::span<const ObservedCluster> kernel, std::span<Part> parts) {
+  double level = 0.0;
+  double count = 0.0;
+  for (std::size_t h = 0; h < kernel.size(); ++h) {
+    if (!IsSingle(kernel[h]) || !(parts[h].seen.front().fitted > 0.0)) continue;
+    level += kernel[h].seen.front().value / parts[h].seen.front().fitted;
+    count += 1.0;
+  }
+  if (!(count > 0.0)) return;
+  level /= count;
+  for (std::size_t h = 0; h < kernel.size(); ++h) {
+    if (!IsSingle(kernel[h])) continue;
+    SeenPart& seen = parts[h].seen.front();
+    seen.residual = kernel[h].seen.front().value - level * seen.fitted;
+  }
+}
+
 std::vector<Part> PartsOf(std::span<const ObservedCluster> clusters, sampling::Weights weights) {
   // Maximum share of a kernel's degrees of freedom that the elasticity uses. Otherwise a kernel
   // with one or two degrees would have none left.
@@ -95,8 +141,10 @@ std::vector<Part> PartsOf(std::span<const ObservedCluster> clusters, sampling::W
     }
     for (const ObservedCluster& cluster : kernels[k]) {
       Part& part = parts.emplace_back(PartOf(cluster, curves[k], weights));
+      part.singles_leverage = curves[k].singles_leverage;
       if (degrees > 0.0) part.freedom = 1.0 - std::min(kMaxTaken, curves[k].leverage / degrees);
     }
+    CompareSingles(kernels[k], std::span(parts).last(kernels[k].size()));
   }
   return parts;
 }
@@ -143,7 +191,13 @@ Estimate EstimateTotal(std::span<const ObservedCluster> clusters, sampling::Weig
                        double confidence, double prior_degrees) {
   const std::vector<Part> parts = PartsOf(clusters, weights);
   const double total = TotalOf(parts);
-  return EstimateWithin(total, IntervalOf(clusters, parts, total, confidence, prior_degrees));
+  const SampledSum sampled = SumSampled(clusters);
+  Interval interval =
+      IntervalOf(clusters, parts, total, confidence, prior_degrees, sampled.HasOneSign());
+  // Values of one sign add up to at least the part that was sampled.
+  if (!sampled.negative) interval.lower = std::max(interval.lower, sampled.sum);
+  if (!sampled.positive) interval.upper = std::min(interval.upper, sampled.sum);
+  return EstimateWithin(total, interval);
 }
 
 Estimate EstimateRatio(std::span<const ObservedCluster> numerator,
@@ -163,6 +217,7 @@ Estimate EstimateRatio(std::span<const ObservedCluster> numerator,
   // as often as not.
   const double share = 0.4 * TypicalRatio(parts, below);
   for (std::size_t h = 0; h < rests.size(); ++h) {
+    parts[h].mean -= ratio * below[h].mean;
     parts[h].swing -= ratio * below[h].swing;
     // The squared difference of the elasticities already contains the errors of both.
     parts[h].own = 0.0;
@@ -178,7 +233,12 @@ Estimate EstimateRatio(std::span<const ObservedCluster> numerator,
       seen.log -= below[h].seen[i].log;
     }
   }
-  Interval interval = IntervalOf(rests, parts, top, confidence, prior_degrees);
+  const SampledSum above = SumSampled(numerator);
+  const SampledSum under = SumSampled(denominator);
+  Interval interval = IntervalOf(rests, parts, top, confidence, prior_degrees,
+                                 above.HasOneSign() && under.HasOneSign());
+  // Without negative values, the numerator's total is not negative.
+  if (!above.negative && !under.negative) interval.lower = std::max(interval.lower, 0.0);
   interval.lower /= bottom;
   interval.upper /= bottom;
   if (bottom < 0.0) std::swap(interval.lower, interval.upper);

@@ -13,10 +13,13 @@
 // Clusters without results are left out, and their share of native time is reported as uncovered.
 //
 // The interval is Student's t times the standard error, which is estimated from the differences
-// within clusters. Clusters with a single sample use the spread of the others. The interval is
-// centered on the total minus its estimated bias. If values are skewed, it extends further on the
-// side of the tail. It is valid for random samples of each cluster and cannot account for values
-// that are absent from the samples.
+// within clusters, and between clusters with a single sample. The interval is centered on the total
+// minus its estimated bias. If values are skewed, it extends further on the side of the tail. If no
+// value is negative, it ends at the sum of the sampled values. It is valid for random samples of
+// each cluster and cannot account for values that are absent from the samples.
+//
+// A domain is a part of the run: samples outside it count as 0 (ObservedSample::in_domain), but
+// their values still show the spread.
 //
 // UNITS: durations in ns, values in the metric's own. SOURCE: docs/math/extrapolate.md, which has
 // the measured coverage.

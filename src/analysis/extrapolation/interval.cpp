@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <vector>
 
+#include "analysis/extrapolation/spread.h"
 #include "analysis/extrapolation/student.h"
 #include "analysis/extrapolation/width_effect.h"
 
@@ -13,20 +15,6 @@ namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-// Prior variance, around 0, of the change of log variance per unit of log width. With a larger
-// value, single large values dominate the intervals of plans with few samples.
-constexpr double kSpreadTiltVariance = 0.03;
-
-// Spread is the relative variance in one cluster, or between the single samples of neighboring
-// clusters, of the values and of their logs.
-struct Spread {
-  double variance = 0.0;
-  double log_variance = 0.0;
-  double degrees = 0.0;
-  double log_width = 0.0;  // width_effect.h
-  std::size_t kernel = 0;
-};
 
 // Demand is a term of the variance of the total: sum of coefficient * relative variance over the
 // clusters.
@@ -44,74 +32,6 @@ struct Pool {
   double wanted = 0.0;  // coefficient of the pooled variance in the variance of the total
 };
 
-// Returns the sum of squared differences from the mean.
-double Squares(std::span<const double> values) {
-  double mean = 0.0;
-  for (const double value : values) mean += value / static_cast<double>(values.size());
-  double squares = 0.0;
-  for (const double value : values) squares += (value - mean) * (value - mean);
-  return squares;
-}
-
-Spread SpreadOf(const ObservedCluster& cluster, const Part& part, std::size_t kernel) {
-  Spread spread;
-  spread.kernel = kernel;
-  spread.log_width = LogWidth(cluster);
-  spread.degrees = (static_cast<double>(part.seen.size()) - 1.0) * part.freedom;
-  std::vector<double> logs;
-  for (const SeenPart& seen : part.seen) {
-    const double relative = seen.residual / seen.fitted;
-    spread.variance += relative * relative / spread.degrees;
-    logs.push_back(seen.log);
-  }
-  spread.log_variance = Squares(logs) / spread.degrees;
-  return spread;
-}
-
-// A cluster with one sample does not show its own spread. Neighbors are paired (the last three form
-// one group). The differences of their values relative to the curve bound the spread from above.
-void Collapse(std::span<const ObservedCluster> kernel, std::span<const Part> parts,
-              std::size_t number, std::vector<Spread>& spreads) {
-  std::vector<double> relative;
-  std::vector<double> logs;
-  std::vector<double> log_widths;
-  for (std::size_t h = 0; h < kernel.size(); ++h) {
-    if (kernel[h].seen.size() != 1 || !(parts[h].seen.front().fitted > 0.0)) continue;
-    relative.push_back(kernel[h].seen.front().value / parts[h].seen.front().fitted);
-    logs.push_back(parts[h].seen.front().log);
-    log_widths.push_back(LogWidth(kernel[h]));
-  }
-  for (std::size_t begin = 0; begin + 1 < relative.size();) {
-    const std::size_t size = relative.size() - begin == 3 ? 3 : 2;
-    Spread& spread = spreads.emplace_back();
-    spread.degrees = static_cast<double>(size) - 1.0;
-    spread.variance = Squares(std::span(relative).subspan(begin, size)) / spread.degrees;
-    spread.log_variance = Squares(std::span(logs).subspan(begin, size)) / spread.degrees;
-    for (std::size_t i = begin; i < begin + size; ++i) {
-      spread.log_width += log_widths[i] / static_cast<double>(size);
-    }
-    spread.kernel = number;
-    begin += size;
-  }
-}
-
-std::vector<Spread> SpreadsOf(std::span<const std::span<const ObservedCluster>> kernels,
-                              std::span<const Part> parts) {
-  std::vector<Spread> spreads;
-  for (std::size_t k = 0; k < kernels.size(); ++k) {
-    const std::span<const Part> own = parts.first(kernels[k].size());
-    parts = parts.subspan(kernels[k].size());
-    const std::size_t begin = spreads.size();
-    for (std::size_t h = 0; h < own.size(); ++h) {
-      const bool fits = std::all_of(own[h].seen.begin(), own[h].seen.end(),
-                                    [](const SeenPart& seen) { return seen.fitted > 0.0; });
-      if (own[h].seen.size() > 1 && fits) spreads.push_back(SpreadOf(kernels[k][h], own[h], k));
-    }
-    if (spreads.size() == begin) Collapse(kernels[k], own, k, spreads);
-  }
-  return spreads;
-}
-
 // Returns the variance of the total per variance of one value of the cluster, drawn without
 // replacement.
 double DrawnFactor(const ObservedCluster& cluster) {
@@ -127,84 +47,11 @@ std::vector<Demand> DemandsOf(std::span<const std::span<const ObservedCluster>> 
     for (const ObservedCluster& cluster : kernels[k]) {
       const Part& part = parts[at++];
       if (cluster.seen.empty()) continue;
-      demands.push_back(
-          {DrawnFactor(cluster) * part.scale * part.scale * part.square, LogWidth(cluster), k});
+      const double square = part.scale * part.scale * part.square;
+      demands.push_back({DrawnFactor(cluster) * cluster.share * square, LogWidth(cluster), k});
     }
   }
   return demands;
-}
-
-// SpreadTilt is the change of relative variance with the width of clusters: the factor between two
-// clusters of a kernel is e^(slope * difference of their log widths).
-struct SpreadTilt {
-  double slope = 0.0;
-  double center = 0.0;  // mean log width
-
-  double FactorAt(double log_width) const { return std::exp(slope * (log_width - center)); }
-};
-
-// TiltScore is the score and the information of the slope from the spreads of one kernel, given the
-// kernel's own level, for chi-square variances.
-struct TiltScore {
-  double score = 0.0;
-  double information = 0.0;
-};
-
-TiltScore ScoreOf(std::span<const Spread> kernel, const SpreadTilt& tilt) {
-  double degrees = 0.0;
-  double log_width = 0.0;
-  double level = 0.0;
-  for (const Spread& spread : kernel) {
-    degrees += spread.degrees;
-    log_width += spread.degrees * spread.log_width;
-    level += spread.degrees * spread.variance / tilt.FactorAt(spread.log_width);
-  }
-  if (!(level > 0.0)) return {};
-  log_width /= degrees;
-  level /= degrees;
-  TiltScore sum;
-  for (const Spread& spread : kernel) {
-    const double wider = spread.log_width - log_width;
-    const double relative = spread.variance / (level * tilt.FactorAt(spread.log_width));
-    sum.score += 0.5 * spread.degrees * (relative - 1.0) * wider;
-    sum.information += 0.5 * spread.degrees * wider * wider;
-  }
-  return sum;
-}
-
-TiltScore ScoreOfAll(std::span<const Spread> spreads, const SpreadTilt& tilt) {
-  TiltScore sum{-tilt.slope / kSpreadTiltVariance, 1.0 / kSpreadTiltVariance};
-  for (std::size_t begin = 0; begin < spreads.size();) {
-    std::size_t end = begin + 1;
-    while (end < spreads.size() && spreads[end].kernel == spreads[begin].kernel) ++end;
-    const TiltScore own = ScoreOf(spreads.subspan(begin, end - begin), tilt);
-    sum.score += own.score;
-    sum.information += own.information;
-    begin = end;
-  }
-  return sum;
-}
-
-// Fisher scoring of a gamma regression with a normal prior around 0.
-SpreadTilt FitSpreadTilt(std::span<const Spread> spreads) {
-  constexpr int kMaxSteps = 30;
-  constexpr double kMaxStep = 0.5;
-  constexpr double kPrecision = 1e-6;
-  SpreadTilt tilt;
-  double degrees = 0.0;
-  for (const Spread& spread : spreads) {
-    degrees += spread.degrees;
-    tilt.center += spread.degrees * spread.log_width;
-  }
-  if (!(degrees > 0.0)) return {};
-  tilt.center /= degrees;
-  for (int step = 0; step < kMaxSteps; ++step) {
-    const TiltScore sum = ScoreOfAll(spreads, tilt);
-    const double move = std::clamp(sum.score / sum.information, -kMaxStep, kMaxStep);
-    tilt.slope += move;
-    if (std::abs(move) < kPrecision) break;
-  }
-  return tilt;
 }
 
 std::vector<Pool> PoolsOf(std::size_t kernels, std::span<const Spread> spreads,
@@ -236,7 +83,8 @@ double SquaredOf(double swing, double doubt) {
   return doubt > 0.0 ? 2.0 * swing * swing * doubt / (swing + 4.0 * doubt) : 0.0;
 }
 
-// KnownVariance is the variance of the total that is due to durations, which are known.
+// KnownVariance is the part of the variance of the total that is not estimated from the spread of
+// values: it is due to durations, which are known, and to the domain.
 struct KnownVariance {
   double variance = 0.0;
   double squared = 0.0;  // see DegreesOf
@@ -254,7 +102,8 @@ KnownVariance KnownVarianceOf(std::span<const std::span<const ObservedCluster>> 
     for (const ObservedCluster& cluster : kernel) {
       const Part& part = parts[at++];
       if (cluster.seen.empty() || !(cluster.count > 1.0)) continue;
-      const double drawn = DrawnFactor(cluster) * cluster.count / (cluster.count - 1.0);
+      const double drawn =
+          DrawnFactor(cluster) * cluster.share * cluster.count / (cluster.count - 1.0);
       swing += drawn * part.swing * part.swing;
       own += drawn * part.own;
       common += drawn * part.common;
@@ -267,6 +116,30 @@ KnownVariance KnownVarianceOf(std::span<const std::span<const ObservedCluster>> 
   return known;
 }
 
+// Adds the variance of the number of launches in the domain: samples show only an estimated share
+// of a cluster that is partly in the domain.
+void AddMembership(std::span<const ObservedCluster> clusters, std::span<const Part> parts,
+                   KnownVariance& known) {
+  double variance = 0.0;
+  double samples = 0.0;
+  for (std::size_t h = 0; h < clusters.size(); ++h) {
+    const ObservedCluster& cluster = clusters[h];
+    if (cluster.seen.empty() || !(cluster.count > 1.0)) continue;
+    const double mixed = cluster.share * (1.0 - cluster.share);
+    if (!(mixed > 0.0)) continue;
+    variance += DrawnFactor(cluster) * mixed * parts[h].mean * parts[h].mean;
+    samples += static_cast<double>(cluster.seen.size());
+  }
+  known.variance += variance;
+  known.squared += variance * variance / (samples + 2.0);
+}
+
+// Growth returns how much faster e^s - 1, the relative variance of a lognormal value, grows than
+// its log variance s: the derivative of the log of the former by the log of the latter.
+double Growth(double log_variance) {
+  return log_variance > 0.0 ? log_variance / -std::expm1(-log_variance) : 1.0;
+}
+
 // LogSpread is the relative variance of the total according to the logs; 0 if logs do not describe
 // the values better. If values differ by factors rather than by amounts (lognormal), the interval
 // of their sum extends further away from 0 than toward 0.
@@ -275,69 +148,136 @@ struct LogSpread {
   double squared = 0.0;  // see DegreesOf
 };
 
-LogSpread LogSpreadOf(std::span<const ObservedCluster> clusters, std::span<const Part> parts,
-                      std::span<const Pool> pools, double prior_degrees) {
+// PooledLogs contains the sums over all pools, and the log variance of each pool after it borrows
+// from the others.
+struct PooledLogs {
+  double degrees = 0.0;
+  double variance = 0.0;
+  double log_variance = 0.0;
+  double gain = 0.0;  // increase of the log likelihood from taking logs
+  std::vector<double> logs;
+};
+
+PooledLogs PoolLogs(std::span<const Pool> pools, double prior_degrees) {
   // Maximum log variance: one standard deviation is a factor of e^4, beyond which estimates are
   // useless.
   constexpr double kMax = 16.0;
-  double degrees = 0.0;
-  double pooled = 0.0;
-  double pooled_logs = 0.0;
+  PooledLogs all;
   for (const Pool& pool : pools) {
-    degrees += pool.degrees;
-    pooled += pool.variance;
-    pooled_logs += pool.log_variance;
+    all.degrees += pool.degrees;
+    all.variance += pool.variance;
+    all.log_variance += pool.log_variance;
   }
-  if (!(degrees > 0.0)) return {};
   const auto moderated = [&](double own, double own_degrees, double sum) {
     const double weight = own_degrees + prior_degrees;
-    return weight > 0.0 ? (own + prior_degrees * sum / degrees) / weight : sum / degrees;
+    return weight > 0.0 ? (own + prior_degrees * sum / all.degrees) / weight : sum / all.degrees;
   };
-  std::vector<double> logs;
-  double gain = 0.0;  // increase of the log likelihood from taking logs
   for (const Pool& pool : pools) {
-    const double variance = moderated(pool.variance, pool.degrees, pooled);
-    logs.push_back(std::min(kMax, moderated(pool.log_variance, pool.degrees, pooled_logs)));
-    if (variance > 0.0 && logs.back() > 0.0) {
-      gain += pool.degrees * std::log(variance / logs.back());
+    const double variance = moderated(pool.variance, pool.degrees, all.variance);
+    all.logs.push_back(
+        std::min(kMax, moderated(pool.log_variance, pool.degrees, all.log_variance)));
+    if (variance > 0.0 && all.logs.back() > 0.0) {
+      all.gain += pool.degrees * std::log(variance / all.logs.back());
     }
   }
-  if (!(gain > 0.0)) return {};
+  return all;
+}
+
+// Returns the sum of part^2 / (degrees of part + 2) for the variance of the total, `variances` by
+// pool. Treats the variance of each pool as its own estimate, which is close enough if most kernels
+// have degrees of freedom.
+double SquaredSeparately(std::span<const Pool> pools, const PooledLogs& all,
+                         std::span<const double> variances, double prior_degrees) {
+  double squared = 0.0;
+  for (std::size_t i = 0; i < pools.size(); ++i) {
+    const double own = pools[i].degrees > 0.0
+                           ? std::min(all.degrees, pools[i].degrees + prior_degrees)
+                           : all.degrees;
+    squared += variances[i] * variances[i] / (own + 2.0);
+  }
+  return squared;
+}
+
+// Like SquaredSeparately, for pools of which many borrow from a few: a pool contributes to its own
+// variance and to the variances that borrow from it.
+double SquaredTogether(std::span<const Pool> pools, const PooledLogs& all,
+                       std::span<const double> variances, double prior_degrees) {
+  if (!(all.log_variance > 0.0)) return 0.0;
+  std::vector<double> own;
+  double borrowed = 0.0;
+  double growth = 0.0;
+  double sum = 0.0;
+  for (std::size_t i = 0; i < pools.size(); ++i) {
+    const double lent = prior_degrees * all.log_variance / all.degrees;
+    const double share = pools[i].degrees > 0.0 ? lent / (pools[i].log_variance + lent) : 1.0;
+    own.push_back(variances[i] * (1.0 - share));
+    borrowed += variances[i] * share;
+    growth += variances[i] * Growth(all.logs[i]);
+    sum += variances[i];
+  }
+  if (!(sum > 0.0)) return 0.0;
+  growth /= sum;
+  double squared = 0.0;
+  for (std::size_t i = 0; i < pools.size(); ++i) {
+    const double part = own[i] + borrowed * pools[i].log_variance / all.log_variance;
+    squared += part * part / (pools[i].degrees / (growth * growth) + 2.0);
+  }
+  return squared;
+}
+
+// `collapsed` is the share of the degrees of freedom that come from clusters with one sample each.
+// These are too few to show that values do not differ by factors.
+LogSpread LogSpreadOf(std::span<const ObservedCluster> clusters, std::span<const Part> parts,
+                      std::span<const Pool> pools, double prior_degrees, double collapsed,
+                      bool one_sign) {
+  const PooledLogs all = PoolLogs(pools, prior_degrees);
+  const bool prefer_logs = collapsed > 0.5 && one_sign;
+  if (!(all.degrees > 0.0) || !(all.gain > 0.0 || prefer_logs)) return {};
   double total = 0.0;
   std::size_t k = 0;
   for (std::size_t h = 0; h < clusters.size(); ++h) {
     if (h > 0 && clusters[h].kernel != clusters[h - 1].kernel) ++k;
-    if (!clusters[h].seen.empty()) {
-      total += clusters[h].count * parts[h].scale * std::exp(logs[k] / 2.0);
-    }
+    if (clusters[h].seen.empty()) continue;
+    total += clusters[h].count * clusters[h].share * parts[h].scale * std::exp(all.logs[k] / 2.0);
   }
   LogSpread spread;
+  std::vector<double> variances;
   for (std::size_t i = 0; i < pools.size(); ++i) {
-    const double part = pools[i].wanted * std::exp(logs[i]) * std::expm1(logs[i]) / (total * total);
-    const double own =
-        pools[i].degrees > 0.0 ? std::min(degrees, pools[i].degrees + prior_degrees) : degrees;
-    spread.variance += part;
-    spread.squared += part * part / (own + 2.0);
+    variances.push_back(pools[i].wanted * std::exp(all.logs[i]) * std::expm1(all.logs[i]) /
+                        (total * total));
+    spread.variance += variances.back();
   }
+  spread.squared = collapsed > 0.0 ? SquaredTogether(pools, all, variances, prior_degrees)
+                                   : SquaredSeparately(pools, all, variances, prior_degrees);
   return spread;
 }
 
+// Returns the share of the degrees of freedom that come from clusters with one sample each.
+double CollapsedShare(std::span<const Spread> spreads) {
+  double collapsed = 0.0;
+  double degrees = 0.0;
+  for (const Spread& spread : spreads) {
+    degrees += spread.degrees;
+    if (spread.collapsed) collapsed += spread.degrees;
+  }
+  return degrees > 0.0 ? collapsed / degrees : 0.0;
+}
+
 // Returns the distance from 0 of the interval's end on the side of the tail, for lognormal values.
+// `max_skew` limits the skew, which few samples do not determine.
 double FarEnd(double size, double half_width, double known, const LogSpread& spread,
-              double confidence) {
-  // Limits the skew, which few samples do not determine.
-  constexpr double kMaxSkew = 1.5;
+              double confidence, double max_skew) {
   const double relative = spread.variance + known / (size * size);
   const double log_variance = std::log1p(relative);
   const double reach = StudentQuantile(confidence, DegreesOf(relative, spread.squared, 1.0)) *
                        std::sqrt(log_variance);
-  return std::min(size * std::exp(log_variance / 2.0 + reach), size + kMaxSkew * half_width);
+  return std::min(size * std::exp(log_variance / 2.0 + reach), size + max_skew * half_width);
 }
 
 }  // namespace
 
 Interval IntervalOf(std::span<const ObservedCluster> clusters, std::span<const Part> parts,
-                    double total, double confidence, double prior_degrees) {
+                    double total, double confidence, double prior_degrees, bool one_sign) {
   const std::vector<std::span<const ObservedCluster>> kernels = ByKernel(clusters);
   std::vector<Spread> spreads = SpreadsOf(kernels, parts);
   const SpreadTilt tilt = FitSpreadTilt(spreads);
@@ -357,7 +297,8 @@ Interval IntervalOf(std::span<const ObservedCluster> clusters, std::span<const P
     all_wanted += pool.wanted * borrowed;
   }
   if (all_wanted > 0.0 && all_degrees == 0.0) return {kNaN, kNaN, 0.0};
-  const KnownVariance known = KnownVarianceOf(kernels, parts);
+  KnownVariance known = KnownVarianceOf(kernels, parts);
+  AddMembership(clusters, parts, known);
   double variance = known.variance;
   double squared = known.squared;
   for (const Spread& spread : spreads) {
@@ -375,9 +316,14 @@ Interval IntervalOf(std::span<const ObservedCluster> clusters, std::span<const P
   const double half_width = StudentQuantile(confidence, interval.degrees) * std::sqrt(variance);
   interval.lower = center - half_width;
   interval.upper = center + half_width;
-  const LogSpread spread = LogSpreadOf(clusters, parts, pools, prior_degrees);
+  // Maximum skew, and its increase for clusters with one sample each, whose spread is less certain.
+  constexpr double kMaxSkew = 1.5;
+  constexpr double kSinglesSkew = 0.5;
+  const double collapsed = CollapsedShare(spreads);
+  const LogSpread spread = LogSpreadOf(clusters, parts, pools, prior_degrees, collapsed, one_sign);
   if (spread.variance > 0.0 && std::isfinite(spread.variance) && center != 0.0) {
-    const double far = FarEnd(std::abs(center), half_width, known.variance, spread, confidence);
+    const double far = FarEnd(std::abs(center), half_width, known.variance, spread, confidence,
+                              kMaxSkew + kSinglesSkew * collapsed);
     if (center > 0.0) {
       interval.upper = std::max(interval.upper, far);
     } else {

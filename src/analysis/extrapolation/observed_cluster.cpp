@@ -21,6 +21,10 @@ double UnseenShare(const ObservedCluster& cluster) {
   return std::max(0.0, 1.0 - static_cast<double>(cluster.seen.size()) / cluster.count);
 }
 
+bool IsSingle(const ObservedCluster& cluster) {
+  return cluster.seen.size() == 1 && cluster.count > 1.0;
+}
+
 double RelativeWidth(const ObservedCluster& cluster) {
   return cluster.stddev_ns / std::max(cluster.mean_ns, 1.0);
 }

@@ -14,6 +14,7 @@ namespace stemtap::analysis {
 struct ObservedSample {
   double duration_ns = 0.0;  // native
   double value = 0.0;
+  bool in_domain = true;  // belongs to the part of the run whose total is estimated
 };
 
 struct ObservedCluster {
@@ -22,6 +23,7 @@ struct ObservedCluster {
   double mean_ns = 0.0;
   double stddev_ns = 0.0;  // population
   std::vector<ObservedSample> seen;
+  double share = 1.0;  // share of the launches in the domain; estimated if it is not 0 or 1
 };
 
 // Returns one span per kernel.
@@ -29,6 +31,9 @@ std::vector<std::span<const ObservedCluster>> ByKernel(std::span<const ObservedC
 
 // Returns the share of the launches that were not sampled.
 double UnseenShare(const ObservedCluster& cluster);
+
+// Returns whether the cluster has one sample, which represents other launches too.
+bool IsSingle(const ObservedCluster& cluster);
 
 // Returns the coefficient of variation of the durations.
 double RelativeWidth(const ObservedCluster& cluster);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/extrapolation/curve.h"
 #include "analysis/extrapolation/match.h"
 #include "analysis/extrapolation/student.h"
 
@@ -91,9 +92,10 @@ TEST_CASE("intervals are wider on the side of the skew and are mirrored with the
   std::vector<ObservedCluster> mirrored;
   std::vector<ObservedCluster> even;
   const double factors[] = {0.3, 1.1, 0.5, 4.0, 0.9, 0.4, 2.2, 0.7};
-  for (std::size_t i = 0; i < 4; ++i) {
-    const double a = 10.0 * factors[2 * i];
-    const double b = 10.0 * factors[2 * i + 1];
+  // Enough clusters that the interval does not reach down to the sum of the samples.
+  for (std::size_t i = 0; i < 12; ++i) {
+    const double a = 10.0 * factors[2 * (i % 4)];
+    const double b = 10.0 * factors[2 * (i % 4) + 1];
     skewed.push_back({i, 100.0, 10.0, 0.0, {{10.0, a}, {10.0, b}}});
     mirrored.push_back({i, 100.0, 10.0, 0.0, {{10.0, -a}, {10.0, -b}}});
     even.push_back({i, 100.0, 10.0, 0.0, {{10.0, 9.0}, {10.0, 11.0}}});
@@ -128,7 +130,10 @@ TEST_CASE("calibrated intervals are around the total minus its bias, which is 0 
     for (const double d : {5.0, 10.0, 20.0, 40.0}) {
       made.seen.push_back({d, std::pow(d, power)});
     }
-    return std::vector<ObservedCluster>{made};
+    // Enough clusters that the interval does not reach down to the sum of the samples.
+    std::vector<ObservedCluster> clusters(4, made);
+    for (std::size_t k = 0; k < clusters.size(); ++k) clusters[k].kernel = k;
+    return clusters;
   };
   const double theta = 0.96 / 4.0 * 0.25;
   for (const double power : {0.0, 1.0, 2.0}) {
@@ -185,6 +190,56 @@ TEST_CASE("one fully sampled launch of another size does not widen the interval"
   const double before = EstimateTotal(clusters, sampling::Weights::kPlain, 0.95).half_width;
   clusters.push_back({0, 1.0, 2e9, 0.0, {{2e9, 4e9}}});
   CHECK(EstimateTotal(clusters, sampling::Weights::kPlain, 0.95).half_width < 1.5 * before);
+}
+
+// Four kernels with a single large value each: Student's interval alone would end below 0.
+TEST_CASE("totals of values of one sign end at the sum of the samples") {
+  std::vector<ObservedCluster> counts;
+  std::vector<ObservedCluster> negative;
+  double sampled = 0.0;
+  for (std::size_t k = 0; k < 4; ++k) {
+    for (const double mean_ns : {10.0, 20.0, 40.0}) {
+      const double value = k == 3 && mean_ns == 40.0 ? 900.0 : 1.0;
+      counts.push_back({k, 100.0, mean_ns, 1.0, {{mean_ns, value}}});
+      negative.push_back({k, 100.0, mean_ns, 1.0, {{mean_ns, -value}}});
+      sampled += value;
+    }
+  }
+  for (const sampling::Weights weights :
+       {sampling::Weights::kPlain, sampling::Weights::kCalibrated}) {
+    const Estimate estimate = EstimateTotal(counts, weights, 0.95);
+    CHECK(estimate.lower == sampled);
+    CHECK(estimate.upper > 1.5 * estimate.value);
+    CHECK(EstimateTotal(negative, weights, 0.95).upper == -sampled);
+    CHECK(EstimateRatio(counts, counts, weights, 0.95).lower > 0.0);
+    std::vector<ObservedCluster> mixed = counts;
+    mixed.front().seen.front().value = -1.0;
+    CHECK(EstimateTotal(mixed, weights, 0.95).lower < 0.0);
+    std::vector<ObservedCluster> even = counts;
+    for (ObservedCluster& cluster : even) cluster.seen.front().value = 1.0;
+    CHECK(EstimateRatio(counts, even, weights, 0.95).lower == 0.0);
+  }
+}
+
+TEST_CASE("single samples of many clusters show how values depend on duration") {
+  // Values do not depend on duration. In each kernel, two clusters differ by a factor of 10.
+  std::vector<ObservedCluster> clusters;
+  const double noise[] = {0.9, 1.1, 1.05, 0.95, 1.1, 0.9, 0.95, 1.05, 1.0, 1.1, 0.9, 1.0};
+  for (std::size_t i = 0; i < 12; ++i) {
+    const double mean_ns = i % 2 == 0 ? 1'000.0 : 10'000.0;
+    const double value = static_cast<double>(i / 2 + 1) * noise[i];
+    clusters.push_back({i / 2, 1000.0, mean_ns, 0.3 * mean_ns, {{1.2 * mean_ns, value}}});
+  }
+  const std::vector<Curve> curves = FitCurves(ByKernel(clusters));
+  CHECK(std::abs(curves[0].within) < 0.1);
+  CHECK(std::abs(curves[0].between) < 0.1);
+  for (const sampling::Weights weights :
+       {sampling::Weights::kPlain, sampling::Weights::kCalibrated}) {
+    const Estimate estimate = EstimateTotal(clusters, weights, 0.95);
+    CHECK(estimate.lower < 42'000.0);
+    CHECK(estimate.upper > 42'000.0);
+    CHECK(estimate.half_width < 0.2 * estimate.value);
+  }
 }
 
 TEST_CASE("some values of 0 still give an interval for any unit") {
