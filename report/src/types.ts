@@ -12,6 +12,7 @@ export interface Payload {
   made_unix_ms?: number;
   brief_names?: Record<string, string>;
   categories?: { names?: string[]; kernels?: number[] }; // for each kernel of the plan, an index into names
+  cost?: string; // what the samples cost a simulator
   session?: Session | null;
   plan?: Plan | null;
   overview?: Overview | null;

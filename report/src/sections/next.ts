@@ -36,7 +36,8 @@ function simulatorStep(model: Model): HTMLElement {
     exported.update();
   } }, ...consumers.map((name) => h("option", { value: name }, name)));
   return h("div", { class: "step" }, h("h4", null, "Simulator, tracer or another tool: ", h("label", { for: "consumer", class: "unseen" },
-    "Consumer"), select), exported.element, commandBox("Extrapolate command", () => extrapolateCommand(model)).element);
+    "Consumer"), select), Boolean(model.data.cost) && h("p", { class: "quiet" }, `An estimate: ${model.data.cost}.`),
+    exported.element, commandBox("Extrapolate command", () => extrapolateCommand(model)).element);
 }
 
 export function nextSteps(model: Model, level: Level): HTMLElement {

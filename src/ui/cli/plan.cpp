@@ -119,7 +119,7 @@ int RunPlan(const PlanArguments& arguments) {
   }
   return arguments.json ? Print(model::PlanToJson(plan))
                         : PrintText(model::PlanSummary(plan) + '\n' +
-                                    model::CostText(plan.totals, arguments.rates));
+                                    model::CostText(plan.totals, arguments.rates) + '\n');
 }
 
 }  // namespace

@@ -30,6 +30,7 @@ struct ReportArguments {
   std::string session;
   std::string output;
   std::string evaluation;
+  model::SimulatorRates rates;
   bool json = false;
 };
 
@@ -79,6 +80,8 @@ int RunReport(ReportArguments arguments) {
   Result<Report> report = LoadReport(arguments.session, arguments.evaluation);
   if (!report.ok()) return Fail(report.error());
   Warn(report.value().warnings);
+  const model::PlanTotals& totals = report.value().totals;
+  if (totals.samples > 0) report.value().cost = model::CostText(totals, arguments.rates);
 
   Result<std::unique_ptr<ByteSink>> sink = CreateSink(output, arguments.output.empty());
   if (!sink.ok()) return Fail(sink.error());
@@ -91,7 +94,6 @@ int RunReport(ReportArguments arguments) {
   const std::uint64_t bytes = is_file ? fs::file_size(output, error) : 0;
   const MaskEvents none;
   const MaskEvents& mask = report.value().mask.has_value() ? *report.value().mask : none;
-  const model::PlanTotals& totals = report.value().totals;
   PrintMessage(fmt::format("stemtap: report of {} samples of {} kernels in {}{}\n", totals.samples,
                            totals.kernels,
                            to_stdout ? "standard output" : EscapeForTerminal(output),
@@ -131,6 +133,7 @@ CommandSpec ReportCommand() {
            "output of 'stemtap evaluate --json', which the report also shows")
       .File();
   command.Add("--json", &arguments->json, "print the location and size of the report as JSON");
+  AddSimulatorRates(command, &arguments->rates);
   command.run = [arguments](const CommandSpec&) { return RunReport(*arguments); };
   return command;
 }

@@ -199,9 +199,9 @@ Status WriteReport(const Report& report, std::uint64_t made_unix_ms, std::string
     const std::string head = fmt::format(
         "{{\"schema\":\"stemtap.report/1\",\"tool\":\"stemtap "
         "{}\",\"folder\":{},\"plan_file\":{},\"made_unix_ms\":{},\"brief_names\":{},\"categories\":"
-        "{}",
+        "{},\"cost\":{}",
         kVersion, JsonText(report.name), JsonText(report.plan_file), made_unix_ms,
-        JsonText(report.brief_names), CategoriesJson(report.categories));
+        JsonText(report.brief_names), CategoriesJson(report.categories), JsonText(report.cost));
     for (const std::string_view piece :
          {std::string_view(head), std::string_view(",\"session\":"), or_null(report.session),
           std::string_view(",\"plan\":"), or_null(report.plan), std::string_view(",\"overview\":"),

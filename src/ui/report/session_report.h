@@ -32,6 +32,7 @@ struct Report {
   std::string plan_file;  // "run/plan.json" of a session in run/, or the plan's file name
   std::map<std::string, std::string> brief_names;  // for mangled names of the plan
   std::vector<model::KernelCategory> categories;   // of the kernels of the plan
+  std::string cost;                                // model::CostText; empty if there are no samples
   model::PlanTotals totals;
   // JSON texts; empty if the file does not exist.
   std::string plan;
