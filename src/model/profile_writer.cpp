@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/byte_sink.h"
+#include "base/csv_cell.h"
 #include "base/text.h"
 #include "model/binary_profile.h"
 #include "model/canonical_columns.h"
@@ -28,17 +29,6 @@ Status CheckName(const std::string& path, const std::string& name) {
                            name.size(), shm::kMaxNameBytes)};
 }
 
-// Returns `text` as a CSV cell, quoted if necessary.
-std::string Quoted(std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
-  std::string cell = "\"";
-  for (const char c : text) {
-    if (c == '"') cell += '"';
-    cell += c;
-  }
-  return cell + '"';
-}
-
 class CsvWriter : public ProfileWriter {
  public:
   CsvWriter(std::string path, std::unique_ptr<ByteSink> sink)
@@ -51,7 +41,7 @@ class CsvWriter : public ProfileWriter {
     for (std::size_t id = names_.size(); id < names.size(); ++id) {
       const std::string& name = names.name(static_cast<std::uint32_t>(id));
       STEMTAP_TRY(CheckName(path_, name));
-      names_.push_back(Quoted(name));
+      names_.push_back(CsvCell(name));
     }
     for (std::size_t row = 0; row < batch.records.size(); ++row) {
       AppendRow(batch.records[row]);
@@ -83,7 +73,7 @@ class CsvWriter : public ProfileWriter {
       if (!text_.empty()) text_ += ',';
       text_ += column.name;
     }
-    for (const std::string& name : metric_names) text_ += ',' + Quoted(name);
+    for (const std::string& name : metric_names) text_ += ',' + CsvCell(name);
     text_ += '\n';
   }
 

@@ -3,21 +3,11 @@
 
 #include <cmath>
 
+#include "base/csv_cell.h"
 #include "research/evaluation/report.h"
 
 namespace stemtap::research {
 namespace {
-
-// Quotes a cell according to RFC 4180.
-std::string Quoted(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"') quoted += '"';
-    quoted += c;
-  }
-  return quoted + '"';
-}
 
 // Returns an empty cell if the value is not finite.
 std::string Cell(double value) {
@@ -41,13 +31,13 @@ std::string EvaluationCsv(const Evaluation& evaluation) {
     const EvaluatedWorkload& w = evaluation.workloads[row.workload];
     const RunStatistics& s = row.evaluation.statistics;
     csv +=
-        fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},", Quoted(w.name), w.launches,
+        fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},", CsvCell(w.name), w.launches,
                     w.kernels, w.total_ns, row.method, row.error_bound, s.runs, Cell(s.speedup),
                     Cell(s.sampled_ns), Cell(s.samples), Cell(s.clusters), Cells(s.error),
                     Cell(s.bound), Cell(s.coverage), Cell(s.p95_over_bound), Cell(s.uncovered));
     csv += w.against_name.empty()
                ? std::string(",,,,,,,,,")
-               : fmt::format("{},{},{},", Quoted(w.against_name), Cells(s.against_plain),
+               : fmt::format("{},{},{},", CsvCell(w.against_name), Cells(s.against_plain),
                              Cells(s.against_calibrated));
     csv += fmt::format("{},{},{}\n", row.online ? Cell(row.over_two_pass) : std::string(),
                        row.evaluation.prepare_s, row.evaluation.draw_s);
@@ -69,7 +59,7 @@ std::string EqualErrorCsv(const EqualErrorReport& report) {
     const EvaluatedWorkload& w = report.workloads[i];
     const EqualError& e = report.results[i];
     csv +=
-        fmt::format("{},{},{},{},{},{},{},{},{},{}{}{}\n", Quoted(w.name), w.launches, w.kernels,
+        fmt::format("{},{},{},{},{},{},{},{},{},{}{}{}\n", CsvCell(w.name), w.launches, w.kernels,
                     w.total_ns, report.one, report.other, report.error_bound, Cell(e.ratio),
                     Cell(e.ratio_low), Cell(e.ratio_high), tuning(e.forward), tuning(e.backward));
   }
