@@ -116,22 +116,25 @@ KnownVariance KnownVarianceOf(std::span<const std::span<const ObservedCluster>> 
   return known;
 }
 
-// Adds the variance of the number of launches in the domain: samples show only an estimated share
-// of a cluster that is partly in the domain.
-void AddMembership(std::span<const ObservedCluster> clusters, std::span<const Part> parts,
-                   KnownVariance& known) {
+// Adds the variance of the number of launches in the domain. It was estimated from the memberships
+// of the samples of each kernel.
+void AddMembership(std::span<const std::span<const ObservedCluster>> kernels,
+                   std::span<const Part> parts, KnownVariance& known) {
   double variance = 0.0;
-  double samples = 0.0;
-  for (std::size_t h = 0; h < clusters.size(); ++h) {
-    const ObservedCluster& cluster = clusters[h];
-    if (cluster.seen.empty() || !(cluster.count > 1.0)) continue;
-    const double mixed = cluster.share * (1.0 - cluster.share);
-    if (!(mixed > 0.0)) continue;
-    variance += DrawnFactor(cluster) * mixed * parts[h].mean * parts[h].mean;
-    samples += static_cast<double>(cluster.seen.size());
+  double degrees = 0.0;
+  std::size_t at = 0;
+  for (const std::span<const ObservedCluster> kernel : kernels) {
+    double samples = 0.0;
+    for (const ObservedCluster& cluster : kernel) {
+      const Part& part = parts[at++];
+      if (cluster.seen.empty()) continue;
+      variance += DrawnFactor(cluster) * cluster.mixing * part.mean * part.mean;
+      samples += static_cast<double>(cluster.seen.size());
+    }
+    degrees += std::max(0.0, samples - 1.0);
   }
   known.variance += variance;
-  known.squared += variance * variance / (samples + 2.0);
+  known.squared += variance * variance / (std::max(1.0, degrees) + 2.0);
 }
 
 // Growth returns how much faster e^s - 1, the relative variance of a lognormal value, grows than
@@ -298,7 +301,7 @@ Interval IntervalOf(std::span<const ObservedCluster> clusters, std::span<const P
   }
   if (all_wanted > 0.0 && all_degrees == 0.0) return {kNaN, kNaN, 0.0};
   KnownVariance known = KnownVarianceOf(kernels, parts);
-  AddMembership(clusters, parts, known);
+  AddMembership(kernels, parts, known);
   double variance = known.variance;
   double squared = known.squared;
   for (const Spread& spread : spreads) {

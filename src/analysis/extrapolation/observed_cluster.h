@@ -23,7 +23,8 @@ struct ObservedCluster {
   double mean_ns = 0.0;
   double stddev_ns = 0.0;  // population
   std::vector<ObservedSample> seen;
-  double share = 1.0;  // share of the launches in the domain; estimated if it is not 0 or 1
+  double share = 1.0;   // share of the launches in the domain (domain.h)
+  double mixing = 0.0;  // variance of the membership (0 or 1) of a launch in the domain
 };
 
 // Returns one span per kernel.

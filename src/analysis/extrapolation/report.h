@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The output of `stemtap extrapolate`: a table for people, JSON for programs. See
+// The output of `stemtap extrapolate`: a table for people, JSON and CSV for programs. See
 // docs/formats/results.md.
 #pragma once
 
@@ -19,6 +19,7 @@ struct ExtrapolationReport {
   const Match& match;
   const Extrapolation& extrapolation;
   double confidence = 0.95;
+  GroupBy by = GroupBy::kNone;
 };
 
 // Returns the table. Names are escaped for the terminal.
@@ -26,6 +27,16 @@ std::string ReportText(const ExtrapolationReport& report);
 
 // Returns one JSON object and a newline. Numbers without a value are null.
 std::string ReportJson(const ExtrapolationReport& report);
+
+// Returns one row per metric of the run, and of each kernel or range. Numbers without a value are
+// empty.
+std::string ReportCsv(const ExtrapolationReport& report);
+
+// Returns the tables of ReportText for kernels or ranges, one per metric.
+std::string GroupsText(const ExtrapolationReport& report);
+
+// Returns what the user can do next, one line.
+std::string NextStep(const ExtrapolationReport& report);
 
 // Returns what a reader needs to know before trusting the intervals, one line each.
 std::vector<std::string> Caveats(const ExtrapolationReport& report);

@@ -38,6 +38,8 @@ struct ExtrapolateArguments {
   std::vector<std::string> sums;
   std::vector<std::string> means;
   bool allow_cut = false;
+  std::string by;
+  std::string csv;
   bool json = false;
 };
 
@@ -72,6 +74,30 @@ Status SetKind(formats::KernelResults& results, const std::vector<std::string>& 
   return Success{};
 }
 
+analysis::GroupBy GroupOf(const std::string& by) {
+  if (by == "kernel") return analysis::GroupBy::kKernel;
+  return by == "range" ? analysis::GroupBy::kRange : analysis::GroupBy::kNone;
+}
+
+// Checks that --csv names a file that is no input.
+Status CheckCsv(const ExtrapolateArguments& arguments) {
+  if (arguments.csv == "-") {
+    return Error{"--csv: the report goes to standard output; expected a file", 2};
+  }
+  std::vector<std::string> inputs = arguments.results;
+  inputs.insert(inputs.end(), {arguments.plan, arguments.ids});
+  return CheckOutputs({arguments.csv}, inputs);
+}
+
+int Deliver(const ExtrapolateArguments& arguments, const analysis::ExtrapolationReport& report) {
+  if (!arguments.csv.empty()) {
+    const Status written = WriteOutput(arguments.csv, analysis::ReportCsv(report));
+    if (!written.ok()) return Fail(written.error());
+  }
+  return arguments.json ? Print(analysis::ReportJson(report))
+                        : PrintText(analysis::ReportText(report));
+}
+
 int RunExtrapolate(const ExtrapolateArguments& arguments) {
   formats::ResultsOptions reading;
   for (const formats::ResultsSource source : kSources) {
@@ -82,11 +108,14 @@ int RunExtrapolate(const ExtrapolateArguments& arguments) {
   analysis::ExtrapolateOptions options;
   options.confidence = arguments.confidence;
   options.metrics = arguments.metrics;
+  options.by = GroupOf(arguments.by);
   for (const std::string& text : arguments.ratios) {
     const Result<formats::ResultRatio> ratio = ParseRatio(text);
     if (!ratio.ok()) return Fail(ratio.error());
     options.ratios.push_back(ratio.value());
   }
+  const Status outputs = CheckCsv(arguments);
+  if (!outputs.ok()) return Fail(outputs.error());
   analysis::MatchOptions matching;
   matching.id_base = arguments.id_base;
   matching.device = arguments.device;
@@ -121,10 +150,10 @@ int RunExtrapolate(const ExtrapolateArguments& arguments) {
                      "ranks with the same launches may have errors {:.1f} times as large",
                      sessions, std::sqrt(static_cast<double>(sessions)))});
   }
-  const analysis::ExtrapolationReport report{plan.value(), results.value(), match.value(),
-                                             extrapolation.value(), arguments.confidence};
-  return arguments.json ? Print(analysis::ReportJson(report))
-                        : PrintText(analysis::ReportText(report));
+  const analysis::ExtrapolationReport report{plan.value(),         results.value(),
+                                             match.value(),        extrapolation.value(),
+                                             arguments.confidence, options.by};
+  return Deliver(arguments, report);
 }
 
 }  // namespace
@@ -151,6 +180,11 @@ CommandSpec ExtrapolateCommand() {
       .Add("--ratio", &arguments->ratios,
            "ratio of two totals, for example IPC=instructions/cycles; repeatable")
       .Type("NAME=NUMERATOR/DENOMINATOR");
+  command
+      .Add("--by", &arguments->by,
+           "also print totals and rates of each kernel, or of each range that the program marked")
+      .OneOf({"kernel", "range"});
+  command.Add("--csv", &arguments->csv, "also write the rows to this file").File();
   command.Add("--json", &arguments->json, "print the result as JSON");
   command
       .Add("--id-column", &arguments->id_column,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analysis/extrapolation/curve.h"
+#include "analysis/extrapolation/domain.h"
 #include "analysis/extrapolation/match.h"
 #include "analysis/extrapolation/student.h"
 
@@ -344,6 +345,87 @@ TEST_CASE("joined launches of clusters with a result are outside the intervals, 
   const Extrapolation lost = of(Table({{8, 1.0}}));
   CHECK(lost.joined_fraction == 0.0);
   CHECK(lost.uncovered_fraction == doctest::Approx(100.0 / 140.0));
+}
+
+TEST_CASE("totals of kernels add up to the run, and kernels without results are listed") {
+  model::Plan plan = SmallPlan();
+  plan.kernels[1].uncovered_by_choice = true;
+  const auto by_kernel = [&](const formats::KernelResults& results) {
+    const Result<Match> match = MatchResults(plan, results, {});
+    REQUIRE(match.ok());
+    ExtrapolateOptions options;
+    options.by = GroupBy::kKernel;
+    const Result<Extrapolation> got = Extrapolate(plan, results, match.value(), options);
+    REQUIRE(got.ok());
+    REQUIRE(got.value().groups.size() == 2);
+    return got.value();
+  };
+  const Extrapolation all = by_kernel(Table({{3, 7.0}, {5, 9.0}, {8, 2.0}}));
+  const MetricEstimate& a = all.groups[0].metrics[0];
+  const MetricEstimate& b = all.groups[1].metrics[0];
+  CHECK(all.groups[0].name == "a(int)");
+  CHECK(all.groups[0].launches == 10.0);
+  CHECK(a.plain.value == 80.0);
+  CHECK(b.plain.value == 8.0);
+  CHECK(all.metrics[0].plain.value == 88.0);
+  CHECK(a.planned == 80.0);
+  CHECK(a.per_launch.value == doctest::Approx(8.0));
+  CHECK(a.per_second.value == doctest::Approx(80.0 / 100e-9));
+  CHECK(a.samples == 2);
+  // "b" has one sample: its interval uses the spread of "a".
+  CHECK(b.plain.half_width > 0.0);
+  CHECK(std::isfinite(b.plain.half_width));
+
+  const Extrapolation lost = by_kernel(Table({{3, 7.0}, {5, 9.0}}));
+  CHECK(lost.groups[1].uncovered_fraction == 1.0);
+  CHECK(lost.groups[1].uncovered_by_choice);
+  CHECK(lost.groups[1].samples == 0);
+  CHECK(std::isnan(lost.groups[1].metrics[0].plain.value));
+  CHECK(lost.groups[0].uncovered_fraction == 0.0);
+}
+
+TEST_CASE("totals of ranges add up to the run") {
+  model::Plan plan = SmallPlan();
+  plan.kernels[0].clusters[0].samples[0].range = "decode";
+  plan.kernels[1].clusters[0].samples[0].range = "decode";
+  const formats::KernelResults results = Table({{3, 7.0}, {5, 9.0}, {8, 2.0}});
+  const Result<Match> match = MatchResults(plan, results, {});
+  REQUIRE(match.ok());
+  ExtrapolateOptions options;
+  options.by = GroupBy::kRange;
+  const Result<Extrapolation> got = Extrapolate(plan, results, match.value(), options);
+  REQUIRE(got.ok());
+  REQUIRE(got.value().groups.size() == 2);
+  const MetricGroup& none = got.value().groups[0];
+  const MetricGroup& decode = got.value().groups[1];
+  CHECK(none.name == "(none)");
+  CHECK(decode.name == "decode");
+  CHECK(none.metrics[0].plain.value == 45.0);
+  CHECK(decode.metrics[0].plain.value == 35.0 + 8.0);
+  CHECK(decode.launches == 5.0 + 4.0);
+  CHECK(decode.native_ns == doctest::Approx(90.0));
+  CHECK(decode.metrics[0].per_launch.value == doctest::Approx(43.0 / 9.0));
+  CHECK(std::isnan(decode.uncovered_fraction));
+  // The number of launches in the range is uncertain, although all values are similar.
+  CHECK(decode.metrics[0].plain.half_width > 20.0);
+}
+
+TEST_CASE("the share of a cluster in a range is estimated from all samples of its kernel") {
+  std::vector<ObservedCluster> clusters;
+  for (std::size_t h = 0; h < 4; ++h) {
+    const std::size_t kernel = h < 3 ? 0 : 1;
+    clusters.push_back({kernel, 100.0, 10.0, 1.0, {{10.0, 1.0}}});
+  }
+  for (std::size_t h = 0; h < 3; ++h) clusters[h].seen.front().in_domain = h > 0;
+  clusters[3].seen.front().in_domain = false;
+  EstimateShares(clusters);
+  // Half of the samples are in the range, and two of three of kernel 0.
+  const double kernel = (2.0 + 0.5) / 4.0;
+  CHECK(clusters[0].share == doctest::Approx(kernel / 2.0));
+  CHECK(clusters[1].share == doctest::Approx((1.0 + kernel) / 2.0));
+  CHECK(clusters[1].mixing == doctest::Approx((2.0 / 3.0 + 0.25) / 3.0));
+  CHECK(clusters[3].share == doctest::Approx(0.5 / 2.0 / 2.0));
+  CHECK(clusters[3].mixing == doctest::Approx(0.25));
 }
 
 TEST_CASE("ids follow each consumer's convention") {

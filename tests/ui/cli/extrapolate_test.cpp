@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "support/stemtap.h"
 
@@ -19,11 +20,13 @@ struct Files {
   std::string plan = (directory / "plan.json").string();
   nlohmann::json json;
 
-  Files() {
+  explicit Files(const std::vector<std::string>& options = {}) {
     const std::string profile = (directory / "run.csv").string();
     REQUIRE(RunStemtap({"generate", "llm-decode", "--launches", "5000", "-o", profile}).exit_code ==
             0);
-    const auto planned = RunStemtap({"plan", profile, "-o", plan, "--json"});
+    std::vector<std::string> command = {"plan", profile, "-o", plan, "--json"};
+    command.insert(command.end(), options.begin(), options.end());
+    const auto planned = RunStemtap(command);
     REQUIRE(planned.exit_code == 0);
     json = nlohmann::json::parse(planned.out);
   }
@@ -72,6 +75,42 @@ TEST_CASE("extrapolate prints totals, ratios and missing results") {
   CHECK(text.out.find("uncovered: ") != std::string::npos);
   CHECK(text.out.find("intervals at 95 % confidence; they do not cover ") != std::string::npos);
   CHECK(text.out.find("next: run the 1 samples") != std::string::npos);
+}
+
+TEST_CASE("extrapolate scales totals over uncovered time and says so") {
+  const Files covered;
+  const auto whole =
+      RunStemtap({"extrapolate", "--plan", covered.plan, "--results", covered.Results()});
+  REQUIRE(whole.exit_code == 0);
+  CHECK(whole.out.find("scaled to the whole run") == std::string::npos);
+  CHECK(whole.out.find("by choice") == std::string::npos);
+
+  const Files files({"--max-uncovered", "0.03"});
+  const std::vector<std::string> command = {"extrapolate",   "--plan", files.plan, "--results",
+                                            files.Results(), "--by",   "kernel"};
+  const auto text = RunStemtap(command);
+  CAPTURE(text.err);
+  REQUIRE(text.exit_code == 0);
+  CHECK(text.out.find("except the calibrated totals that are scaled to the whole run\n") !=
+        std::string::npos);
+  CHECK(text.out.find("  scaled to the whole run  ") != std::string::npos);
+  CHECK(text.out.find(" no samples by choice (--max-uncovered); totals scaled") !=
+        std::string::npos);
+  CHECK(text.out.find("  no samples by choice (--max-uncovered)\n") != std::string::npos);
+  CHECK(text.out.find("next: nothing is missing") != std::string::npos);
+  std::vector<std::string> as_json = command;
+  as_json.push_back("--json");
+  const auto json = nlohmann::json::parse(RunStemtap(as_json).out);
+  // cycles = 2 * duration, so scaling by time is exact.
+  CHECK(json.at("metrics")[0].at("scaled").get<double>() ==
+        doctest::Approx(2.0 * files.json.at("totals").at("duration_ns").get<double>()));
+  std::size_t by_choice = 0;
+  for (const auto& group : json.at("groups")) {
+    const auto& cycles = group.at("metrics")[0].at("calibrated").at("value");
+    CHECK(cycles.is_null() == group.at("uncovered_by_choice").get<bool>());
+    by_choice += group.at("uncovered_by_choice").get<bool>();
+  }
+  CHECK(by_choice > 0);
 }
 
 TEST_CASE("extrapolate reports why there is no value, without advice") {
@@ -160,6 +199,9 @@ TEST_CASE("extrapolate fails with one line") {
   CheckFailure(run({"--results", files.directory.Write("x.csv", "id,v\n1,2").string(), "--id-base",
                     "1", "--id-column", "nr"}),
                1, {"no column 'nr'"});
+  CheckFailure(run({"--results", results, "--by", "cluster"}), 2, {"kernel, range", "'cluster'"});
+  CheckFailure(run({"--results", results, "--csv", "-"}), 2, {"expected a file"});
+  CheckFailure(run({"--results", results, "--csv", results}), 2, {"results.csv"});
   CheckFailure(run({"--results", results, "--confidence", "1.5"}), 2,
                {"a number from 0.01 to 0.999999"});
 }

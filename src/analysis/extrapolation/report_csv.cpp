@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "analysis/extrapolation/report.h"
+#include "analysis/extrapolation/report_cells.h"
+#include "base/csv_cell.h"
+
+namespace stemtap::analysis {
+namespace {
+
+// Returns an empty cell if the value is not finite.
+std::string Cell(double value) {
+  return std::isfinite(value) ? fmt::format("{}", value) : std::string();
+}
+
+std::string Cells(const Estimate& estimate) {
+  return fmt::format("{},{},{}", Cell(estimate.value), Cell(estimate.lower), Cell(estimate.upper));
+}
+
+// Returns one row per metric. `group` contains the cells that are equal in all rows.
+std::string Rows(const std::string& group, const std::vector<MetricEstimate>& metrics) {
+  const std::string no_rates = ",,,,,";
+  std::string rows;
+  for (const MetricEstimate& metric : metrics) {
+    rows += fmt::format(
+        "{},{},{},{},{},{},{},{},{},{}\n", group, CsvCell(metric.name), CsvCell(metric.unit),
+        CsvCell(metric.how), metric.samples, Cell(metric.uncovered_fraction), Cells(metric.plain),
+        Cells(metric.calibrated), metric.additive ? Cell(Scaled(metric)) : std::string(),
+        metric.additive ? Cells(metric.per_launch) + "," + Cells(metric.per_second) : no_rates);
+  }
+  return rows;
+}
+
+}  // namespace
+
+std::string ReportCsv(const ExtrapolationReport& report) {
+  std::string csv =
+      "by,name,launches,native_ns,metric,unit,how,samples,uncovered_fraction,plain,plain_lower,"
+      "plain_upper,calibrated,calibrated_lower,calibrated_upper,scaled,per_launch,"
+      "per_launch_lower,per_launch_upper,per_second,per_second_lower,per_second_upper\n";
+  const model::PlanTotals& totals = report.plan.totals;
+  csv += Rows(fmt::format("run,,{},{}", totals.invocations, totals.duration_ns),
+              report.extrapolation.metrics);
+  for (const MetricGroup& group : report.extrapolation.groups) {
+    csv += Rows(fmt::format("{},{},{},{}", NameOf(report.by), CsvCell(group.name), group.launches,
+                            group.native_ns),
+                group.metrics);
+  }
+  return csv;
+}
+
+}  // namespace stemtap::analysis

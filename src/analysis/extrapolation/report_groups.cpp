@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "analysis/extrapolation/report.h"
+#include "analysis/extrapolation/report_cells.h"
+#include "base/brief_name.h"
+#include "base/text.h"
+
+namespace stemtap::analysis {
+namespace {
+
+std::string NoteOf(const MetricGroup& group, const MetricEstimate& metric) {
+  if (group.uncovered_by_choice) return "  no samples by choice (--max-uncovered)";
+  if (metric.samples == 0) return "  no result";
+  if (metric.uncovered_fraction > 0.0) {
+    return fmt::format("  {} of its time uncovered", Percent(metric.uncovered_fraction));
+  }
+  return {};
+}
+
+std::string RowOf(const std::string& name, std::size_t name_width, double time_share,
+                  const MetricEstimate& metric, const std::string& note) {
+  std::string row =
+      fmt::format("{:{}}  {:>9}  {:>16}  {:>19}", name, name_width, Percent(time_share),
+                  Number(metric.calibrated.value), Margin(metric.calibrated));
+  if (metric.additive) {
+    row += fmt::format("  {:>14}  {:>14}", Number(metric.per_launch.value),
+                       Number(metric.per_second.value));
+  }
+  return row + fmt::format("  {:>7}{}\n", metric.samples, note);
+}
+
+// Kernels are shown by the part of the name that distinguishes them.
+std::string ShownName(GroupBy by, const std::string& name) {
+  return Shortened(by == GroupBy::kKernel ? BriefName(name) : name);
+}
+
+}  // namespace
+
+std::string GroupsText(const ExtrapolationReport& report) {
+  const Extrapolation& extrapolation = report.extrapolation;
+  std::vector<const MetricGroup*> groups;
+  std::size_t name_width = 6;
+  for (const MetricGroup& group : extrapolation.groups) {
+    groups.push_back(&group);
+    name_width = std::max(name_width, ShownName(report.by, group.name).size());
+  }
+  std::stable_sort(groups.begin(), groups.end(), [](const MetricGroup* a, const MetricGroup* b) {
+    return a->native_ns > b->native_ns;
+  });
+  const auto run_ns = static_cast<double>(report.plan.totals.duration_ns);
+  std::string text;
+  for (std::size_t i = 0; i < extrapolation.metrics.size(); ++i) {
+    const MetricEstimate& run = extrapolation.metrics[i];
+    std::string title = EscapeForTerminal(run.name) + ", " + EscapeForTerminal(run.how);
+    if (!run.unit.empty()) title += ", " + EscapeForTerminal(run.unit);
+    text += fmt::format("\n{} (calibrated)\n{:{}}  {:>9}  {:>16}  {:>19}", title, NameOf(report.by),
+                        name_width, "time", "value", "+-");
+    if (run.additive) text += fmt::format("  {:>14}  {:>14}", "per launch", "per second");
+    text += fmt::format("  {:>7}\n", "samples");
+    for (const MetricGroup* group : groups) {
+      const MetricEstimate& metric = group->metrics[i];
+      text += RowOf(ShownName(report.by, group->name), name_width, group->native_ns / run_ns,
+                    metric, NoteOf(*group, metric));
+    }
+    text += RowOf("(run)", name_width, 1.0, run, {});
+  }
+  return text;
+}
+
+}  // namespace stemtap::analysis
