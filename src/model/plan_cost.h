@@ -29,7 +29,7 @@ struct PlanCost {
 // Returns the cost of launches that take `duration_ns` in total.
 PlanCost CostOf(double duration_ns, const SimulatorRates& rates);
 
-// Returns one line, without its end, with the cost of the samples and of all launches, and the rates.
+// Returns one line, without its end: the cost of the samples and of all launches, and the rates.
 std::string CostText(const PlanTotals& totals, const SimulatorRates& rates);
 
 }  // namespace stemtap::model
