@@ -131,6 +131,11 @@ std::string TrustTable(const Evaluation& evaluation) {
   return text;
 }
 
+std::string GroupingLine(const model::OptionList& options) {
+  return fmt::format("kernels are grouped by {}, except by allegro and stem-ae\n",
+                     model::OptionText(options, "group_by"));
+}
+
 const char* EndText(TuningEnd end) {
   switch (end) {
     case TuningEnd::kMet:
@@ -161,7 +166,7 @@ std::string EvaluationTable(const Evaluation& evaluation) {
     text += '\n';
   }
   if (evaluation.workloads.size() > 1) text += '\n' + TrustTable(evaluation);
-  return text + "errors, bounds and shares in %\n";
+  return text + "errors, bounds and shares in %; " + GroupingLine(evaluation.options);
 }
 
 std::string SkippedLines(const Evaluation& evaluation) {
@@ -202,6 +207,7 @@ std::string EqualErrorTable(const EqualErrorReport& report) {
                     Ratio(e.backward.ratio), Speedup(report.workloads[i].speedup_limit));
     if (!std::isnan(e.ratio)) ratios.push_back(e.ratio);
   }
+  text += GroupingLine(report.options);
   if (ratios.empty()) return text + "no workload could be compared\n";
   const auto least = *std::min_element(ratios.begin(), ratios.end());
   const auto below =

@@ -29,7 +29,9 @@ Evaluation Everything() {
   request.two_pass = &test::kSome;
   WorkerPool pool(1);
   Evaluation evaluation;
-  evaluation.options = {{"error_bound", 0.05}, {"method", std::string("some")}};
+  evaluation.options = {{"error_bound", 0.05},
+                        {"method", std::string("some")},
+                        {"group_by", std::string("function")}};
   AddWorkload(w, request, pool, evaluation);
   EvaluationRow unbounded = evaluation.rows[0];
   unbounded.method = "unbounded";
@@ -51,7 +53,8 @@ TEST_CASE("the table has at most 120 columns and no terminal control sequence") 
     CAPTURE(line);
     CHECK(line.size() <= 120);
   }
-  for (const char* word : {"some", "online", "unbounded", "inf", "all workloads", "other.csv"}) {
+  for (const char* word : {"some", "online", "unbounded", "inf", "all workloads", "other.csv",
+                           "kernels are grouped by function"}) {
     CAPTURE(word);
     CHECK(table.find(word) != std::string::npos);
   }
