@@ -358,6 +358,16 @@ TEST_CASE("the header shows how busy the GPU is, now or over the whole session")
   CHECK(Has(shown.Screen(100), "GPU busy 50.0 %"));
   shown.Again({MadeOverview()});
   CHECK(!Has(shown.Screen(100), "busy"));
+  // The slices end with the last kernel, so the idle time after it is in no slice.
+  made.state = "running";
+  made.activity =
+      R"({"devices":1,"start_ns":0,"width_ns":1000000000,"count":9,"slices":[[7,9,9,1000000000],[8,9,9,9]]})";
+  shown.Again({made});
+  CHECK(Has(shown.Screen(100), "GPU busy 50.0 %"));
+  std::vector<Session> sessions = shown.model.sessions();
+  sessions[0].launches_per_s = 0.0;
+  shown.model.Show(sessions);
+  CHECK(Has(shown.Screen(100), "0/s  GPU busy 0 %"));
 }
 
 TEST_CASE("charts have a scale and one column per part of the time") {
