@@ -65,21 +65,19 @@ double RoundUp(double value) {
   return 10.0 * power;
 }
 
-std::string PerSecond(double rate) {
-  return Rate(rate);
-}
-
 Chart RateChart(const model::OverviewTotals& o, int columns) {
   Chart chart;
   chart.title = "launches per second";
-  chart.values = RateOverTime(o, columns);
+  // Launches reach the sampler late and in batches, so the devices' own times are better.
+  const bool has_activity = !o.activity.empty();
+  chart.values = has_activity ? RateOverTime(o.activity, columns) : RateOverTime(o, columns);
   double most = 0.0;
   for (const double rate : chart.values) {
     if (rate > most) most = rate;
   }
   chart.upper = RoundUp(most);
-  chart.label = PerSecond;
-  chart.end = Elapsed(o.elapsed_s);
+  chart.label = Rate;
+  chart.end = Elapsed(has_activity ? DrawnSeconds(o.activity) : o.elapsed_s);
   return chart;
 }
 
@@ -91,8 +89,7 @@ Chart BusyChart(const model::Activity& activity, int columns) {
   chart.values = BusyOverTime(activity, columns);
   chart.label = Percent;
   chart.style = Style::kGood;
-  // The recorder's clock: from the first slice to the last one.
-  chart.end = Elapsed(static_cast<double>(activity.width_ns) * activity.count * 1e-9);
+  chart.end = Elapsed(DrawnSeconds(activity));
   return chart;
 }
 

@@ -104,7 +104,7 @@ std::vector<Line> TableOf(Model& model, std::size_t room, const Canvas& canvas) 
 
 // Screens of this size have charts besides the table.
 constexpr int kMinChartWidth = 110;
-constexpr std::size_t kMinChartHeight = 36;
+constexpr std::size_t kMinChartHeight = 32;
 constexpr std::size_t kMinPlotRows = 6;
 constexpr std::size_t kMaxPlotRows = 14;  // more show nothing new
 constexpr std::size_t kFrameRows = 3;     // title, time axis, and a blank line below

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace stemtap::ui {
 namespace {
@@ -64,6 +65,36 @@ std::span<const model::HistogramBin> WithoutEnds(std::span<const model::Histogra
 double EndOf(const model::OverviewTotals& totals) {
   return totals.timeline.empty() ? totals.elapsed_s
                                  : std::max(totals.elapsed_s, totals.timeline.back().elapsed_s);
+}
+
+// Returns the numbers of the first slice to draw and of the slice after the last one. The run may
+// fill the first and the last slice only in part; a few slices are all drawn.
+std::pair<std::uint32_t, std::uint32_t> DrawnSlices(const model::Activity& activity) {
+  constexpr std::uint32_t kFew = 8;
+  if (activity.count < kFew) return {0, activity.count};
+  return {1, activity.count - 1};
+}
+
+// Returns the mean of `value_of` the slices in `columns` equal parts of the time.
+template <typename ValueOf>
+std::vector<double> OverSlices(const model::Activity& activity, int columns,
+                               const ValueOf& value_of) {
+  std::vector<double> values(static_cast<std::size_t>(std::max(columns, 0)), kNone);
+  const auto [first, end] = DrawnSlices(activity);
+  if (values.empty() || activity.empty() || end == first) return values;
+  const double scale = static_cast<double>(values.size()) / (end - first);  // columns per slice
+  std::fill(values.begin(), values.end(), 0.0);
+  for (const model::ActivitySlice& slice : activity.slices) {
+    if (slice.slice < first || slice.slice >= end) continue;
+    const double from = scale * (slice.slice - first);
+    const double to = from + scale;
+    for (auto i = static_cast<std::size_t>(from); i < values.size(); ++i) {
+      const auto left = static_cast<double>(i);
+      if (left >= to) break;
+      values[i] += value_of(slice) * std::max(0.0, std::min(to, left + 1.0) - std::max(from, left));
+    }
+  }
+  return values;
 }
 
 }  // namespace
@@ -217,10 +248,13 @@ std::vector<double> RateOverTime(const model::OverviewTotals& totals, int column
   if (rates.empty() || totals.timeline.empty() || !(end > 0.0) || std::isinf(end)) return rates;
   // Launches observed at a time, linear between the points.
   std::size_t next = 0;
-  const std::vector<model::TimelinePoint>& points = totals.timeline;
+  std::vector<model::TimelinePoint> points = totals.timeline;
+  // What was observed since the last point.
+  const std::uint64_t last = std::max(points.back().observed, totals.observed);
+  points.push_back({totals.elapsed_s, last});
   const auto observed_at = [&](double elapsed_s) {
     while (next < points.size() && points[next].elapsed_s < elapsed_s) ++next;
-    if (next == points.size()) return static_cast<double>(points.back().observed);
+    if (next == points.size()) return static_cast<double>(last);
     const model::TimelinePoint before = next == 0 ? model::TimelinePoint{} : points[next - 1];
     const double span = points[next].elapsed_s - before.elapsed_s;
     const double part = span > 0.0 ? (elapsed_s - before.elapsed_s) / span : 1.0;
@@ -238,24 +272,26 @@ std::vector<double> RateOverTime(const model::OverviewTotals& totals, int column
 }
 
 std::vector<double> BusyOverTime(const model::Activity& activity, int columns) {
-  std::vector<double> shares(static_cast<std::size_t>(std::max(columns, 0)), kNone);
-  if (shares.empty() || activity.empty() || activity.count == 0) return shares;
-  const double scale = static_cast<double>(shares.size()) / activity.count;  // columns per slice
   const double whole =
       static_cast<double>(activity.width_ns) * std::max<std::uint32_t>(activity.devices, 1);
-  std::fill(shares.begin(), shares.end(), 0.0);
-  for (const model::ActivitySlice& slice : activity.slices) {
-    const double share = static_cast<double>(slice.busy_ns) / whole;
-    const double from = scale * slice.slice;
-    const double to = from + scale;
-    for (auto i = static_cast<std::size_t>(from); i < shares.size(); ++i) {
-      const auto left = static_cast<double>(i);
-      if (left >= to) break;
-      shares[i] += share * std::max(0.0, std::min(to, left + 1.0) - std::max(from, left));
-    }
-  }
+  std::vector<double> shares =
+      OverSlices(activity, columns, [whole](const model::ActivitySlice& slice) {
+        return static_cast<double>(slice.busy_ns) / whole;
+      });
   for (double& share : shares) share = std::min(share, 1.0);
   return shares;
+}
+
+std::vector<double> RateOverTime(const model::Activity& activity, int columns) {
+  const double seconds = static_cast<double>(activity.width_ns) * 1e-9;
+  return OverSlices(activity, columns, [seconds](const model::ActivitySlice& slice) {
+    return static_cast<double>(slice.launches) / seconds;
+  });
+}
+
+double DrawnSeconds(const model::Activity& activity) {
+  const auto [first, end] = DrawnSlices(activity);
+  return static_cast<double>(activity.width_ns) * static_cast<double>(end - first) * 1e-9;
 }
 
 double BusyShare(const model::Activity& activity, std::uint64_t last_ns) {

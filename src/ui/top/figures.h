@@ -47,8 +47,12 @@ std::vector<double> BoundAt(const model::OverviewTotals& totals, int columns);
 std::vector<double> BoundOverTime(const model::OverviewTotals& totals, int columns);
 // Launches per second, from the launches observed at each point of the timeline.
 std::vector<double> RateOverTime(const model::OverviewTotals& totals, int columns);
-// Mean share of the devices' time in which a kernel ran, over the time that `activity` covers.
+// Launches per second on the devices, and the mean share of their time in which a kernel ran. They
+// cover DrawnSeconds(): the slices of `activity` without the first and the last, which the run may
+// fill only in part, or all if there are few.
+std::vector<double> RateOverTime(const model::Activity& activity, int columns);
 std::vector<double> BusyOverTime(const model::Activity& activity, int columns);
+double DrawnSeconds(const model::Activity& activity);
 
 // Returns the mean share of time in which the devices were busy, in the last `last_ns`. Omits the
 // first and the last slice, which the run may fill only in part, if there are others in that time.

@@ -336,9 +336,27 @@ TEST_CASE("launches per second follow from the points of the timeline") {
   totals.timeline = {{2.0, 200}, {4.0, 200}, {8.0, 1000}};
   CHECK(RateOverTime(totals, 4) == std::vector<double>{100.0, 0.0, 200.0, 200.0});
   CHECK(RateOverTime(totals, 2) == std::vector<double>{50.0, 200.0});
-  // Time after the last point has no launches.
+  // Time after the last point has the launches observed since then.
   totals.elapsed_s = 16.0;
   CHECK(RateOverTime(totals, 2) == std::vector<double>{125.0, 0.0});
+  totals.observed = 1800;
+  CHECK(RateOverTime(totals, 2) == std::vector<double>{125.0, 100.0});
+}
+
+TEST_CASE("launches of the devices are drawn without the first and the last of many slices") {
+  model::Activity activity = {
+      1,
+      0,
+      500'000'000,
+      10,
+      {{0, 9, 1, 1}, {1, 50, 1, 1}, {2, 70, 1, 1}, {8, 20, 1, 1}, {9, 9, 1, 1}}};
+  CHECK(RateOverTime(activity, 4) == std::vector<double>{120.0, 0.0, 0.0, 20.0});
+  CHECK(DrawnSeconds(activity) == 4.0);
+  activity.count = 4;
+  activity.slices.resize(3);
+  CHECK(RateOverTime(activity, 4) == std::vector<double>{18.0, 100.0, 140.0, 0.0});
+  CHECK(DrawnSeconds(activity) == 2.0);
+  CHECK(std::isnan(RateOverTime(model::Activity(), 4)[0]));
 }
 
 TEST_CASE("the header shows how busy the GPU is, now or over the whole session") {
@@ -419,16 +437,18 @@ TEST_CASE("a large screen shows charts above the table, a small one only the tab
   CHECK(title_line(80, 24) == -1);
   CHECK(title_line(100, 45) == -1);
   CHECK(title_line(160, 30) == -1);
+  CHECK(title_line(160, 37) == -1);
+  CHECK(title_line(160, 38) == 5);
   CHECK(title_line(160, 45) == 5);
   const std::vector<Line> lines = DrawScreen(shown.model, 160, 45, false).lines;
   CHECK(Has(lines[5].Text(), "GPU busy, mean of 2 devices"));
   CHECK(Has(lines[5].Text(), "bound (log), requested: 5.00 %"));
-  // Rates: 100/s, then 225/s from 1 s, 200/s from 5 s, none after 10 s.
-  CHECK(Has(lines[6].Text(), "     240|"));
-  CHECK(Has(lines[9].Text(), "     120|"));
+  CHECK(Has(lines[6].Text(), "      10|"));
+  CHECK(Has(lines[9].Text(), "       5|"));
   CHECK(Has(lines[11].Text(), "       0|"));
   CHECK(Has(lines[6].Text(), "   100 %|##########"));
-  CHECK(Has(lines[12].Text(), "0" + std::string(39, ' ') + "0:12"));
+  CHECK(Has(lines[12].Text(), "0" + std::string(39, ' ') + "0:04"));
+  CHECK(lines[12].Text().ends_with("0:12"));
   CHECK(lines[13].Text().empty());
   CHECK(Has(lines[14].Text(), "LAUNCHES"));
   CHECK(Has(lines[43].Text(), "kernel_28"));
@@ -450,6 +470,8 @@ TEST_CASE("a large screen shows charts above the table, a small one only the tab
   shown.Again({made});
   CHECK(title_line(160, 45) == 5);
   CHECK(!Has(shown.Screen(160, 45), "GPU busy"));
+  // Launches observed: 100/s until 1 s, 225/s until 5 s, 200/s until 10 s.
+  CHECK(Has(shown.Screen(160, 45), "     240|"));
 }
 
 TEST_CASE("the header reports that the bound is the observed error") {
