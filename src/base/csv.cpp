@@ -151,4 +151,18 @@ std::optional<std::size_t> FindCell(const std::vector<std::string_view>& cells,
   return static_cast<std::size_t>(cells.rend() - at) - 1;
 }
 
+std::string CsvCell(std::string_view text) {
+  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
+  std::string quoted = "\"";
+  for (const char c : text) quoted.append(c == '"' ? "\"\"" : std::string_view(&c, 1));
+  return quoted + "\"";
+}
+
+std::string SpreadsheetCell(std::string_view text) {
+  constexpr std::string_view kFormulaMarks = "=+-@\t\r";
+  const bool is_formula =
+      !text.empty() && kFormulaMarks.find(text.front()) != std::string_view::npos;
+  return CsvCell(is_formula ? "'" + std::string(text) : std::string(text));
+}
+
 }  // namespace stemtap

@@ -112,6 +112,14 @@ std::string EscapeForTerminal(std::string_view text) {
   return Escape(text, false);
 }
 
+std::string ShortText(std::string_view text, std::size_t max_bytes) {
+  std::string shown = EscapeForTerminal(text);
+  if (shown.size() <= max_bytes) return shown;
+  std::size_t end = max_bytes - 3;
+  while ((static_cast<unsigned char>(shown[end]) & 0xC0) == 0x80) --end;  // do not split UTF-8
+  return shown.substr(0, end) + "...";
+}
+
 std::string EscapeLines(std::string_view text) {
   return Escape(text, true);
 }

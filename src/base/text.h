@@ -35,6 +35,10 @@ std::string Escaped(const TextUnit& unit);
 // idempotent.
 std::string EscapeForTerminal(std::string_view text);
 
+// Like EscapeForTerminal, but returns at most `max_bytes` bytes; "..." replaces the end of a longer
+// text. REQUIRES: max_bytes > 6.
+std::string ShortText(std::string_view text, std::size_t max_bytes);
+
 // Like EscapeForTerminal, but keeps line feeds.
 std::string EscapeLines(std::string_view text);
 

@@ -146,7 +146,7 @@ std::string Notes(const PlanTotals& t) {
 // Returns the name of a kernel in the table, at most 60 bytes long: lines have 108 columns.
 std::string TableName(const PlanKernel& kernel) {
   constexpr std::size_t kNameWidth = 60;
-  std::string name = EscapeForTerminal(BriefName(kernel.name));
+  std::string name = BriefName(kernel.name);
   // With --group-by launch, the launch configuration distinguishes rows with the same name.
   const auto& [grid, block] = kernel.config;
   if (grid[0] != shm::kUnknownExtent) {
@@ -154,10 +154,7 @@ std::string TableName(const PlanKernel& kernel) {
                        block[2], name);
   }
   if (kernel.process != 0) name = fmt::format("{} {}", kernel.process, name);
-  if (name.size() <= kNameWidth) return name;
-  std::size_t end = kNameWidth - 3;
-  while ((static_cast<unsigned char>(name[end]) & 0xC0) == 0x80) --end;  // do not split UTF-8
-  return name.substr(0, end) + "...";
+  return ShortText(name, kNameWidth);
 }
 
 // Returns the row of a kernel in a run of `total_ns`.

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "base/byte_sink.h"
-#include "base/csv_cell.h"
+#include "base/csv.h"
 #include "base/text.h"
 #include "model/binary_profile.h"
 #include "model/canonical_columns.h"

@@ -5,7 +5,7 @@
 
 #include "analysis/extrapolation/report.h"
 #include "analysis/extrapolation/report_cells.h"
-#include "base/csv_cell.h"
+#include "base/csv.h"
 
 namespace stemtap::analysis {
 namespace {

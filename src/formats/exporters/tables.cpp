@@ -9,24 +9,12 @@
 #include <set>
 #include <vector>
 
+#include "base/csv.h"
 #include "formats/exporters/consumers.h"
 #include "formats/exporters/roaring.h"
 
 namespace stemtap::formats {
 namespace {
-
-// Spreadsheets evaluate a cell that starts with one of these as a formula. No kernel name does.
-constexpr std::string_view kFormulaMarks = "=+-@\t\r";
-
-std::string Cell(std::string_view text) {
-  if (!text.empty() && kFormulaMarks.find(text.front()) != std::string_view::npos) {
-    return Cell("'" + std::string(text));
-  }
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
-  std::string quoted = "\"";
-  for (const char c : text) quoted.append(c == '"' ? "\"\"" : std::string_view(&c, 1));
-  return quoted + "\"";
-}
 
 std::string Known(std::uint64_t value, std::uint64_t unknown) {
   return value == unknown ? std::string() : fmt::format("{}", value);
@@ -41,9 +29,9 @@ std::string Weight(double value) {
 std::string SampleCells(const CountedSample& s) {
   const shm::KernelRecord& r = s.sample->record;
   const model::PlanCluster& c = *s.cluster;
-  std::string cells =
-      fmt::format("{},{},{},{},{}", s.sample->index, Known(s.device, shm::kUnknown16),
-                  Known(r.stream, shm::kUnknown32), Cell(s.kernel->name), s.sample->occurrence);
+  std::string cells = fmt::format(
+      "{},{},{},{},{}", s.sample->index, Known(s.device, shm::kUnknown16),
+      Known(r.stream, shm::kUnknown32), SpreadsheetCell(s.kernel->name), s.sample->occurrence);
   for (const std::uint32_t extent : r.grid) cells += "," + Known(extent, shm::kUnknownExtent);
   for (const std::uint32_t extent : r.block) cells += "," + Known(extent, shm::kUnknownExtent);
   const double plain = static_cast<double>(c.count) / static_cast<double>(c.samples.size());

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "base/csv_cell.h"
+#include "base/csv.h"
 #include "research/evaluation/report.h"
 
 namespace stemtap::research {

@@ -17,6 +17,7 @@ CommandSpec ConvertCommand();
 CommandSpec ExportCommand();
 CommandSpec ExtrapolateCommand();
 CommandSpec AlignCommand();
+CommandSpec StatsCommand();
 CommandSpec ReportCommand();
 CommandSpec MergeCommand();
 CommandSpec FormatsCommand();

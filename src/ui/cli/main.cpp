@@ -43,7 +43,7 @@ void AddCommands(CommandTable& table) {
   table.back().Add("-V,--version", {}, "print the version and exit");
   for (CommandSpec (*command)() :
        {RunCommand, ReplayCommand, PlanCommand, EvaluateCommand, ConvertCommand, ExportCommand,
-        ExtrapolateCommand, AlignCommand, ReportCommand, MergeCommand, FormatsCommand,
+        ExtrapolateCommand, AlignCommand, StatsCommand, ReportCommand, MergeCommand, FormatsCommand,
         GenerateCommand, DemoCommand, TopCommand}) {
     table.push_back(command());
   }

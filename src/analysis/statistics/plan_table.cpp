@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include "analysis/statistics/stats_table.h"
+#include "base/text.h"
+#include "model/kernel_keys.h"
+#include "sampling/plan_builder.h"
+#include "stats/moments.h"
+
+namespace stemtap::analysis {
+namespace {
+
+double Confidence(const model::Plan& plan) {
+  for (const auto& [name, value] : plan.options) {
+    const double* confidence = std::get_if<double>(&value);
+    if (name == "confidence" && confidence != nullptr) return *confidence;
+  }
+  return NAN;
+}
+
+// Adds the samples of `cluster` to a row of exact figures.
+void AddSamples(const model::PlanCluster& cluster, StatsRow& row) {
+  row.samples = row.samples.value_or(0) + cluster.samples.size();
+  for (const model::PlanSample& sample : cluster.samples) {
+    row.weight = (std::isnan(row.weight) ? 0.0 : row.weight) + sample.weight;
+  }
+}
+
+// Returns whether the spread of the launches that the samples of `cluster` were drawn from is not
+// known: the plan has joined launches, and its cells were not read.
+bool LacksSpread(const model::PlanCluster& cluster) {
+  return cluster.joined != 0 && cluster.cells.empty() &&
+         cluster.samples.size() < cluster.count - cluster.joined;
+}
+
+// Returns the bound of the time of `kernel`. NaN if the plan states no bound. In a merged plan, the
+// bound of a kernel would assume that the sessions err independently, so there is none.
+double BoundOf(const model::Plan& plan, const model::PlanKernel& kernel, double confidence) {
+  const auto& clusters = kernel.clusters;
+  if (std::isnan(plan.totals.bound) || std::isnan(confidence) || !plan.sessions.empty() ||
+      std::any_of(clusters.begin(), clusters.end(), LacksSpread)) {
+    return NAN;
+  }
+  sampling::ErrorSources errors;
+  model::PlanTotals totals;
+  totals.duration_ns = kernel.duration_ns;
+  for (const model::PlanCluster& cluster : clusters) {
+    errors.Add(cluster);
+    for (const model::PlanSample& sample : cluster.samples) {
+      totals.plain_estimate_ns += static_cast<double>(sample.record.duration_ns) *
+                                  static_cast<double>(cluster.count) /
+                                  static_cast<double>(cluster.samples.size());
+    }
+  }
+  if (plan.totals.imputed != 0) totals.plain_estimate_ns = NAN;
+  errors.Describe(confidence, totals);
+  return totals.bound;
+}
+
+StatsRow ClusterRow(const model::PlanKernel& kernel, std::size_t number) {
+  const model::PlanCluster& cluster = kernel.clusters[number];
+  StatsRow row{kernel.name, {}, kernel.process, kernel.config, number};
+  row.launches = cluster.count;
+  row.mean_ns = cluster.mean_ns;
+  row.duration_ns = static_cast<std::uint64_t>(
+      std::llround(cluster.mean_ns * static_cast<double>(cluster.count)));
+  row.stddev_ns = cluster.stddev_ns;
+  row.min_ns = static_cast<double>(cluster.lower_ns);
+  row.max_ns = static_cast<double>(cluster.upper_ns);
+  row.samples = 0;
+  AddSamples(cluster, row);
+  return row;
+}
+
+StatsRow KernelRow(const model::Plan& plan, const model::PlanKernel& kernel, double confidence) {
+  StatsRow row{kernel.name, {}, kernel.process, kernel.config};
+  row.launches = kernel.invocations;
+  row.duration_ns = kernel.duration_ns;
+  row.clusters = kernel.clusters.size();
+  row.samples = 0;
+  stats::Moments moments;
+  for (const model::PlanCluster& cluster : kernel.clusters) {
+    const auto count = static_cast<double>(cluster.count);
+    moments.Merge({cluster.count, cluster.mean_ns, cluster.stddev_ns * cluster.stddev_ns * count});
+    row.min_ns = std::fmin(row.min_ns, static_cast<double>(cluster.lower_ns));
+    row.max_ns = std::fmax(row.max_ns, static_cast<double>(cluster.upper_ns));
+    AddSamples(cluster, row);
+  }
+  if (row.launches != 0) {
+    row.mean_ns = static_cast<double>(row.duration_ns) / static_cast<double>(row.launches);
+    row.stddev_ns = moments.stddev();
+  }
+  row.bound = BoundOf(plan, kernel, confidence);
+  return row;
+}
+
+// Returns the rows of processes, or of the devices of each process, that session.json contains.
+std::vector<StatsRow> DeviceRows(const model::RecordedSession& session, StatsAxis by) {
+  std::vector<StatsRow> rows;
+  std::map<std::pair<std::uint64_t, std::int32_t>, std::size_t> row_of;  // by session and pid
+  for (const model::DeviceTotals& device : session.devices) {
+    const auto [at, added] = row_of.emplace(std::pair(device.session, device.pid), rows.size());
+    if (added || by == StatsAxis::kDevice) {
+      StatsRow row{by == StatsAxis::kProcess          ? std::to_string(device.pid)
+                   : device.device == shm::kUnknown16 ? "unknown"
+                                                      : std::to_string(device.device)};
+      row.process = by == StatsAxis::kDevice ? device.pid : 0;
+      for (const model::ProcessReport& process : session.processes) {
+        if (process.pid == device.pid && process.session == device.session) {
+          row.detail = process.program;
+        }
+      }
+      if (device.session != model::kNoSession) {
+        row.detail += fmt::format("{}session {}", row.detail.empty() ? "" : ", ", device.session);
+      }
+      at->second = rows.size();
+      rows.push_back(std::move(row));
+    }
+    StatsRow& row = rows[at->second];
+    row.launches += device.launches;
+    row.duration_ns += device.duration_ns;
+  }
+  for (StatsRow& row : rows) {
+    if (row.launches == 0) continue;
+    row.mean_ns = static_cast<double>(row.duration_ns) / static_cast<double>(row.launches);
+  }
+  return rows;
+}
+
+// Returns one row for each session of a merged plan.
+std::vector<StatsRow> SessionRows(const model::Plan& plan) {
+  std::vector<StatsRow> rows;
+  for (const model::PlanSession& session : plan.sessions) {
+    StatsRow row{std::to_string(rows.size()),
+                 session.host.empty() ? session.folder : session.host + ", " + session.folder};
+    row.launches = session.launches;
+    row.duration_ns = session.duration_ns;
+    if (row.launches != 0) {
+      row.mean_ns = static_cast<double>(row.duration_ns) / static_cast<double>(row.launches);
+    }
+    row.bound = session.bound;
+    row.samples = 0;
+    for (const model::PlanKernel& kernel : plan.kernels) {
+      for (const model::PlanCluster& cluster : kernel.clusters) {
+        for (const model::PlanSample& sample : cluster.samples) {
+          if (sample.index - session.first_index >= session.launches) continue;
+          row.samples = *row.samples + 1;
+          row.weight = (std::isnan(row.weight) ? 0.0 : row.weight) + sample.weight;
+        }
+      }
+    }
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+// SampleRow is a row that is estimated from samples.
+struct SampleRow {
+  StatsRow row;
+  double launches = 0.0;
+  double time_ns = 0.0;
+};
+
+// Adds `sample` to the row with its device, shape or range. Returns whether the property is known.
+bool AddSample(const model::PlanKernel& kernel, const model::PlanCluster& cluster,
+               const model::PlanSample& sample, StatsAxis by,
+               std::map<std::string, SampleRow>& rows) {
+  const shm::KernelRecord& record = sample.record;
+  StatsRow row;
+  std::string key;
+  bool is_known = true;
+  if (by == StatsAxis::kDevice) {
+    is_known = record.device != shm::kUnknown16;
+    key = row.name = is_known ? std::to_string(record.device) : "unknown";
+  } else if (by == StatsAxis::kRange) {
+    is_known = !sample.range.empty();
+    key = row.name = is_known ? sample.range : "(none)";
+  } else {
+    is_known = record.grid[0] != shm::kUnknownExtent;
+    row.name = kernel.name;
+    row.process = kernel.process;
+    row.config = {{record.grid[0], record.grid[1], record.grid[2]},
+                  {record.block[0], record.block[1], record.block[2]}};
+    key = model::KernelKeys::Of(row.name, row.config, row.process);
+  }
+  SampleRow& sum = rows.emplace(key, SampleRow{std::move(row)}).first->second;
+  const auto duration = static_cast<double>(record.duration_ns);
+  sum.row.samples = sum.row.samples.value_or(0) + 1;
+  sum.row.weight = (std::isnan(sum.row.weight) ? 0.0 : sum.row.weight) + sample.weight;
+  // Plain weights: calibrated weights reproduce the time, not the number of launches.
+  sum.launches += static_cast<double>(cluster.count) / static_cast<double>(cluster.samples.size());
+  sum.time_ns += sample.weight * duration;
+  return is_known;
+}
+
+// Sets the rows that only the samples carry. Returns whether any sample has the property.
+bool EstimateRows(const model::Plan& plan, StatsAxis by, StatsTable& table) {
+  std::map<std::string, SampleRow> rows;
+  bool is_known = false;
+  for (const model::PlanKernel& kernel : plan.kernels) {
+    for (const model::PlanCluster& cluster : kernel.clusters) {
+      for (const model::PlanSample& sample : cluster.samples) {
+        is_known = AddSample(kernel, cluster, sample, by, rows) || is_known;
+      }
+    }
+  }
+  for (auto& [key, sum] : rows) {
+    sum.row.launches = static_cast<std::uint64_t>(std::llround(sum.launches));
+    sum.row.duration_ns = static_cast<std::uint64_t>(std::llround(sum.time_ns));
+    if (sum.launches > 0.0) sum.row.mean_ns = sum.time_ns / sum.launches;
+    table.rows.push_back(std::move(sum.row));
+  }
+  table.is_estimated = true;
+  if (plan.totals.uncovered_fraction > 0.0) {
+    table.notes.push_back(
+        fmt::format("clusters without a sample hold {:.2f} % of the time, which is in no row",
+                    100 * plan.totals.uncovered_fraction));
+  }
+  return is_known;
+}
+
+Status Missing(const std::string& source, const char* what) {
+  return Error{fmt::format("{}: {}", EscapeForTerminal(source), what), 2};
+}
+
+void SetKernelRows(const SampledRun& run, StatsTable& table) {
+  const double confidence = Confidence(run.plan);
+  for (const model::PlanKernel& kernel : run.plan.kernels) {
+    table.rows.push_back(KernelRow(run.plan, kernel, confidence));
+  }
+  if (!run.session && std::any_of(table.rows.begin(), table.rows.end(),
+                                  [](const StatsRow& row) { return !std::isnan(row.bound); })) {
+    table.notes.emplace_back(
+        "the bounds of kernels assume normal durations in each cluster: a plan.json lacks the "
+        "distributions that a session has");
+  }
+}
+
+// Sets the rows of an axis that a plan or session may lack.
+Status SetOtherRows(const SampledRun& run, StatsTable& table) {
+  const model::Plan& plan = run.plan;
+  const bool has_devices = run.session && !run.session->devices.empty();
+  const bool has_processes =
+      has_devices && std::any_of(run.session->devices.begin(), run.session->devices.end(),
+                                 [](const model::DeviceTotals& device) { return device.pid != 0; });
+  const auto has_config = [](const model::PlanKernel& kernel) {
+    return kernel.config.grid[0] != shm::kUnknownExtent;
+  };
+  const char* missing = nullptr;
+  switch (table.by) {
+    case StatsAxis::kProcess:
+      if (!has_processes)
+        return Missing(table.source, "has no process totals; expected a live session");
+      table.rows = DeviceRows(*run.session, table.by);
+      return Success{};
+    case StatsAxis::kRank:
+      if (plan.sessions.empty()) {
+        return Missing(table.source,
+                       "is not merged; expected a merged session or several profiles ('--by "
+                       "process' shows the processes of a session)");
+      }
+      table.rows = SessionRows(plan);
+      return Success{};
+    case StatsAxis::kDevice:
+      if (has_devices) {
+        table.rows = DeviceRows(*run.session, table.by);
+        return Success{};
+      }
+      missing = "has no sample with a device number";
+      break;
+    case StatsAxis::kShape:
+      if (std::any_of(plan.kernels.begin(), plan.kernels.end(), has_config)) {
+        SetKernelRows(run, table);
+        return Success{};
+      }
+      missing = "has no sample with a launch configuration";
+      break;
+    case StatsAxis::kRange:
+      missing = "has no sample with a range; expected a session recorded at level gate";
+      break;
+    case StatsAxis::kKernel:
+    case StatsAxis::kCluster:
+      break;
+  }
+  return EstimateRows(plan, table.by, table) ? Status(Success{}) : Missing(table.source, missing);
+}
+
+}  // namespace
+
+Result<StatsTable> TableOfPlan(const SampledRun& run, StatsAxis by, const std::string& source) {
+  const model::PlanTotals& totals = run.plan.totals;
+  StatsTable table{source, by, false, totals.invocations, totals.duration_ns, totals.kernels};
+  table.bound = totals.bound;
+  if (by == StatsAxis::kKernel) {
+    SetKernelRows(run, table);
+  } else if (by == StatsAxis::kCluster) {
+    for (const model::PlanKernel& kernel : run.plan.kernels) {
+      for (std::size_t i = 0; i < kernel.clusters.size(); ++i) {
+        table.rows.push_back(ClusterRow(kernel, i));
+      }
+    }
+  } else {
+    STEMTAP_TRY(SetOtherRows(run, table));
+  }
+  if (totals.dropped != 0) {
+    table.notes.push_back(fmt::format(
+        "{} records were dropped; the figures are based on incomplete data", totals.dropped));
+  }
+  SortRows(table);
+  return table;
+}
+
+}  // namespace stemtap::analysis

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// StatsTable is the result of `stemtap stats`: time, launches and durations of a run, by kernel or
+// by another property of the launches. See docs/formats/stats.md.
+//
+// Figures are exact, with two exceptions. Quantiles of a profile are read from a log sketch, whose
+// bins are 0.8 to 1.6 % wide. If only the samples of a plan carry a property, `is_estimated` is
+// set, and time and launches are sums over the samples, multiplied by their weights.
+//
+// UNITS: ns; NaN: not known.  THREADS: none.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "analysis/statistics/sampled_run.h"
+#include "base/result.h"
+#include "model/profile_reader.h"
+#include "shm/context_key.h"
+
+namespace stemtap::analysis {
+
+enum class StatsAxis { kKernel, kCluster, kShape, kDevice, kRank, kProcess, kRange };
+inline constexpr const char* kStatsAxisNames[] = {"kernel", "cluster", "shape", "device",
+                                                  "rank",   "process", "range"};
+
+struct StatsRow {
+  std::string name;               // of the kernel; otherwise device, rank, pid or range
+  std::string detail = {};        // of a rank: its file or host; of a process: its program
+  std::int32_t process = 0;       // owning process id, or 0
+  shm::LaunchConfig config = {};  // grid 0 if not part of the row
+  std::optional<std::uint64_t> cluster = {};  // number of the cluster in its kernel, from 0
+  std::uint64_t launches = 0;
+  std::uint64_t duration_ns = 0;
+  double mean_ns = NAN;
+  double p50_ns = NAN;
+  double p95_ns = NAN;
+  double min_ns = NAN;
+  double max_ns = NAN;
+  double stddev_ns = NAN;  // population standard deviation
+  std::optional<std::uint64_t> clusters = {};
+  std::optional<std::uint64_t> samples = {};
+  double weight = NAN;  // sum of the weights of the samples
+  double bound = NAN;   // relative error bound of the time that the samples estimate
+};
+
+struct StatsTable {
+  std::string source;
+  StatsAxis by = StatsAxis::kKernel;
+  bool is_estimated = false;
+  std::uint64_t launches = 0;  // of the run
+  std::uint64_t duration_ns = 0;
+  std::uint64_t kernels = 0;
+  double bound = NAN;          // of the run; NaN for a profile
+  std::vector<StatsRow> rows;  // by time, descending
+  std::vector<std::string> notes;
+};
+
+// Reads `reader` to its end. Memory: O(rows). Axes: kernel, shape and device. Fails with exit code
+// 2 if the profile lacks the property. `source` names the run.
+Result<StatsTable> TableOfProfile(model::ProfileReader& reader, StatsAxis by,
+                                  const std::string& source);
+
+// Returns one row per rank. `rank(i)` opens the i-th of `paths`.
+using OpenRank = std::function<Result<std::unique_ptr<model::ProfileReader>>(const std::string&)>;
+Result<StatsTable> TableOfRanks(std::span<const std::string> paths, const OpenRank& open,
+                                const std::string& source);
+
+// Fails with exit code 2 if the property is not known. `source` names the plan or session.
+Result<StatsTable> TableOfPlan(const SampledRun& run, StatsAxis by, const std::string& source);
+
+// Sorts the rows by time, then by name.
+void SortRows(StatsTable& table);
+
+// Returns the table in columns of fixed width; columns without a value are left out. Names are
+// escaped for the terminal and shortened.
+std::string StatsText(const StatsTable& table);
+
+// Returns the rows as CSV. Values that are not known are empty cells.
+std::string StatsCsv(const StatsTable& table);
+
+// Returns one JSON object and a newline. Values that are not known are null.
+std::string StatsJson(const StatsTable& table);
+
+}  // namespace stemtap::analysis

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/cli/run_input.h"
+
+#include <filesystem>
+#include <memory>
+#include <string_view>
+#include <system_error>
+
+#include "base/byte_source.h"
+
+namespace stemtap::ui {
+
+namespace fs = std::filesystem;
+
+Result<RunInput> KindOfInput(const std::string& path) {
+  // The schema is the first field of a plan. White space and a byte order mark may precede it.
+  constexpr std::size_t kLeading = 256;
+  constexpr std::string_view kPlanSchema = "\"stemtap.plan/";
+  std::error_code ignored;
+  if (path == "-") return RunInput::kProfile;
+  if (fs::is_directory(path, ignored)) return RunInput::kSession;
+  // A stream can be read only once, by the reader of profiles.
+  if (fs::exists(path, ignored) && !fs::is_regular_file(path, ignored)) return RunInput::kProfile;
+  std::unique_ptr<ByteSource> source = STEMTAP_TRY(OpenByteSource(path));
+  const std::string_view leading = STEMTAP_TRY(source->Peek(kLeading));
+  return leading.find(kPlanSchema) == std::string_view::npos ? RunInput::kProfile : RunInput::kPlan;
+}
+
+}  // namespace stemtap::ui

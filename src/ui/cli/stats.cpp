@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// stemtap stats: prints tables of time, launches, durations and bounds of a run.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "analysis/statistics/stats_table.h"
+#include "base/text.h"
+#include "ui/cli/commands.h"
+#include "ui/cli/output.h"
+#include "ui/cli/read_progress.h"
+#include "ui/cli/recorded_run.h"
+#include "ui/cli/run_input.h"
+#include "ui/cli/session_path.h"
+
+namespace stemtap::ui {
+namespace {
+
+using analysis::StatsAxis;
+using analysis::StatsTable;
+
+struct StatsArguments {
+  std::vector<std::string> runs;
+  std::string by = "kernel";
+  bool csv = false;
+  bool json = false;
+};
+
+StatsAxis AxisOf(const std::string& name) {
+  const auto* const at =
+      std::find(std::begin(analysis::kStatsAxisNames), std::end(analysis::kStatsAxisNames), name);
+  return static_cast<StatsAxis>(at - std::begin(analysis::kStatsAxisNames));
+}
+
+Result<StatsTable> ProfileTable(const StatsArguments& arguments, ReadProgress& progress) {
+  const StatsAxis by = AxisOf(arguments.by);
+  const std::string name = RunName(arguments.runs);
+  if (by == StatsAxis::kRank && arguments.runs.size() > 1) {
+    const auto open = [&progress](const std::string& path) {
+      return OpenRun({path}, "", progress);
+    };
+    return analysis::TableOfRanks(arguments.runs, open, name);
+  }
+  std::unique_ptr<model::ProfileReader> reader = STEMTAP_TRY(OpenRun(arguments.runs, "", progress));
+  Result<StatsTable> table = analysis::TableOfProfile(*reader, by, name);
+  progress.Clear();
+  Warn(reader->warnings());
+  return table;
+}
+
+Result<StatsTable> MakeTable(const StatsArguments& arguments, ReadProgress& progress) {
+  bool is_profile = true;
+  for (const std::string& run : arguments.runs) {
+    is_profile = STEMTAP_TRY(KindOfInput(run)) == RunInput::kProfile && is_profile;
+  }
+  if (is_profile) return ProfileTable(arguments, progress);
+  if (arguments.runs.size() > 1) {
+    return Error{"several runs are named; expected one session or plan, or profiles of all ranks",
+                 2};
+  }
+  const analysis::SampledRun run = STEMTAP_TRY(analysis::LoadSampledRun(arguments.runs.front()));
+  return analysis::TableOfPlan(run, AxisOf(arguments.by), arguments.runs.front());
+}
+
+int RunStats(const StatsArguments& arguments) {
+  ReadProgress progress;
+  const Result<StatsTable> table = MakeTable(arguments, progress);
+  progress.Clear();
+  if (!table.ok()) return Fail(table.error());
+  if (arguments.json) return Print(analysis::StatsJson(table.value()));
+  if (!arguments.csv) return PrintText(analysis::StatsText(table.value()));
+  for (const std::string& note : table.value().notes) {
+    PrintMessage(fmt::format("stemtap: {}\n", note));
+  }
+  return Print(analysis::StatsCsv(table.value()));
+}
+
+}  // namespace
+
+CommandSpec StatsCommand() {
+  CommandSpec command("stats", "print time, launches and durations of all kernels of a run");
+  auto arguments = std::make_shared<StatsArguments>();
+  command
+      .Add("run", &arguments->runs,
+           "session directory, plan.json, or recorded run (several files are its ranks)")
+      .File(SessionPath)
+      .Required();
+  command.Add("--by", &arguments->by, "what a row of the table is")
+      .OneOf({std::begin(analysis::kStatsAxisNames), std::end(analysis::kStatsAxisNames)});
+  command.Add("--csv", &arguments->csv, "print the table as CSV");
+  command.Add("--json", &arguments->json, "print the table as JSON").excludes = "--csv";
+  command.run = [arguments](const CommandSpec&) { return RunStats(*arguments); };
+  return command;
+}
+
+}  // namespace stemtap::ui
