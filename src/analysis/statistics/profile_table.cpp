@@ -109,7 +109,7 @@ class RowGroups {
   // Whether any launch has the property of the axis.
   bool is_known() const { return by_ == StatsAxis::kKernel || is_known_; }
 
-  std::vector<StatsRow> Rows(const model::NameTable& names) const {
+  std::vector<StatsRow> Rows() const {
     std::vector<StatsRow> rows;
     for (const auto& [device, durations] : devices_) {
       rows.push_back({device == shm::kUnknown16 ? "unknown" : std::to_string(device)});
@@ -117,7 +117,7 @@ class RowGroups {
     }
     for (std::uint32_t i = 0; i < kernels_.size(); ++i) {
       const model::KernelGroups::Group& group = groups_.group(i);
-      rows.push_back({names.name(group.name_id)});
+      rows.push_back({group.name});
       rows.back().config = group.config;
       SetDurations(kernels_[i], rows.back());
     }
@@ -155,7 +155,7 @@ Result<StatsTable> TableOfProfile(model::ProfileReader& reader, StatsAxis by,
                                                   : "contains no launch configurations");
   }
   table.kernels = reader.names().size();
-  table.rows = groups.Rows(reader.names());
+  table.rows = groups.Rows();
   SortRows(table);
   return table;
 }

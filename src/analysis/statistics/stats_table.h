@@ -58,8 +58,8 @@ struct StatsTable {
   std::uint64_t duration_ns = 0;
   std::uint64_t kernels = 0;
   double bound = NAN;          // of the run; NaN for a profile
-  std::vector<StatsRow> rows;  // by time, descending
-  std::vector<std::string> notes;
+  std::vector<StatsRow> rows = {};  // by time, descending
+  std::vector<std::string> notes = {};
 };
 
 // Reads `reader` to its end. Memory: O(rows). Axes: kernel, shape and device. Fails with exit code

@@ -18,6 +18,7 @@ CommandSpec ExportCommand();
 CommandSpec ExtrapolateCommand();
 CommandSpec AlignCommand();
 CommandSpec StatsCommand();
+CommandSpec DiffCommand();
 CommandSpec ReportCommand();
 CommandSpec MergeCommand();
 CommandSpec FormatsCommand();

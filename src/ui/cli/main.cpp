@@ -43,8 +43,8 @@ void AddCommands(CommandTable& table) {
   table.back().Add("-V,--version", {}, "print the version and exit");
   for (CommandSpec (*command)() :
        {RunCommand, ReplayCommand, PlanCommand, EvaluateCommand, ConvertCommand, ExportCommand,
-        ExtrapolateCommand, AlignCommand, StatsCommand, ReportCommand, MergeCommand, FormatsCommand,
-        GenerateCommand, DemoCommand, TopCommand}) {
+        ExtrapolateCommand, AlignCommand, StatsCommand, DiffCommand, ReportCommand, MergeCommand,
+        FormatsCommand, GenerateCommand, DemoCommand, TopCommand}) {
     table.push_back(command());
   }
   table.push_back(CompletionCommand(table));

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ComparedRun is what `stemtap diff` uses of a run: time and launches of each kernel, and how its
+// mean duration varies in the course of the run.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "analysis/comparison/launch_batches.h"
+#include "analysis/statistics/sampled_run.h"
+#include "base/result.h"
+#include "model/profile_reader.h"
+
+namespace stemtap::analysis {
+
+struct ComparedKernel {
+  std::string name;
+  std::uint64_t launches = 0;
+  std::uint64_t duration_ns = 0;
+  double stddev_ns = 0.0;  // of single launches; used only without batches
+  // In launch order; empty if the order is not known.
+  std::vector<LaunchBatch> batches;
+
+  double mean_ns() const {
+    return launches == 0 ? 0.0 : static_cast<double>(duration_ns) / static_cast<double>(launches);
+  }
+};
+
+struct ComparedRun {
+  std::string source;
+  std::uint64_t launches = 0;
+  std::uint64_t duration_ns = 0;
+  std::vector<ComparedKernel> kernels;  // one per name
+};
+
+// Reads `reader` to its end. Memory: O(kernels).
+Result<ComparedRun> ComparedProfile(model::ProfileReader& reader, const std::string& source);
+
+// The batches of a session are the time slices of its overview, which at most 256 kernels have. A
+// plan has no batches.
+ComparedRun ComparedPlan(const SampledRun& run, const std::string& source);
+
+}  // namespace stemtap::analysis

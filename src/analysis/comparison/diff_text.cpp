@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "analysis/comparison/run_diff.h"
+#include "base/brief_name.h"
+#include "base/csv.h"
+#include "base/text.h"
+
+namespace stemtap::analysis {
+namespace {
+
+using nlohmann::ordered_json;
+
+const char* NameOf(DiffVerdict verdict) {
+  return kDiffVerdictNames[static_cast<std::size_t>(verdict)];
+}
+
+std::string Milliseconds(double ns) {
+  return fmt::format("{:+.3f}", 1e-6 * ns);
+}
+
+std::string SourceLine(char letter, const ComparedRun& run) {
+  return fmt::format("{}: {}: {} launches, {:.3f} ms of GPU time\n", letter,
+                     EscapeForTerminal(run.source), run.launches,
+                     1e-6 * static_cast<double>(run.duration_ns));
+}
+
+// Returns the lines above the table.
+std::string Heading(const RunDiff& diff) {
+  const double difference =
+      static_cast<double>(diff.b.duration_ns) - static_cast<double>(diff.a.duration_ns);
+  std::string text = SourceLine('A', diff.a) + SourceLine('B', diff.b);
+  text += fmt::format("B - A: {} ms", Milliseconds(difference));
+  if (diff.a.duration_ns != 0) {
+    text += fmt::format(" ({:+.2f} %)", 100 * difference / static_cast<double>(diff.a.duration_ns));
+  }
+  text += fmt::format(": {} ms from numbers of launches, {} ms from durations\n",
+                      Milliseconds(diff.by_launches_ns), Milliseconds(diff.by_duration_ns));
+  for (std::size_t i = 0; i < std::size(diff.counts); ++i) {
+    text += fmt::format("{}{} {}", i == 0 ? "" : ", ", diff.counts[i], kDiffVerdictNames[i]);
+  }
+  text += fmt::format(
+      "; a change of the mean counts from {:g} % on, at {:g} % confidence for the whole table\n",
+      100 * diff.options.threshold, 100 * diff.options.confidence);
+  for (const std::string& note : diff.notes) text += note + '\n';
+  return text;
+}
+
+std::string Change(const KernelDiff& kernel) {
+  const double change = kernel.change.relative;
+  return std::isnan(change) ? std::string("-") : fmt::format("{:+.2f}", 100 * change);
+}
+
+std::string Interval(const KernelDiff& kernel) {
+  const MeanChange& change = kernel.change;
+  if (std::isnan(change.lower)) return "-";
+  return fmt::format("{:+.2f} to {:+.2f}{}", 100 * change.lower, 100 * change.upper,
+                     change.assumes_independence ? "*" : "");
+}
+
+std::string MeanMicroseconds(std::uint64_t duration_ns, std::uint64_t launches) {
+  if (launches == 0) return "-";
+  return fmt::format("{:.2f}",
+                     1e-3 * static_cast<double>(duration_ns) / static_cast<double>(launches));
+}
+
+// The fields of a kernel in JSON and CSV after its name and verdict.
+ordered_json Fields(const KernelDiff& kernel) {
+  const auto number = [](double value) {
+    return std::isfinite(value) ? ordered_json(value) : ordered_json();
+  };
+  const auto mean = [&](std::uint64_t duration_ns, std::uint64_t launches) {
+    return launches == 0
+               ? ordered_json()
+               : ordered_json(static_cast<double>(duration_ns) / static_cast<double>(launches));
+  };
+  return {{"launches_a", kernel.launches_a},
+          {"launches_b", kernel.launches_b},
+          {"duration_a_ns", kernel.duration_a_ns},
+          {"duration_b_ns", kernel.duration_b_ns},
+          {"mean_a_ns", mean(kernel.duration_a_ns, kernel.launches_a)},
+          {"mean_b_ns", mean(kernel.duration_b_ns, kernel.launches_b)},
+          {"by_launches_ns", kernel.by_launches_ns},
+          {"by_duration_ns", kernel.by_duration_ns},
+          {"change", number(kernel.change.relative)},
+          {"lower", number(kernel.change.lower)},
+          {"upper", number(kernel.change.upper)},
+          {"p", number(kernel.change.p)},
+          {"adjusted_p", number(kernel.adjusted_p)},
+          {"assumes_independence", kernel.change.assumes_independence}};
+}
+
+ordered_json RunJson(const ComparedRun& run) {
+  return {{"source", run.source}, {"launches", run.launches}, {"duration_ns", run.duration_ns}};
+}
+
+}  // namespace
+
+std::string DiffText(const RunDiff& diff) {
+  constexpr std::size_t kNameBytes = 80;
+  std::vector<std::vector<std::string>> rows = {{"verdict", "mean %", "interval %", "B - A ms",
+                                                 "by launches", "by duration", "launches A",
+                                                 "launches B", "mean A us", "mean B us", "kernel"}};
+  for (const KernelDiff& k : diff.kernels) {
+    rows.push_back({NameOf(k.verdict), Change(k), Interval(k), Milliseconds(k.difference_ns()),
+                    Milliseconds(k.by_launches_ns), Milliseconds(k.by_duration_ns),
+                    std::to_string(k.launches_a), std::to_string(k.launches_b),
+                    MeanMicroseconds(k.duration_a_ns, k.launches_a),
+                    MeanMicroseconds(k.duration_b_ns, k.launches_b),
+                    ShortText(BriefName(k.name), kNameBytes)});
+  }
+  std::string text = Heading(diff);
+  std::vector<std::size_t> widths(rows.front().size(), 0);
+  for (const std::vector<std::string>& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  for (const std::vector<std::string>& row : rows) {
+    text += fmt::format("{:<{}}  ", row[0], widths[0]);
+    for (std::size_t i = 1; i + 1 < row.size(); ++i) {
+      text += fmt::format("{:>{}}  ", row[i], widths[i]);
+    }
+    text += row.back() + '\n';
+  }
+  return text;
+}
+
+std::string DiffCsv(const RunDiff& diff) {
+  std::string text = "name,verdict";
+  const ordered_json header = Fields({});
+  for (const auto& [name, value] : header.items()) text += "," + name;
+  text += '\n';
+  for (const KernelDiff& kernel : diff.kernels) {
+    text += CsvCell(kernel.name) + "," + NameOf(kernel.verdict);
+    const ordered_json fields = Fields(kernel);
+    for (const auto& [name, value] : fields.items()) {
+      text += ',';
+      if (value.is_boolean()) text += value.get<bool>() ? "1" : "0";
+      if (value.is_number()) text += value.dump();
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+std::string DiffJson(const RunDiff& diff) {
+  ordered_json kernels = ordered_json::array();
+  for (const KernelDiff& kernel : diff.kernels) {
+    ordered_json json = {{"name", kernel.name}, {"verdict", NameOf(kernel.verdict)}};
+    json.update(Fields(kernel));
+    kernels.push_back(std::move(json));
+  }
+  ordered_json counts;
+  for (std::size_t i = 0; i < std::size(diff.counts); ++i) {
+    counts[kDiffVerdictNames[i]] = diff.counts[i];
+  }
+  const ordered_json json = {{"schema", "stemtap.diff/1"},
+                             {"a", RunJson(diff.a)},
+                             {"b", RunJson(diff.b)},
+                             {"confidence", diff.options.confidence},
+                             {"threshold", diff.options.threshold},
+                             {"by_launches_ns", diff.by_launches_ns},
+                             {"by_duration_ns", diff.by_duration_ns},
+                             {"verdicts", std::move(counts)},
+                             {"notes", diff.notes},
+                             {"kernels", std::move(kernels)}};
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace stemtap::analysis

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// MeanChange is the relative change of a kernel's mean duration from one run to another, with a
+// confidence interval that allows for correlated launches. SOURCE: docs/math/diff.md.
+#pragma once
+
+#include <cmath>
+
+#include "analysis/comparison/compared_run.h"
+
+namespace stemtap::analysis {
+
+struct MeanChange {
+  double relative = NAN;  // mean of B / mean of A - 1; NaN if a mean is not known or 0
+  double lower = NAN;     // interval; NaN if there is none
+  double upper = NAN;
+  double p = NAN;  // of the hypothesis that the change is at most the threshold in either direction
+  bool assumes_independence = false;  // a run has no batches of this kernel
+};
+
+// Compares the mean durations. A kernel with fewer than four launches in a run has no interval.
+// `threshold` is a relative change, 0 or more.
+MeanChange CompareMeans(const ComparedKernel& a, const ComparedKernel& b, double confidence,
+                        double threshold);
+
+}  // namespace stemtap::analysis

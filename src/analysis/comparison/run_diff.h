@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// RunDiff is the result of `stemtap diff`: what each kernel contributes to the difference of two
+// runs, and whether its mean duration changed. See docs/formats/diff.md and docs/math/diff.md.
+//
+// UNITS: ns; changes of means are ratios.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "analysis/comparison/compared_run.h"
+#include "analysis/comparison/mean_change.h"
+
+namespace stemtap::analysis {
+
+enum class DiffVerdict { kSlower, kFaster, kNew, kGone, kUnclear, kSame };
+inline constexpr const char* kDiffVerdictNames[] = {"slower", "faster",  "new",
+                                                    "gone",   "unclear", "same"};
+
+struct KernelDiff {
+  std::string name;  // in B, or in A if the kernel is gone
+  std::uint64_t launches_a = 0;
+  std::uint64_t launches_b = 0;
+  std::uint64_t duration_a_ns = 0;
+  std::uint64_t duration_b_ns = 0;
+  // The difference of the durations is the sum of both parts.
+  double by_launches_ns = 0.0;
+  double by_duration_ns = 0.0;
+  MeanChange change;
+  double adjusted_p = NAN;  // change.p, corrected for the number of kernels (Holm)
+  DiffVerdict verdict = DiffVerdict::kSame;
+
+  double difference_ns() const { return by_launches_ns + by_duration_ns; }
+};
+
+struct DiffOptions {
+  double confidence = 0.95;
+  double threshold = 0.01;  // smaller changes of a mean are "same"
+};
+
+struct RunDiff {
+  ComparedRun a;  // without kernels
+  ComparedRun b;
+  DiffOptions options;
+  // Slower, faster, new, gone, unclear, same; within each, the largest difference first.
+  std::vector<KernelDiff> kernels;
+  std::vector<std::string> notes;
+
+  double by_launches_ns = 0.0;
+  double by_duration_ns = 0.0;
+  std::uint64_t counts[6] = {};  // kernels by verdict
+};
+
+// Compares the runs. Kernels with different names are the same kernel if their spellings without
+// return type, parameters and spaces are equal, or if one name is the bare function name of the
+// other, and no other kernel of either run has that form.
+RunDiff DiffRuns(ComparedRun a, ComparedRun b, const DiffOptions& options);
+
+// Returns the table. Names are escaped for the terminal and shortened.
+std::string DiffText(const RunDiff& diff);
+
+// Returns one row per kernel.
+std::string DiffCsv(const RunDiff& diff);
+
+// Returns one JSON object and a newline. Values that are not known are null.
+std::string DiffJson(const RunDiff& diff);
+
+}  // namespace stemtap::analysis
