@@ -68,10 +68,10 @@ function sampleTable(context: Context): HTMLElement {
     { name: "Grid", width: "104px", text: (s) => shownTriple(s.sample.grid), value: (s) => product(s.sample.grid) },
     { name: "Block", width: "104px", text: (s) => shownTriple(s.sample.block), value: (s) => product(s.sample.block) },
     { name: "Device", width: "76px", text: (s) => String(s.sample.device ?? none), value: (s) => s.sample.device ?? -1 },
+    { name: "Stream", width: "78px", text: (s) => String(s.sample.stream ?? none), value: (s) => s.sample.stream ?? -1 },
     ...(hasRanges(model) ? [{ name: "Range", width: "150px", left: true, text: (s: SampleRow) => visible(s.sample.range ?? none),
       title: (s: SampleRow) => visible(s.sample.range ?? ""), value: (s: SampleRow) => s.sample.range ?? "" },
     { name: "Step", width: "70px", text: (s: SampleRow) => String(s.sample.step ?? none), value: (s: SampleRow) => s.sample.step ?? -1 }] : []),
-    { name: "Stream", width: "78px", text: (s) => String(s.sample.stream ?? none), value: (s) => s.sample.stream ?? -1 },
   ], 0, true, (sample) => context.choose(sample.kernel));
   const found = h("output", { for: "samples-search", class: "quiet" });
   const only = h("input", { id: "samples-only", type: "checkbox", change: () => show() });

@@ -102,7 +102,8 @@ std::vector<Line> TableOf(Model& model, std::size_t room, const Canvas& canvas) 
   return lines;
 }
 
-// Screens of this size have charts besides the table.
+// Charts appear above the table if there is this much space below the header: three plots of at
+// least 27 columns, and at least 20 lines for the table.
 constexpr int kMinChartWidth = 110;
 constexpr std::size_t kMinChartHeight = 32;
 constexpr std::size_t kMinPlotRows = 6;
