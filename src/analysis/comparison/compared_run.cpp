@@ -4,8 +4,10 @@
 #include <map>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 #include "base/saturating.h"
+#include "shm/context_key.h"
 #include "stats/moments.h"
 
 namespace stemtap::analysis {
@@ -35,17 +37,29 @@ void SetBatches(const std::map<std::uint32_t, LaunchBatch>& slices, ComparedKern
   for (const auto& [number, batch] : slices) kernel.batches.push_back(batch);
 }
 
+void AddShape(const shm::KernelRecord& record, ShapeTable& shapes) {
+  if (record.grid[0] == shm::kUnknownExtent) return;
+  const shm::LaunchConfig config = {{record.grid[0], record.grid[1], record.grid[2]},
+                                    {record.block[0], record.block[1], record.block[2]}};
+  ShapeTotals& totals = shapes[shm::ConfigKey(0, config)];
+  ++totals.launches;
+  totals.duration_ns += record.duration_ns;
+}
+
 }  // namespace
 
 Result<ComparedRun> ComparedProfile(model::ProfileReader& reader, const std::string& source) {
   ComparedRun run{source};
   std::vector<LaunchBatches> kernels;
+  std::vector<ShapeTable> shapes;
   for (model::ProfileBatch batch;;) {
     const std::size_t read = STEMTAP_TRY(reader.Read(batch, kBatch));
     if (read == 0) break;
     kernels.resize(reader.names().size());
+    shapes.resize(reader.names().size());
     for (const shm::KernelRecord& record : batch.records) {
       kernels[record.name_id].Add(record.duration_ns);
+      AddShape(record, shapes[record.name_id]);
       run.duration_ns += record.duration_ns;
     }
     run.launches += read;
@@ -53,6 +67,7 @@ Result<ComparedRun> ComparedProfile(model::ProfileReader& reader, const std::str
   for (std::uint32_t id = 0; id < kernels.size(); ++id) {
     ComparedKernel& kernel = run.kernels.emplace_back();
     kernel.name = reader.names().name(id);
+    kernel.shapes = std::move(shapes[id]);
     for (const LaunchBatch& batch : kernels[id].batches()) {
       kernel.launches += batch.launches;
       kernel.duration_ns += batch.duration_ns;

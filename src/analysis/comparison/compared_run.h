@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "analysis/comparison/launch_batches.h"
@@ -15,6 +16,14 @@
 
 namespace stemtap::analysis {
 
+// ShapeTotals are the launches of a kernel with one grid and block.
+struct ShapeTotals {
+  std::uint64_t launches = 0;
+  std::uint64_t duration_ns = 0;
+};
+// By a hash of grid and block.
+using ShapeTable = std::unordered_map<std::uint64_t, ShapeTotals>;
+
 struct ComparedKernel {
   std::string name;
   std::uint64_t launches = 0;
@@ -22,6 +31,7 @@ struct ComparedKernel {
   double stddev_ns = 0.0;  // of single launches; used only without batches
   // In launch order; empty if the order is not known.
   std::vector<LaunchBatch> batches;
+  ShapeTable shapes;  // empty if grids are not known
 
   double mean_ns() const {
     return launches == 0 ? 0.0 : static_cast<double>(duration_ns) / static_cast<double>(launches);
@@ -35,7 +45,7 @@ struct ComparedRun {
   std::vector<ComparedKernel> kernels;  // one per name
 };
 
-// Reads `reader` to its end. Memory: O(kernels).
+// Reads `reader` to its end. Memory: O(kernels and their shapes).
 Result<ComparedRun> ComparedProfile(model::ProfileReader& reader, const std::string& source);
 
 // The batches of a session are the time slices of its overview, which at most 256 kernels have. A

@@ -39,8 +39,9 @@ std::string Heading(const RunDiff& diff) {
   if (diff.a.duration_ns != 0) {
     text += fmt::format(" ({:+.2f} %)", 100 * difference / static_cast<double>(diff.a.duration_ns));
   }
-  text += fmt::format(": {} ms from numbers of launches, {} ms from durations\n",
-                      Milliseconds(diff.by_launches_ns), Milliseconds(diff.by_duration_ns));
+  text += fmt::format(": {} ms from numbers of launches, {} ms from shapes, {} ms from durations\n",
+                      Milliseconds(diff.by_launches_ns), Milliseconds(diff.by_shapes_ns),
+                      Milliseconds(diff.by_duration_ns));
   for (std::size_t i = 0; i < std::size(diff.counts); ++i) {
     text += fmt::format("{}{} {}", i == 0 ? "" : ", ", diff.counts[i], kDiffVerdictNames[i]);
   }
@@ -58,7 +59,9 @@ std::string Change(const KernelDiff& kernel) {
 
 std::string Interval(const KernelDiff& kernel) {
   const MeanChange& change = kernel.change;
-  if (std::isnan(change.lower)) return "-";
+  if (std::isnan(change.of_mean)) return "-";
+  if (std::isnan(change.relative)) return "other shapes";
+  if (std::isnan(change.lower)) return "few launches";
   return fmt::format("{:+.2f} to {:+.2f}{}", 100 * change.lower, 100 * change.upper,
                      change.assumes_independence ? "*" : "");
 }
@@ -86,7 +89,9 @@ ordered_json Fields(const KernelDiff& kernel) {
           {"mean_a_ns", mean(kernel.duration_a_ns, kernel.launches_a)},
           {"mean_b_ns", mean(kernel.duration_b_ns, kernel.launches_b)},
           {"by_launches_ns", kernel.by_launches_ns},
+          {"by_shapes_ns", kernel.by_shapes_ns},
           {"by_duration_ns", kernel.by_duration_ns},
+          {"mean_change", number(kernel.change.of_mean)},
           {"change", number(kernel.change.relative)},
           {"lower", number(kernel.change.lower)},
           {"upper", number(kernel.change.upper)},
@@ -103,14 +108,14 @@ ordered_json RunJson(const ComparedRun& run) {
 
 std::string DiffText(const RunDiff& diff) {
   constexpr std::size_t kNameBytes = 80;
-  std::vector<std::vector<std::string>> rows = {{"verdict", "mean %", "interval %", "B - A ms",
-                                                 "by launches", "by duration", "launches A",
-                                                 "launches B", "mean A us", "mean B us", "kernel"}};
+  std::vector<std::vector<std::string>> rows = {
+      {"verdict", "change %", "interval %", "B - A ms", "by launches", "by shapes", "by duration",
+       "launches A", "launches B", "mean A us", "mean B us", "kernel"}};
   for (const KernelDiff& k : diff.kernels) {
     rows.push_back({NameOf(k.verdict), Change(k), Interval(k), Milliseconds(k.difference_ns()),
-                    Milliseconds(k.by_launches_ns), Milliseconds(k.by_duration_ns),
-                    std::to_string(k.launches_a), std::to_string(k.launches_b),
-                    MeanMicroseconds(k.duration_a_ns, k.launches_a),
+                    Milliseconds(k.by_launches_ns), Milliseconds(k.by_shapes_ns),
+                    Milliseconds(k.by_duration_ns), std::to_string(k.launches_a),
+                    std::to_string(k.launches_b), MeanMicroseconds(k.duration_a_ns, k.launches_a),
                     MeanMicroseconds(k.duration_b_ns, k.launches_b),
                     ShortText(BriefName(k.name), kNameBytes)});
   }
@@ -164,6 +169,7 @@ std::string DiffJson(const RunDiff& diff) {
                              {"confidence", diff.options.confidence},
                              {"threshold", diff.options.threshold},
                              {"by_launches_ns", diff.by_launches_ns},
+                             {"by_shapes_ns", diff.by_shapes_ns},
                              {"by_duration_ns", diff.by_duration_ns},
                              {"verdicts", std::move(counts)},
                              {"notes", diff.notes},

@@ -72,6 +72,11 @@ NameMatch MatchNames(const ComparedRun& a, const ComparedRun& b) {
   return match;
 }
 
+// Returns (b - a) / log(b / a), the factor that converts a change of a logarithm to a difference.
+double LogarithmicMean(double a, double b) {
+  return a == b ? a : (b - a) / std::log(b / a);
+}
+
 // Returns the figures of a kernel; nullptr: the kernel is not in that run.
 KernelDiff DiffOf(const ComparedKernel* a, const ComparedKernel* b, const DiffOptions& options) {
   KernelDiff diff;
@@ -93,8 +98,22 @@ KernelDiff DiffOf(const ComparedKernel* a, const ComparedKernel* b, const DiffOp
     return diff;
   }
   diff.by_launches_ns = (count_b - count_a) * 0.5 * (a->mean_ns() + b->mean_ns());
-  diff.by_duration_ns = (b->mean_ns() - a->mean_ns()) * 0.5 * (count_a + count_b);
   diff.change = CompareMeans(*a, *b, options.confidence, options.threshold);
+  const double by_mean_ns = (b->mean_ns() - a->mean_ns()) * 0.5 * (count_a + count_b);
+  // On the logarithmic scale, the changes by shapes and at equal shapes add up to the whole change.
+  const double whole = std::log1p(diff.change.of_mean);
+  const double at_equal_shapes = std::log1p(diff.change.relative);
+  if (std::isnan(whole)) {  // a run has 0 ns
+    diff.by_duration_ns = by_mean_ns;
+  } else if (std::isnan(at_equal_shapes)) {
+    diff.by_shapes_ns = by_mean_ns;
+  } else if (at_equal_shapes == whole) {
+    diff.by_duration_ns = by_mean_ns;
+  } else {
+    const double mean = LogarithmicMean(a->mean_ns(), b->mean_ns());
+    diff.by_duration_ns = at_equal_shapes * mean * 0.5 * (count_a + count_b);
+    diff.by_shapes_ns = by_mean_ns - diff.by_duration_ns;
+  }
   return diff;
 }
 
@@ -147,6 +166,7 @@ RunDiff DiffRuns(ComparedRun a, ComparedRun b, const DiffOptions& options) {
   std::size_t independent = 0;
   for (const KernelDiff& kernel : diff.kernels) {
     diff.by_launches_ns += kernel.by_launches_ns;
+    diff.by_shapes_ns += kernel.by_shapes_ns;
     diff.by_duration_ns += kernel.by_duration_ns;
     ++diff.counts[static_cast<std::size_t>(kernel.verdict)];
     independent += kernel.change.assumes_independence ? 1 : 0;

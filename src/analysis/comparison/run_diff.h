@@ -25,14 +25,15 @@ struct KernelDiff {
   std::uint64_t launches_b = 0;
   std::uint64_t duration_a_ns = 0;
   std::uint64_t duration_b_ns = 0;
-  // The difference of the durations is the sum of both parts.
+  // The difference of the durations is the sum of the three parts.
   double by_launches_ns = 0.0;
+  double by_shapes_ns = 0.0;
   double by_duration_ns = 0.0;
   MeanChange change;
   double adjusted_p = NAN;  // change.p, corrected for the number of kernels (Holm)
   DiffVerdict verdict = DiffVerdict::kSame;
 
-  double difference_ns() const { return by_launches_ns + by_duration_ns; }
+  double difference_ns() const { return by_launches_ns + by_shapes_ns + by_duration_ns; }
 };
 
 struct DiffOptions {
@@ -49,6 +50,7 @@ struct RunDiff {
   std::vector<std::string> notes;
 
   double by_launches_ns = 0.0;
+  double by_shapes_ns = 0.0;
   double by_duration_ns = 0.0;
   std::uint64_t counts[6] = {};  // kernels by verdict
 };
