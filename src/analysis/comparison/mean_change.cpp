@@ -84,9 +84,9 @@ Spread ChangeSpread(const ComparedKernel& a, const ComparedKernel& b, std::size_
   return SpreadOf(of_b);
 }
 
-// Returns the relative change of the mean at equal shapes: each common shape counts with the smaller
-// of its numbers of launches in both runs. NaN if less than half of the time of either run is in
-// common shapes.
+// Returns the relative change of the mean at equal shapes: each common shape counts with the
+// smaller of its numbers of launches in both runs. NaN if less than half of the time of either run
+// is in common shapes.
 double ChangeAtEqualShapes(const ComparedKernel& a, const ComparedKernel& b) {
   if (a.shapes.empty() || b.shapes.empty()) return b.mean_ns() / a.mean_ns() - 1.0;
   double time_a = 0.0;  // of the launches that count
