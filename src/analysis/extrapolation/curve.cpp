@@ -23,6 +23,9 @@ constexpr double kMaxPower = 2.0;
 // Prior variance of the exponent of a curve through the means of clusters.
 constexpr double kBetweenVariance = 0.25;
 
+// Minimum noise, for samples that are exactly on a curve.
+constexpr double kMinNoise = 1e-24;
+
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 double LogDuration(double duration_ns) {
@@ -104,6 +107,8 @@ std::vector<LogPoint> LogPoints(const ObservedCluster& cluster, const Curve& cur
 struct KernelSums {
   LogSums within;
   LogSums singles;
+  LogSums deviations;  // of the log value, on the log of duration / mean of the cluster
+  LogSums cross;       // of that log, on the log duration
 };
 
 // Also sets the lower limit of the kernel's values.
@@ -121,12 +126,20 @@ KernelSums SumKernel(std::span<const ObservedCluster> kernel, Curve& curve) {
   }
   curve.floor = std::max(0.5 * floor, std::numeric_limits<double>::min());
   std::vector<LogPoint> singles;
+  std::vector<LogPoint> deviations;
+  std::vector<LogPoint> cross;
   for (const ObservedCluster& cluster : kernel) {
     const std::vector<LogPoint> points = LogPoints(cluster, curve);
-    if (IsSingle(cluster)) singles.push_back(points.front());
     sums.within.Add(points);
+    if (!IsSingle(cluster)) continue;
+    const double deviation = points.front().x - LogDuration(cluster.mean_ns);
+    singles.push_back(points.front());
+    deviations.push_back({deviation, points.front().y});
+    cross.push_back({points.front().x, deviation});
   }
   sums.singles.Add(singles);
+  sums.deviations.Add(deviations);
+  sums.cross.Add(cross);
   return sums;
 }
 
@@ -156,35 +169,65 @@ double VarianceBetweenKernels(std::span<const LogSums> kernels, std::span<const 
   return (found * degrees + kKernelVariance) / (degrees + 1.0);
 }
 
-// Minimum noise, for samples that are exactly on a curve.
-constexpr double kMinNoise = 1e-24;
+// CommonSlopes are the slopes of log value on log duration between and within clusters that all
+// kernels share.
+struct CommonSlopes {
+  double between = 1.0;
+  double within = 1.0;
+  double within_variance = 0.0;
+  // Sums of squares with the sums that the priors are worth; 0 if nothing was fitted.
+  double between_xx = 0.0;
+  double within_xx = 0.0;
 
-// CommonSlope is the slope of log value on log duration that all kernels share.
-struct CommonSlope {
-  double slope = 1.0;
-  double variance = 0.0;
-  double penalty = 0.0;  // sum of squares that the prior is worth
-  double xx = 0.0;
+  // Returns the degrees of freedom that the slopes use of a kernel's single samples.
+  double LeverageOf(const KernelSums& kernel) const {
+    if (!(between_xx > 0.0)) return 0.0;
+    const double of_within = within_xx > 0.0 ? kernel.deviations.xx / within_xx : 0.0;
+    return kernel.singles.xx / between_xx + of_within;
+  }
 };
 
-// Fits the slope between the single samples of each kernel's clusters, by ridge regression toward
-// 1. It is common to all kernels: so few samples do not show differences between kernels.
-CommonSlope FitSingles(std::span<const LogSums> kernels) {
+// Fits the slopes to the single samples of each kernel's clusters, by ridge regression toward a
+// slope of 1 between clusters and toward the same slope within them. The slopes are common to all
+// kernels: so few samples do not show differences between kernels.
+CommonSlopes FitSingles(std::span<const KernelSums> kernels) {
   LogSums sum;
-  for (const LogSums& kernel : kernels) {
-    sum.xx += kernel.xx;
-    sum.xy += kernel.xy;
-    sum.yy += kernel.yy;
-    sum.degrees += kernel.degrees;
+  double deviations_xx = 0.0;
+  double deviations_xy = 0.0;
+  double cross = 0.0;
+  for (const KernelSums& kernel : kernels) {
+    sum.xx += kernel.singles.xx;
+    sum.xy += kernel.singles.xy;
+    sum.yy += kernel.singles.yy;
+    sum.degrees += kernel.singles.degrees;
+    deviations_xx += kernel.deviations.xx;
+    deviations_xy += kernel.deviations.xy;
+    cross += kernel.cross.xy;
   }
-  CommonSlope common;
+  CommonSlopes common;
   if (!sum.HasSlope()) return common;
-  const double noise = sum.degrees > 1.0 ? sum.Residual(sum.Slope()) / (sum.degrees - 1.0)
-                                         : sum.Residual(1.0) / sum.degrees;
-  common.penalty = noise / kBetweenVariance;
-  common.xx = sum.xx + common.penalty;
-  common.slope = std::clamp((sum.xy + common.penalty) / common.xx, kMinPower, kMaxPower);
-  common.variance = noise / common.xx;
+  const double noise = std::max(sum.degrees > 1.0 ? sum.Residual(sum.Slope()) / (sum.degrees - 1.0)
+                                                  : sum.Residual(1.0) / sum.degrees,
+                                kMinNoise);
+  const double penalty = noise / kBetweenVariance;
+  common.between_xx = sum.xx + penalty;
+  common.within_xx = deviations_xx + noise / kCommonVariance;
+  const double product = common.between_xx * common.within_xx;
+  const double determinant = product - cross * cross;
+  // Two samples without noise do not separate the slopes.
+  constexpr double kMinDeterminant = 1e-9;  // relative to the product; limits rounding errors
+  const double top = sum.xy + penalty;
+  double slope = top / common.between_xx;
+  double difference = 0.0;
+  common.within_variance = noise / common.between_xx;
+  if (determinant > kMinDeterminant * product) {
+    slope = (common.within_xx * top - cross * deviations_xy) / determinant;
+    difference = (common.between_xx * deviations_xy - cross * top) / determinant;
+    common.within_variance =
+        noise * (common.within_xx - 2.0 * cross + common.between_xx) / determinant;
+  }
+  common.between = std::clamp(slope, kMinPower, kMaxPower);
+  common.within = std::clamp(slope + difference, kMinPower, kMaxPower);
   return common;
 }
 
@@ -318,31 +361,27 @@ double Curve::LogValue(double value) const {
 
 std::vector<Curve> FitCurves(std::span<const std::span<const ObservedCluster>> kernels) {
   std::vector<Curve> curves(kernels.size());
+  std::vector<KernelSums> sums;
   std::vector<LogSums> within;
-  std::vector<LogSums> singles;
   bool repeated = false;  // a cluster has several samples
   for (std::size_t k = 0; k < kernels.size(); ++k) {
-    const KernelSums sums = SumKernel(kernels[k], curves[k]);
-    within.push_back(sums.within);
-    singles.push_back(sums.singles);
-    repeated = repeated || sums.within.degrees > 0.0;
+    sums.push_back(SumKernel(kernels[k], curves[k]));
+    within.push_back(sums.back().within);
+    repeated = repeated || within.back().degrees > 0.0;
   }
-  const CommonSlope common = FitSingles(singles);
+  const CommonSlopes common = FitSingles(sums);
+  for (std::size_t k = 0; k < kernels.size(); ++k) {
+    curves[k].within = common.within;
+    curves[k].common_variance = common.within_variance;
+    curves[k].between = common.between;
+    curves[k].singles_leverage = common.LeverageOf(sums[k]);
+  }
   if (repeated) {
     const std::vector<double> noise = NoiseOf(within);
-    FitWithin(within, noise, common.slope, curves);
+    FitWithin(within, noise, common.within, curves);
     FitTilt(kernels, noise, curves);
-  } else {
-    for (Curve& curve : curves) {
-      curve.within = common.slope;
-      curve.common_variance = common.variance;
-    }
   }
-  for (std::size_t k = 0; k < kernels.size(); ++k) {
-    curves[k].between = common.slope;
-    curves[k].singles_leverage = common.xx > 0.0 ? singles[k].xx / common.xx : 0.0;
-  }
-  FitBetween(kernels, within, common.slope, curves);
+  FitBetween(kernels, within, common.between, curves);
   return curves;
 }
 

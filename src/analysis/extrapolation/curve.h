@@ -18,7 +18,7 @@ struct Curve {
   double own_variance = 0.0;      // variance of `within` due to this kernel's samples
   double common_variance = 0.0;   // variance of `within` due to an error that all kernels share
   double leverage = 0.0;          // degrees of freedom that `within` uses
-  double singles_leverage = 0.0;  // degrees of freedom that `between` uses of the single samples
+  double singles_leverage = 0.0;  // degrees of freedom of the single samples that slopes use
   double log_width = 0.0;         // mean over the kernel's samples (width_effect.h)
   double tilt = 0.0;              // change of the elasticity per unit of log width, all kernels
   double tilt_variance = 0.0;

@@ -28,7 +28,7 @@ struct Part {
   double square = 1.0;   // mean square of the curve over the cluster, relative to scale^2
   double bias = 0.0;     // of the calibrated total
   double freedom = 1.0;  // share of the degrees of freedom that the elasticity does not use
-  double singles_leverage = 0.0;  // degrees that the kernel's slope between clusters uses
+  double singles_leverage = 0.0;  // degrees that the slopes use of the kernel's single samples
   std::vector<SeenPart> seen;
 };
 

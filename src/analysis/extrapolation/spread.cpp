@@ -42,7 +42,7 @@ Spread SpreadOf(const ObservedCluster& cluster, const Part& part, std::size_t ke
 // curve, so on average they are not below the spread within the clusters.
 void Collapse(std::span<const ObservedCluster> kernel, std::span<const Part> parts,
               std::size_t number, std::vector<Spread>& spreads) {
-  // Maximum share of the degrees of freedom that the slope between clusters uses. Otherwise two
+  // Maximum share of the degrees of freedom that the slopes use. Otherwise two
   // clusters would have almost none left.
   constexpr double kMaxTaken = 0.7;
   std::vector<double> logs;
