@@ -86,6 +86,27 @@ TEST_CASE("a few clusters do not decide how the elasticity changes with width") 
   CHECK(std::fabs(curves[0].tilt) < 0.05);
 }
 
+TEST_CASE("single samples show the slopes between and within clusters") {
+  Rng rng(4);
+  std::vector<ObservedCluster> clusters;
+  for (std::size_t k = 0; k < kKernels; ++k) {
+    for (const double size : {1.0, 10.0}) {
+      ObservedCluster cluster = MakeCluster(k, {0.6, 0.5, 0.1, 1}, rng);
+      cluster.mean_ns *= size;
+      cluster.stddev_ns *= size;
+      cluster.seen.front().duration_ns *= size;
+      cluster.seen.front().value *= size;
+      clusters.push_back(cluster);
+    }
+  }
+  const std::vector<Curve> curves = FitCurves(ByKernel(clusters));
+  CHECK(std::fabs(curves[0].between - 1.0) < 0.05);
+  CHECK(std::fabs(curves[0].within - 0.5) < 0.1);
+  // Two clusters do not show a slope within clusters.
+  clusters.resize(2);
+  CHECK(FitCurves(ByKernel(clusters))[0].within > 0.75);
+}
+
 // Returns half of the interval as a multiple of 1.96 times the true standard error.
 double WidthOfInterval(const ClusterShape& narrow, const ClusterShape& wide, Rng& rng) {
   const std::vector<ObservedCluster> clusters = MakeRun(narrow, wide, rng);
