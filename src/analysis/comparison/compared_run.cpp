@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/comparison/compared_run.h"
 
+#include <algorithm>
+#include <limits>
 #include <map>
+#include <numeric>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -46,33 +49,56 @@ void AddShape(const shm::KernelRecord& record, ShapeTable& shapes) {
   totals.duration_ns += record.duration_ns;
 }
 
-}  // namespace
-
-Result<ComparedRun> ComparedProfile(model::ProfileReader& reader, const std::string& source) {
-  ComparedRun run{source};
-  std::vector<LaunchBatches> kernels;
-  std::vector<ShapeTable> shapes;
-  for (model::ProfileBatch batch;;) {
-    const std::size_t read = STEMTAP_TRY(reader.Read(batch, kBatch));
-    if (read == 0) break;
-    kernels.resize(reader.names().size());
-    shapes.resize(reader.names().size());
-    for (const shm::KernelRecord& record : batch.records) {
-      kernels[record.name_id].Add(record.duration_ns);
-      AddShape(record, shapes[record.name_id]);
-      run.duration_ns += record.duration_ns;
-    }
-    run.launches += read;
+// KernelLaunches collects the launches of a kernel of a profile.
+class KernelLaunches {
+ public:
+  void Add(const shm::KernelRecord& record) {
+    batches_.Add(record.duration_ns);
+    AddShape(record, shapes_);
+    shortest_ = std::min(shortest_, record.duration_ns);
+    longest_ = std::max(longest_, record.duration_ns);
   }
-  for (std::uint32_t id = 0; id < kernels.size(); ++id) {
-    ComparedKernel& kernel = run.kernels.emplace_back();
-    kernel.name = reader.names().name(id);
-    kernel.shapes = std::move(shapes[id]);
-    for (const LaunchBatch& batch : kernels[id].batches()) {
+
+  // `step_ns` is the step of the profiler's clock.
+  ComparedKernel Kernel(const std::string& name, std::uint64_t step_ns) && {
+    ComparedKernel kernel;
+    kernel.name = name;
+    for (const LaunchBatch& batch : batches_.batches()) {
       kernel.launches += batch.launches;
       kernel.duration_ns += batch.duration_ns;
       kernel.batches.push_back(batch);
     }
+    kernel.shapes = std::move(shapes_);
+    if (longest_ - shortest_ <= step_ns) kernel.rounding_ns = 0.5 * static_cast<double>(step_ns);
+    return kernel;
+  }
+
+ private:
+  LaunchBatches batches_;
+  ShapeTable shapes_;
+  std::uint64_t shortest_ = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t longest_ = 0;
+};
+
+}  // namespace
+
+Result<ComparedRun> ComparedProfile(model::ProfileReader& reader, const std::string& source) {
+  ComparedRun run{source};
+  std::vector<KernelLaunches> kernels;
+  std::uint64_t step = 0;  // of the profiler's clock: it divides all durations
+  for (model::ProfileBatch batch;;) {
+    const std::size_t read = STEMTAP_TRY(reader.Read(batch, kBatch));
+    if (read == 0) break;
+    kernels.resize(reader.names().size());
+    for (const shm::KernelRecord& record : batch.records) {
+      kernels[record.name_id].Add(record);
+      run.duration_ns += record.duration_ns;
+      if (step != 1) step = std::gcd(step, record.duration_ns);
+    }
+    run.launches += read;
+  }
+  for (std::uint32_t id = 0; id < kernels.size(); ++id) {
+    run.kernels.push_back(std::move(kernels[id]).Kernel(reader.names().name(id), step));
   }
   return run;
 }

@@ -111,12 +111,24 @@ double ChangeAtEqualShapes(const ComparedKernel& a, const ComparedKernel& b) {
   return is_comparable ? time_b / time_a - 1.0 : NAN;
 }
 
+// Returns the relative error of the ratio of the means that rounding can cause.
+double RoundingError(const ComparedKernel& a, const ComparedKernel& b) {
+  return a.rounding_ns / a.mean_ns() + b.rounding_ns / b.mean_ns();
+}
+
+// ChangeTest is what an interval and a p-value depend on, besides the spread.
+struct ChangeTest {
+  double confidence;
+  double threshold;
+  double rounding;
+};
+
 // Widens the interval and the p-value of `change` to `spread`.
-void Widen(const Spread& spread, double confidence, double threshold, MeanChange& change) {
+void Widen(const Spread& spread, const ChangeTest& test, MeanChange& change) {
   const double center = std::log1p(change.relative);
   const double error = std::sqrt(spread.variance);
-  const double half = StudentQuantile(confidence, spread.degrees) * error;
-  const double beyond = std::fabs(center) - std::log1p(threshold);
+  const double half = StudentQuantile(test.confidence, spread.degrees) * error + test.rounding;
+  const double beyond = std::fabs(center) - std::log1p(test.threshold) - test.rounding;
   const double p = beyond <= 0.0  ? 1.0
                    : error == 0.0 ? 0.0
                                   : 1.0 - StudentWithin(beyond / error, spread.degrees);
@@ -135,8 +147,9 @@ MeanChange CompareMeans(const ComparedKernel& a, const ComparedKernel& b, double
   change.relative = ChangeAtEqualShapes(a, b);
   if (std::isnan(change.relative)) return change;
   if (std::min(a.launches, b.launches) < kGroupCounts[0]) return change;
+  const ChangeTest test = {confidence, threshold, RoundingError(a, b)};
   if (a.batches.empty() && b.batches.empty()) {
-    Widen(Sum(IndependentSpread(a), IndependentSpread(b)), confidence, threshold, change);
+    Widen(Sum(IndependentSpread(a), IndependentSpread(b)), test, change);
     change.assumes_independence = true;
     return change;
   }
@@ -145,7 +158,7 @@ MeanChange CompareMeans(const ComparedKernel& a, const ComparedKernel& b, double
     const Spread spread = ChangeSpread(a, b, groups);
     if (spread.degrees == 0.0) break;
     found = true;
-    Widen(spread, confidence, threshold, change);
+    Widen(spread, test, change);
   }
   change.assumes_independence = found && (a.batches.empty() || b.batches.empty());
   return change;
