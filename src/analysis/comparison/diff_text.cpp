@@ -21,7 +21,7 @@ const char* NameOf(DiffVerdict verdict) {
 }
 
 std::string Milliseconds(double ns) {
-  return fmt::format("{:+.3f}", 1e-6 * ns);
+  return fmt::format("{:+.3f}", std::fabs(ns) < 500.0 ? 0.0 : 1e-6 * ns);  // not -0.000
 }
 
 std::string SourceLine(char letter, const ComparedRun& run) {
