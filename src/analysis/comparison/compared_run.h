@@ -33,8 +33,8 @@ struct ComparedKernel {
   // durations are within one step, so that rounding does not average out; otherwise 0.
   double rounding_ns = 0.0;
   // In launch order; empty if the order is not known.
-  std::vector<LaunchBatch> batches;
-  ShapeTable shapes;  // empty if grids are not known
+  std::vector<LaunchBatch> batches = {};
+  ShapeTable shapes = {};  // empty if grids are not known
 
   double mean_ns() const {
     return launches == 0 ? 0.0 : static_cast<double>(duration_ns) / static_cast<double>(launches);
@@ -45,7 +45,7 @@ struct ComparedRun {
   std::string source;
   std::uint64_t launches = 0;
   std::uint64_t duration_ns = 0;
-  std::vector<ComparedKernel> kernels;  // one per name
+  std::vector<ComparedKernel> kernels = {};  // one per name
 };
 
 // Reads `reader` to its end. Memory: O(kernels and their shapes).
