@@ -15,12 +15,6 @@ double BiasOf(const stats::Moments& stratum, const stats::Moments& substitute) {
   return static_cast<double>(stratum.count()) * (substitute.mean() - stratum.mean());
 }
 
-// Returns whether the captures of `substitute` may represent the stratum.
-bool MayRepresent(const stats::Moments& stratum, const stats::Moments& substitute) {
-  return substitute.count() > 0 &&
-         std::fabs(substitute.mean() - stratum.mean()) <= kMaxJoinDifference * stratum.mean();
-}
-
 // Sets the homes of the empty strata [first, end): the strata whose captures represent them.
 // `below` and `above` are the sampled strata next to them, or kNone. Strata that neither can
 // represent are their own home.
@@ -62,6 +56,11 @@ void JoinGap(std::span<const SampledRange> strata, std::size_t first, std::size_
 }
 
 }  // namespace
+
+bool MayRepresent(const stats::Moments& stratum, const stats::Moments& substitute) {
+  return substitute.count() > 0 &&
+         std::fabs(substitute.mean() - stratum.mean()) <= kMaxJoinDifference * stratum.mean();
+}
 
 std::vector<JointStratum> JoinStrata(std::span<const SampledRange> strata, double& bias_ns) {
   std::vector<JointStratum> joined;

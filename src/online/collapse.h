@@ -53,6 +53,9 @@ struct JointStratum {
 // smaller values, other metrics of the captures are more similar to the metrics of the stratum.
 inline constexpr double kMaxJoinDifference = 0.5;
 
+// Returns whether captures of the launches `substitute` may represent the launches of the stratum.
+bool MayRepresent(const stats::Moments& stratum, const stats::Moments& substitute);
+
 // Joins the strata of one kernel (ascending by mean). Every stratum belongs to exactly one result;
 // results are ascending. `bias_ns` is the sum of the biases so far minus the uncovered time so far;
 // JoinStrata adds the values of this kernel.

@@ -71,7 +71,7 @@ TEST_CASE("targets include the captures so far, and clusters that cost too much 
   const std::vector<ClustersView> views = {{clusters}};
   sampling::SamplingOptions options;
   options.min_samples = 2;
-  // 40,000 ns of bias, and a bound of 52,000 ns.
+  // 40,000 ns uncovered, and a bound of 52,000 ns.
   const auto rare = [&](double captured_ns) {
     return AllocateTargets(views, BestCut(captured_ns), 1'040'000.0, options).at(1);
   };

@@ -124,5 +124,38 @@ TEST_CASE("a line gets credits for its cluster with the largest need, half of th
   CHECK(CreditsOfLines(std::vector{predicted}, offered)[1].accept == shm::AcceptOf(4 / 10.0));
 }
 
+TEST_CASE("a predicted cluster that needs one capture gets a second credit only at a low yield") {
+  OnlineCluster predicted;
+  predicted.target = predicted.release = 1;
+  const auto credits = [&](double yield) {
+    predicted.source = {0, yield, 0.0};
+    return CreditsOfLines(std::vector{predicted}, std::vector{1000.0})[0].credits;
+  };
+  CHECK(credits(1.0) == 1);
+  CHECK(credits(0.92) == 1);
+  CHECK(credits(0.9) == 2);
+  CHECK(credits(0.5) == 2);
+  CHECK(credits(0.49) == 7);  // unpredicted: three expected captures
+}
+
+TEST_CASE("an unpredicted cluster that a neighbor can represent gets one expected capture") {
+  std::vector<OnlineCluster> clusters(2);
+  clusters[0].moments = {900, 1000.0, 0.0};
+  clusters[1].target = clusters[1].release = 1;
+  clusters[1].source = {0, 0.1, 0.0};
+  const auto credits = [&](double mean) {
+    clusters[1].moments = {100, mean, 0.0};
+    return CreditsOfLines(clusters, std::vector{1000.0})[0].credits;
+  };
+  CHECK(credits(2000.0) == 10);
+  CHECK(credits(2001.0) == 30);
+  // The neighbor above counts as well.
+  std::swap(clusters[0], clusters[1]);
+  clusters[0].moments = {100, 667.0, 0.0};
+  CHECK(CreditsOfLines(clusters, std::vector{1000.0})[0].credits == 10);
+  clusters[0].moments = {100, 666.0, 0.0};
+  CHECK(CreditsOfLines(clusters, std::vector{1000.0})[0].credits == 30);
+}
+
 }  // namespace
 }  // namespace stemtap::online
