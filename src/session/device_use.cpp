@@ -62,12 +62,13 @@ void IdleTime::Add(const BusyStretch& busy) {
   while (bin + 1 < bins_.size() && gap.duration_ns >= model::kIdleEdges[bin + 1]) ++bin;
   ++bins_[bin].gaps;
   bins_[bin].idle_ns += gap.duration_ns;
+  const bool is_full = longest_.size() == model::kMaxIdleGaps;
+  if (is_full && gap.duration_ns <= longest_.back().duration_ns) return;
   const auto shorter = std::find_if(longest_.begin(), longest_.end(), [&](const auto& known) {
     return known.duration_ns < gap.duration_ns;
   });
-  if (shorter == longest_.end() && longest_.size() == model::kMaxIdleGaps) return;
   longest_.insert(shorter, gap);
-  if (longest_.size() > model::kMaxIdleGaps) longest_.pop_back();
+  if (is_full) longest_.pop_back();
 }
 
 void IdleTime::Store(DeviceTotals& totals) const {

@@ -25,13 +25,9 @@ std::uint32_t TimeSlices::ShiftWith(std::uint64_t at_ns) const {
   return ShiftFor(shift_, low, high, max_slices_);
 }
 
-void TimeSlices::AddSpread(std::uint64_t start_ns, std::uint64_t duration_ns) {
+void TimeSlices::AddOverSlices(std::uint64_t start_ns, std::uint64_t duration_ns) {
   const std::uint64_t end_ns = start_ns + duration_ns;
   const auto slice_of = [this](std::uint64_t at_ns) { return (at_ns >> shift_) - first_; };
-  if (slice_of(start_ns) < slices_.size() && slice_of(end_ns) == slice_of(start_ns)) {
-    Add(start_ns, duration_ns);  // the common case: one slice
-    return;
-  }
   Add(start_ns, 0);
   if (slice_of(start_ns) >= slices_.size()) return;  // the start was not counted
   const bool has_end = end_ns > start_ns && (end_ns - 1) >> 63 == 0;

@@ -53,7 +53,15 @@ class TimeSlices {
 
   // Counts a launch in the slice of its start, and divides its duration among the slices that it
   // overlaps. If the end does not fit, the whole duration is in the slice of the start.
-  void AddSpread(std::uint64_t start_ns, std::uint64_t duration_ns);
+  void AddSpread(std::uint64_t start_ns, std::uint64_t duration_ns) {
+    const std::uint64_t at = (start_ns >> shift_) - first_;
+    if (at < slices_.size() && ((start_ns + duration_ns) >> shift_) - first_ == at) {
+      ++slices_[at].launches;
+      slices_[at].duration_ns += duration_ns;
+    } else {
+      AddOverSlices(start_ns, duration_ns);
+    }
+  }
 
   // slices()[i] has the number first() + i and counts starts in [number, number + 1) << shift().
   // The first and the last slice are not empty. The span is empty if nothing was added.
@@ -78,6 +86,8 @@ class TimeSlices {
   // Grows or coarsens the slices to include `start_ns`. Returns the slice of `start_ns`, or nullptr
   // if `start_ns` is too far from the others.
   Slice* MakeRoom(std::uint64_t start_ns);
+  // As AddSpread, if the launch is not within one of the slices.
+  void AddOverSlices(std::uint64_t start_ns, std::uint64_t duration_ns);
   void Coarsen(std::uint32_t shift);
   // Returns the shift at which the slices include `at_ns`. REQUIRES: there are slices.
   std::uint32_t ShiftWith(std::uint64_t at_ns) const;

@@ -50,9 +50,10 @@ bool HasVerbatim(const std::string& text, const std::string& member, const std::
 
 TEST_CASE("a report contains every file of its session, byte for byte") {
   const Session session;
-  const auto report = LoadReport(session.run(), session.evaluation());
+  auto report = LoadReport(session.run(), session.evaluation());
   REQUIRE(report.ok());
   CHECK(report.value().warnings.empty());
+  report.value().cost = "the samples cost 1 MB";
   const std::string html = Html(report.value());
   CHECK(html.starts_with(kPage.substr(0, kPage.find('@'))));
   CHECK(html.ends_with("</script>\n"));
@@ -75,7 +76,8 @@ TEST_CASE("a report contains every file of its session, byte for byte") {
   CHECK(data["brief_names"] == json::object());
   CHECK(data["categories"]["names"][0] == "gemm");
   CHECK(data["categories"]["kernels"] == json{8, 0});  // other, gemm
-  CHECK(data.size() == 12);
+  CHECK(data["cost"] == "the samples cost 1 MB");
+  CHECK(data.size() == 13);
 }
 
 TEST_CASE("a report contains the displayed form of mangled names") {
