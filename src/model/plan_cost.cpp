@@ -17,9 +17,10 @@ std::string CostText(const PlanTotals& totals, const SimulatorRates& rates) {
     return fmt::format("{} of traces and {} of simulation", ShownBytes(cost.trace_mb * 1e6),
                        ShownSeconds(cost.simulation_s));
   };
-  return fmt::format("the samples cost about {} instead of {} (--trace-rate {:g}, --slowdown {:g})",
-                     text(totals.sampled_duration_ns), text(totals.duration_ns),
-                     rates.trace_mb_per_ms, rates.slowdown);
+  return fmt::format(
+      "the samples cost about {} instead of {} (--trace-rate {:.10g}, --slowdown {:.10g})",
+      text(totals.sampled_duration_ns), text(totals.duration_ns), rates.trace_mb_per_ms,
+      rates.slowdown);
 }
 
 }  // namespace stemtap::model

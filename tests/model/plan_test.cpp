@@ -185,7 +185,7 @@ TEST_CASE("the cost of a plan is in proportion to its GPU time") {
   totals.sampled_duration_ns = 500'000;
   CHECK(CostText(totals, {}) ==
         "the samples cost about 500 MB of traces and 8 min of simulation instead of 2.50 TB of "
-        "traces and 28.9 days of simulation (--trace-rate 1000, --slowdown 1e+06)");
+        "traces and 28.9 days of simulation (--trace-rate 1000, --slowdown 1000000)");
   const PlanCost cost = CostOf(2e6, {3.0, 1e5});
   CHECK(cost.trace_mb == doctest::Approx(6.0));
   CHECK(cost.simulation_s == doctest::Approx(200.0));

@@ -9,7 +9,7 @@
 namespace stemtap::model {
 namespace {
 
-RecordedSession Example() {
+RecordedSession ExampleSession() {
   RecordedSession session;
   session.tool = "stemtap 1";
   session.mode = "merged";
@@ -45,14 +45,14 @@ std::string ErrorOf(const std::string& text) {
 }
 
 std::string With(const std::string& what, const std::string& by) {
-  std::string text = SessionToJson(Example());
+  std::string text = SessionToJson(ExampleSession());
   const std::size_t at = text.find(what);
   REQUIRE(at != std::string::npos);
   return text.replace(at, what.size(), by);
 }
 
 TEST_CASE("a session reads back as it was written") {
-  const std::string text = SessionToJson(Example());
+  const std::string text = SessionToJson(ExampleSession());
   const Result<RecordedSession> read = ParseSession(text, "s");
   REQUIRE(read.ok());
   CHECK(SessionToJson(read.value()) == text);
