@@ -27,6 +27,11 @@ constexpr double kMaxPrice = 2.0;
 // llm-serve at 1 % cost 1.25 times as much, with the same bounds.
 constexpr double kJoinedWorth = 0.25;
 
+// Returns the target with the z of the certificate, which is what the plan will state.
+sampling::ErrorTarget CertifiedTarget(const sampling::SamplingOptions& options) {
+  return {options.error_bound, sampling::CertifiedZ(options.confidence)};
+}
+
 // Returns the minimum number of captures of a cluster.
 std::uint64_t MinCaptures(const OnlineCluster& cluster, std::uint64_t min_samples) {
   const bool expensive = cluster.price_ns() > kMaxPrice * cluster.moments.mean();
@@ -152,7 +157,7 @@ bool IsWorthCutting(sampling::CellsView cells, std::span<const std::size_t> curr
 }
 
 bool MeetsBound(std::span<const ClustersView> kernels, const sampling::SamplingOptions& options) {
-  const sampling::ErrorTarget target = options.target();
+  const sampling::ErrorTarget target = CertifiedTarget(options);
   const bool by_kernel = options.bound == sampling::BoundScope::kKernel;
   BoundTerms terms;
   const auto met = [&] { return terms.Bound(target.z) <= target.error_bound * terms.total; };
@@ -179,14 +184,14 @@ double BoundOf(std::span<const ClustersView> kernels, const sampling::SamplingOp
       terms.Add(joint);
     }
   }
-  return terms.Bound(options.target().z);
+  return terms.Bound(CertifiedTarget(options).z);
 }
 
 std::vector<ClusterTarget> AllocateTargets(std::span<const ClustersView> kernels,
                                            const sampling::WorkloadStrata& best, double duration_ns,
                                            const sampling::SamplingOptions& options) {
   if (options.method == sampling::Method::kStem) return SizesOf(best);
-  const sampling::ErrorTarget target = options.target();
+  const sampling::ErrorTarget target = CertifiedTarget(options);
   const bool by_kernel = options.bound == sampling::BoundScope::kKernel;
   // The value of 1 ns of bias in captured time. If the planned captures buy the whole error bound,
   // each part of the bound costs its share.

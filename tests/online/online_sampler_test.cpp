@@ -380,7 +380,7 @@ TEST_CASE("clusters follow drift: growth, steps, phases, a late mode and a warm-
   for (const Drift& drift : drifts) {
     const std::string name = drift.name;
     CAPTURE(name);
-    constexpr int kSeeds = 10;
+    constexpr int kSeeds = 60;
     double bound = 0.0;
     double error = 0.0;
     for (int seed = 21; seed < 21 + kSeeds; ++seed) {
