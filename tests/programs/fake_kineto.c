@@ -64,6 +64,8 @@ static atomic_int g_finalize_wanted;
 
 /* Kineto keeps a table of the buffers that it has lent, and reports unknown buffers. */
 static pthread_mutex_t g_mutex = PTHREAD_MUTEX_INITIALIZER;
+/* CUPTI requires that a client switches its callbacks from one thread at a time. */
+static pthread_mutex_t g_switching = PTHREAD_MUTEX_INITIALIZER;
 static uint8_t* g_lent[kMaxBuffers];
 
 static long Setting(const char* name, long fallback) {
@@ -125,8 +127,10 @@ static void OnCallback(void* data, CUpti_CallbackDomain domain, CUpti_CallbackId
   const CUpti_CallbackData* call = info;
   if (domain != CUPTI_CB_DOMAIN_DRIVER_API || call->callbackSite != CUPTI_API_EXIT) return;
   if (atomic_exchange(&g_finalize_wanted, 0) == 0) return;
+  pthread_mutex_lock(&g_switching);
   g_cupti.Finalize();
   g_subscribed = 0;
+  pthread_mutex_unlock(&g_switching);
   PauseAfterSession();
 }
 
@@ -157,15 +161,22 @@ static int Load(void) {
   return g_cupti.Finalize != NULL;
 }
 
+static int Subscribed(void) {
+  pthread_mutex_lock(&g_switching);
+  if (!g_subscribed) {
+    g_last_subscribe = (int)g_cupti.Subscribe(&g_subscriber, OnCallback, NULL);
+    g_subscribed = g_last_subscribe == CUPTI_SUCCESS;
+  }
+  const int subscribed = g_subscribed;
+  pthread_mutex_unlock(&g_switching);
+  return subscribed;
+}
+
 /* Returns whether a session has begun. */
 static int Start(void) {
   Pause("FAKE_KINETO_WARMUP_MS");
   if (g_cupti.Finalize == NULL && !Load()) return 0;
-  if (Setting("FAKE_KINETO_SUBSCRIBE", 1) && !g_subscribed) {
-    g_last_subscribe = (int)g_cupti.Subscribe(&g_subscriber, OnCallback, NULL);
-    if (g_last_subscribe != CUPTI_SUCCESS) return 0;
-    g_subscribed = 1;
-  }
+  if (Setting("FAKE_KINETO_SUBSCRIBE", 1) && !Subscribed()) return 0;
   if (Setting("FAKE_KINETO_TSC", 0)) g_cupti.RegisterTimestampCallback(CycleCounter);
   g_cupti.RegisterCallbacks(Request, Complete);
   if (g_cupti.Enable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) != CUPTI_SUCCESS) return 0;
@@ -174,14 +185,12 @@ static int Start(void) {
 }
 
 static void Teardown(void) {
-  if (!g_subscribed) {
-    g_last_subscribe = (int)g_cupti.Subscribe(&g_subscriber, OnCallback, NULL);
-    if (g_last_subscribe != CUPTI_SUCCESS) return;
-    g_subscribed = 1;
-  }
+  if (!Subscribed()) return;
+  pthread_mutex_lock(&g_switching);
   atomic_store(&g_finalize_wanted, 1);
   g_cupti.EnableCallback(1, g_subscriber, CUPTI_CB_DOMAIN_DRIVER_API,
                          CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel);
+  pthread_mutex_unlock(&g_switching);
 }
 
 static void Stop(void) {

@@ -13,7 +13,7 @@
 namespace stemtap::ui {
 namespace {
 
-bool Has(const std::string& text, const std::string& part) {
+bool Shows(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
@@ -96,7 +96,7 @@ TEST_CASE("charts have a scale and one column per part of the time") {
         "        |  ##  \n"
         "       0| .##  \n"
         "         0 0:12\n");
-  CHECK(Has(text(6), "      50|"));  // a label in the middle
+  CHECK(Shows(text(6), "      50|"));  // a label in the middle
   chart.log = true;
   chart.lower = 1.0;
   chart.values = {10.0, 1.0, 1000.0, 100.0, -1.0};
