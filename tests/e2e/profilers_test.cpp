@@ -137,12 +137,24 @@ fs::path FileIn(const fs::path& directory, const char* name) {
   return {};
 }
 
+// Runs a tool. On a busy machine, nsys at times loses the connection to its own agent and does not
+// run the program; it is then started again.
+ProcessResult RunTool(const Words& command, const ProcessOptions& options) {
+  constexpr int kMaxRuns = 3;
+  ProcessResult result = RunProcess(command, options);
+  for (int run = 1; run < kMaxRuns; ++run) {
+    if (result.err.find("Connection to Agent lost") == std::string::npos) break;
+    result = RunProcess(command, options);
+  }
+  return result;
+}
+
 // Checks that a tool and its profiled program behave the same alone, with the library preloaded,
 // and with `stemtap run` around the program.
 void CheckUndisturbed(const Words& tool, const Words& program, const std::string& libraries) {
   const TempDir scratch;
   ProcessOptions options = Clean(scratch, {{"LD_LIBRARY_PATH", libraries}});
-  const ProcessResult bare = RunProcess(Joined(tool, program), options);
+  const ProcessResult bare = RunTool(Joined(tool, program), options);
   CAPTURE(bare.err);
   REQUIRE(bare.exit_code == 7);
   REQUIRE(bare.out.find("the program's line\n") != std::string::npos);
@@ -150,7 +162,7 @@ void CheckUndisturbed(const Words& tool, const Words& program, const std::string
   ProcessOptions preloaded = options;
   preloaded.env.emplace_back("LD_PRELOAD", InjectorLibrary().string());
   for (const Words& shell : {Words{}, Words{"/bin/sh", "-c", "\"$0\" \"$@\""}}) {
-    const ProcessResult result = RunProcess(Joined(shell, Joined(tool, program)), preloaded);
+    const ProcessResult result = RunTool(Joined(shell, Joined(tool, program)), preloaded);
     CAPTURE(result.err);
     CHECK(result.exit_code == 7);
     CHECK(result.out.find("the program's line\n") != std::string::npos);
