@@ -37,7 +37,7 @@ Result<Records> ReadFirst(model::ProfileReader& reader, std::size_t count) {
 }
 
 // Pushes all launches of the profile to the engine: `first`, which have been read, and the rest.
-// Fails if there is none to sample.
+// Fails if there is no launch to sample.
 Status Play(model::ProfileReader& reader, Records first, const ReplayOptions& options,
             const SessionBuilder& session, Engine& engine, DeviceUse& devices) {
   ProgressLine progress(options.quiet);

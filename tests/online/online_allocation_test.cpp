@@ -32,7 +32,9 @@ TEST_CASE("by default, one capture per cluster is enough") {
   };
   CHECK(meets({Predicted(1000, 100.0, 1.0, 1)}));
   CHECK_FALSE(meets({Predicted(1000, 100.0, 1.0, 0)}));
-  CHECK_FALSE(meets({Predicted(1000, 100.0, 3.0, 1)}));  // 1.96 x 3 % > 5 %
+  // The z of the certificate, 2.17, decides: 2.17 x 2.4 % > 5 %, although 1.96 x 2.4 % < 5 %.
+  CHECK(meets({Predicted(1000, 100.0, 2.2, 1)}));
+  CHECK_FALSE(meets({Predicted(1000, 100.0, 2.4, 1)}));
   const std::vector<OnlineCluster> clusters = {Predicted(1000, 100.0, 1.0, 0)};
   const std::vector<ClusterTarget> targets =
       AllocateTargets(std::vector{ClustersView{clusters}}, BestCut(100.0), 100'000.0, {});

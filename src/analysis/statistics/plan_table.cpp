@@ -41,7 +41,7 @@ bool LacksSpread(const model::PlanCluster& cluster) {
 }
 
 // Returns the bound of the time of `kernel`. NaN if the plan states no bound. In a merged plan, the
-// bound of a kernel would assume that the sessions err independently, so there is none.
+// bound of a kernel would assume that the sessions err independently, so none is stated.
 double BoundOf(const model::Plan& plan, const model::PlanKernel& kernel, double confidence) {
   const auto& clusters = kernel.clusters;
   if (std::isnan(plan.totals.bound) || std::isnan(confidence) || !plan.sessions.empty() ||

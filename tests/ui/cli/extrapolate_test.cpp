@@ -77,7 +77,7 @@ TEST_CASE("extrapolate prints totals, ratios and missing results") {
   CHECK(text.out.find("next: run the 1 samples") != std::string::npos);
 }
 
-TEST_CASE("extrapolate scales totals over uncovered time and says so") {
+TEST_CASE("extrapolate scales totals over uncovered time and reports it") {
   const Files covered;
   const auto whole =
       RunStemtap({"extrapolate", "--plan", covered.plan, "--results", covered.Results()});
