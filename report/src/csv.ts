@@ -3,6 +3,7 @@
 // Tables as CSV (RFC 4180). Names are unchanged, not escaped as on the page, except that a name which a spreadsheet
 // would evaluate as a formula gets a leading '.
 
+import type { Change } from "./changes";
 import type { Kernel, SampleRow } from "./model";
 
 type Cell = string | number | boolean | null | undefined;
@@ -23,6 +24,15 @@ export function kernelsCsv(kernels: Kernel[]): string {
   return csv(["kernel", "name", "invocations", "duration_ns", "share", "mean_ns", "cv", "clusters", "captured", "target",
     "uncovered_ns", "category"], kernels.map((k) => [k.id, k.name, k.invocations, k.duration, k.share, k.mean, k.cv,
     k.clusters.length, k.captured, k.target, Math.round(k.uncovered), k.category]));
+}
+
+// The columns of `stemtap diff --csv`.
+export function changesCsv(changes: Change[]): string {
+  return csv(["name", "verdict", "launches_a", "launches_b", "duration_a_ns", "duration_b_ns", "mean_a_ns", "mean_b_ns",
+    "by_launches_ns", "by_shapes_ns", "by_duration_ns", "mean_change", "change", "lower", "upper", "p", "adjusted_p",
+    "assumes_independence"], changes.map(({ diff: k }) => [k.name, k.verdict, k.launches_a, k.launches_b, k.duration_a_ns,
+    k.duration_b_ns, k.mean_a_ns, k.mean_b_ns, k.by_launches_ns, k.by_shapes_ns, k.by_duration_ns, k.mean_change, k.change,
+    k.lower, k.upper, k.p, k.adjusted_p, k.assumes_independence ? 1 : 0]));
 }
 
 const triple = (value: number[] | null | undefined) => (value ? value.join("x") : null);

@@ -51,6 +51,22 @@ export function percent(ratio: Maybe): string {
   return `${significant(value, size < 0.995 ? 2 : 3)} %`;
 }
 
+// Differences have a sign, except 0.
+const sign = (value: number) => (value > 0 ? "+" : value < 0 ? "−" : "");
+
+export function durationChange(ns: Maybe): string {
+  if (!known(ns)) return none;
+  const size = Math.round(Math.abs(ns)); // parts of a difference have rounding errors below 1 ns
+  return size === 0 ? "0 ns" : sign(ns) + duration(size);
+}
+
+// At most two digits after the decimal point.
+export function percentChange(ratio: Maybe): string {
+  if (!known(ratio)) return none;
+  const size = Math.abs(ratio * 100);
+  return size < 0.005 ? "0 %" : `${sign(ratio)}${size < 10 ? digits[2]!.format(size) : significant(size)} %`;
+}
+
 // Removes trailing zeros, for options and axis labels, which are not measured.
 export function tidy(text: string): string {
   return text.replace(/(\.\d*?)0+(?!\d)/, (_, kept: string) => (kept === "." ? "" : kept));

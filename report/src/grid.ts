@@ -28,7 +28,7 @@ const maxSortedAtStart = 3000; // larger tables are sorted when they come near t
 const around = 12; // rows beyond the visible part, for fast scrolling
 
 export function makeGrid<Row>(label: string, columns: Column<Row>[], sortBy: number, rising: boolean,
-    pick: ((row: Row) => void) | null): Grid<Row> {
+    pick: ((row: Row) => void) | null, canPick: (row: Row) => boolean = () => true): Grid<Row> {
   let given: Row[] = [];
   let shown: Row[] = [];
   let chosen: Row | null = null;
@@ -59,7 +59,8 @@ export function makeGrid<Row>(label: string, columns: Column<Row>[], sortBy: num
       if (column.isName) {
         cell.title = (column.title ?? column.text)(row);
         cell.append(pick ? h("button", { type: "button", class: "name", "data-at": at, tabindex: -1,
-          "aria-pressed": row === chosen ? "true" : "false", click: () => pick(row) }, h("bdi", null, text))
+          "aria-pressed": row === chosen ? "true" : "false", "aria-disabled": !canPick(row) && "true",
+          click: () => canPick(row) && pick(row) }, h("bdi", null, text))
           : h("bdi", { class: "name" }, text));
       } else {
         if (column.bar) {

@@ -135,7 +135,7 @@ export function labelOf(kernel: Named): string {
 }
 
 // A short form in CUDA notation: `name <<<8×4, 128>>>`.
-function shortOf(kernel: Named, brief: unknown): string {
+export function shortOf(kernel: Named, brief: unknown): string {
   const extents = (t: Triple) => t.join("×").replace(/(×1)+$/, "");
   const launch = [kernel.grid, kernel.block].filter((t) => t != null).map(extents).join(", ");
   const name = typeof brief === "string" ? brief : shortName(kernel.name);
@@ -217,8 +217,11 @@ function joinOverview(sources: Named[], overview: OverviewKernel[]): (OverviewKe
   });
 }
 
+// Names are the forms of a kernel's name that the page shows.
+export type Names = Pick<Kernel, "name" | "label" | "short" | "difference">;
+
 // Adds what differs to the short names of kernels that differ only in template arguments.
-export function distinguish(kernels: Kernel[]): void {
+export function distinguish(kernels: Names[]): void {
   for (const group of repeated(kernels.map((kernel) => kernel.short))) {
     differences(group.map((i) => kernels[i]!.label)).forEach((difference, n) => {
       const kernel = kernels[group[n]!]!;
@@ -291,7 +294,7 @@ export function makeModel(data: Payload): Model {
 }
 
 // Returns the kernels whose original or displayed name contains every typed word.
-export function search(kernels: Kernel[], typed: string): Kernel[] {
+export function search<Row extends Names>(kernels: Row[], typed: string): Row[] {
   const words = typed.toLowerCase().split(/\s+/).filter((word) => word !== "");
   if (words.length === 0) return kernels;
   return kernels.filter((kernel) => {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The data of the page: the session's files, described in docs/formats (plan.md, session.md, overview.md, mask.md,
-// evaluation.md). Only fields that the page reads are declared. Every field may be absent, because a session may be
+// evaluation.md, diff.md). Only fields that the page reads are declared. Every field may be absent, because a session may be
 // incomplete or older.
 
 export interface Payload {
@@ -17,6 +17,7 @@ export interface Payload {
   plan?: Plan | null;
   overview?: Overview | null;
   evaluation?: Evaluation | null;
+  diff?: Diff | null;
   mask?: Mask | null;
 }
 
@@ -252,4 +253,46 @@ export interface Evaluation {
     error_bound: number;
     rows: { name: string; ratio: number | null; ratio_low: number | null; ratio_high: number | null }[];
   };
+}
+
+export type DiffVerdict = "slower" | "faster" | "new" | "gone" | "unclear" | "same";
+
+export interface DiffKernel {
+  name: string;
+  verdict: DiffVerdict;
+  launches_a: number;
+  launches_b: number;
+  duration_a_ns: number;
+  duration_b_ns: number;
+  mean_a_ns: number | null;
+  mean_b_ns: number | null;
+  by_launches_ns: number;
+  by_shapes_ns: number;
+  by_duration_ns: number;
+  mean_change: number | null;
+  change: number | null; // at equal shapes
+  lower: number | null;
+  upper: number | null;
+  p: number | null;
+  adjusted_p: number | null;
+  assumes_independence: boolean;
+}
+
+export interface DiffRun {
+  source: string;
+  launches: number;
+  duration_ns: number;
+}
+
+export interface Diff {
+  a: DiffRun; // the baseline
+  b: DiffRun; // this session
+  confidence: number;
+  threshold: number;
+  by_launches_ns: number;
+  by_shapes_ns: number;
+  by_duration_ns: number;
+  verdicts: Record<DiffVerdict, number>;
+  notes: string[];
+  kernels: DiffKernel[];
 }

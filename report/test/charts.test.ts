@@ -3,7 +3,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import LRU from "zrender/lib/core/LRU.js";
 import { activityOption, activityPoints, idleRanges, idleRows, imbalance } from "../src/charts/activity";
+import { changesOf } from "../src/changes";
 import { categoriesOf, categoriesOption } from "../src/charts/categories";
+import { changesOption } from "../src/charts/changes";
 import { driftOption, driftRange } from "../src/charts/drift";
 import { histogramOption } from "../src/charts/histogram";
 import { methodPoints, methodsOption, placeLabels } from "../src/charts/methods";
@@ -78,6 +80,8 @@ test("every chart works with every fixture, in both themes", () => {
       driftOption(model, model.byTime[0] ?? null, theme);
       activityOption(model, theme);
       categoriesOption(model, theme, 300);
+      const { diff } = model.data;
+      for (const width of [300, 900]) if (diff) changesOption(changesOf(model, diff), diff.threshold, theme, width);
       for (const kernel of model.kernels) {
         const option = histogramOption(kernel, theme, { logCount: true }) as Any;
         assert.ok(option.xAxis[0].min > 0 && option.xAxis[0].max > option.xAxis[0].min, kernel.label);
@@ -90,7 +94,7 @@ test("no text of a chart's tips is markup", () => {
   const model = makeModel(payload("hostile"));
   for (const option of [treemapOption(model, light), barsOption(model, light, 600), driftOption(model, null, light),
     timelineOption(model, light, "time"), histogramOption(model.byTime[0]!, light, { logCount: false }), activityOption(model, light),
-    categoriesOption(model, light, 600)] as Any[]) {
+    categoriesOption(model, light, 600), changesOption(changesOf(model, model.data.diff!), 0.01, light, 900)] as Any[]) {
     // ECharts' default tips would show names of series and data, so the names must not be from data.
     assert.equal(typeof option.tooltip.formatter, "function");
     for (const series of option.series) {

@@ -249,6 +249,35 @@ function evaluationOf(random) {
     left_out: [{ workload: "decode.csv.zst", method: "ggp", reason: "needs what the profile has not" }] };
 }
 
+// What `stemtap diff --json` prints about an earlier run: one kernel of each verdict, and the others unchanged.
+function diffOf(plan) {
+  const factors = { slower: 1 / 1.05, faster: 1 / 0.9, unclear: 1 / 1.02 };
+  const order = ["slower", "faster", "new", "gone", "unclear", "same"];
+  const kernels = plan.kernels.map((kernel, i) => {
+    const verdict = order[i] ?? "same";
+    const mean = kernel.duration_ns / (kernel.invocations || 1);
+    const before = verdict === "new" ? 0 : kernel.invocations;
+    const after = verdict === "gone" ? 0 : kernel.invocations;
+    const a = Math.round(before * mean * (factors[verdict] ?? 1));
+    const b = Math.round(after * mean);
+    const isTested = before > 0 && after > 0 && a > 0 && b > 0;
+    const change = isTested ? b / a - 1 : null;
+    const has = isTested && verdict !== "unclear";
+    return { name: verdict === "gone" ? `old::${kernel.name}` : kernel.name, verdict, launches_a: before, launches_b: after, duration_a_ns: a, duration_b_ns: b,
+      mean_a_ns: before > 0 ? a / before : null, mean_b_ns: after > 0 ? b / after : null,
+      by_launches_ns: isTested ? 0 : b - a, by_shapes_ns: 0, by_duration_ns: isTested ? b - a : 0, mean_change: change, change,
+      lower: has ? change - 0.004 : null, upper: has ? change + 0.004 : null, p: has ? 0.001 : null,
+      adjusted_p: has ? 0.01 : null, assumes_independence: i === 6 };
+  });
+  const sum = (of) => kernels.reduce((total, k) => total + of(k), 0);
+  const run = (source, x) => ({ source, launches: sum((k) => k[`launches_${x}`]), duration_ns: sum((k) => k[`duration_${x}_ns`]) });
+  return { schema: "stemtap.diff/1", a: run("last-week", "a"), b: run("stemtap-decode", "b"), confidence: 0.95, threshold: 0.01,
+    by_launches_ns: sum((k) => k.by_launches_ns), by_shapes_ns: 0, by_duration_ns: sum((k) => k.by_duration_ns),
+    verdicts: Object.fromEntries(order.map((verdict) => [verdict, kernels.filter((k) => k.verdict === verdict).length])),
+    notes: ["the intervals of 1 kernel (marked *) assume independent launches"],
+    kernels: kernels.sort((x, y) => order.indexOf(x.verdict) - order.indexOf(y.verdict)) };
+}
+
 function assemble(options, seed) {
   const random = randomNumbers(seed);
   const kernels = Array.from({ length: options.kernels }, (_, i) =>
@@ -261,12 +290,12 @@ function assemble(options, seed) {
     plan_file: `${options.folder}/plan.json`, made_unix_ms: 1795310100000,
     session: sessionOf(plan, options.elapsed), plan, overview: overviewOf(kernels, plan, options.elapsed, random),
     categories: { names: categoryNames, kernels: kernels.map((k) => categoryOf(k.name)) },
-    evaluation: options.evaluation ? evaluationOf(random) : null,
+    evaluation: options.evaluation ? evaluationOf(random) : null, diff: options.diff ? diffOf(plan) : null,
     mask: { events: events.slice(0, mostEvents), left_out: Math.max(0, events.length - mostEvents) } };
 }
 
 function small() {
-  return assemble({ kernels: 14, folder: "stemtap-decode", elapsed: 12.31, bins: 64, evaluation: true,
+  return assemble({ kernels: 14, folder: "stemtap-decode", elapsed: 12.31, bins: 64, evaluation: true, diff: true,
     name: kernelName, launches: (n) => 60000 / (1 + n), clusters: (r) => 1 + Math.floor(r() * 4),
     samples: (r) => 2 + Math.floor(r() * 3) }, 7);
 }
@@ -274,7 +303,7 @@ function small() {
 // A session with every kind of problem and with hostile names.
 function hostile() {
   const page = assemble({ kernels: hostileNames.length, folder: "a 'quoted' <b>folder</b> \u202E$(x)", elapsed: 3.5,
-    bins: 24, evaluation: true, name: (n) => hostileNames[n], launches: (n) => 9000 / (1 + n % 7),
+    bins: 24, evaluation: true, diff: true, name: (n) => hostileNames[n], launches: (n) => 9000 / (1 + n % 7),
     clusters: (r) => 1 + Math.floor(r() * 3), samples: (r) => Math.floor(r() * 3) }, 11);
   const { plan, session, overview, evaluation } = page;
   Object.assign(plan.totals, { bound: 0.21, certified_bound: 0.21, observed_error: null, uncovered_fraction: 0.13, dropped: 1234, gaps: 2,
@@ -329,12 +358,12 @@ function huge() {
 // A session that was killed: only its plan, or not even that.
 function bare() {
   const page = small();
-  return { ...page, session: null, overview: null, evaluation: null, mask: null };
+  return { ...page, session: null, overview: null, evaluation: null, diff: null, mask: null };
 }
 
 function empty() {
   return { schema: "stemtap.report/1", tool: "stemtap 0.1.0", folder: "", made_unix_ms: 0, session: null, plan: null,
-    overview: null, evaluation: null, mask: null };
+    overview: null, evaluation: null, diff: null, mask: null };
 }
 
 export const kinds = { small, hostile, huge, bare, empty };

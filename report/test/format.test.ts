@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { cutMiddle, chartName, compact, ticksBetween } from "../src/charts/common";
-import { count, duration, percent, shellPath, shellWord, shortName, tidy, times, visible } from "../src/format";
+import { cutMiddle, chartName, compact, evenTicks, ticksBetween } from "../src/charts/common";
+import { count, duration, durationChange, percent, percentChange, shellPath, shellWord, shortName, tidy, times, visible } from "../src/format";
 
 test("durations have a suitable unit and do not round up to the next", () => {
   assert.equal(duration(0), "0 ns");
@@ -34,6 +34,24 @@ test("counts, shares and factors have separators and no false digits", () => {
   assert.equal(tidy("1.250×"), "1.25×");
   assert.equal(tidy("1,200 s"), "1,200 s");
   assert.equal(compact(816000), "816 k");
+});
+
+test("differences have a sign, except what rounds to 0", () => {
+  assert.equal(durationChange(1_140_000), "+1.140 ms");
+  assert.equal(durationChange(-791), "−791 ns");
+  assert.equal(durationChange(-1.2e-10), "0 ns");
+  assert.equal(durationChange(null), "–");
+  assert.equal(percentChange(0.0521), "+5.21 %");
+  assert.equal(percentChange(-0.00004), "0 %");
+  assert.equal(percentChange(-0.9947), "−99.47 %");
+  assert.equal(percentChange(12.8888), "+1,289 %");
+  assert.equal(percentChange(undefined), "–");
+});
+
+test("ticks at equal distances are round, within the range, and contain 0", () => {
+  assert.deepEqual(evenTicks(-0.7, 1.9, 4), [0, 1]);
+  assert.deepEqual(evenTicks(-0.3, 0.3, 4), [-0.2, 0, 0.2]);
+  assert.deepEqual(evenTicks(5, 5, 4), []);
 });
 
 test("invisible characters in a name are shown as code points", () => {

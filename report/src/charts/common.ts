@@ -106,12 +106,20 @@ export function ticksBetween(low: number, high: number): number[] {
       for (const step of steps) out.push(step * 10 ** e);
     }
   } else {
-    const raw = (high - low) / 5;
-    const size = 10 ** Math.floor(Math.log10(raw));
-    const step = [1, 2, 5, 10].find((s) => s * size >= raw)! * size;
-    for (let value = Math.ceil(low / step) * step; value <= high; value += step) out.push(value);
+    return evenTicks(low, high, 5);
   }
   return out.map((value) => Number(value.toPrecision(6))).filter((value) => value >= low && value <= high);
+}
+
+// Returns about `wanted` round values at equal distances.
+export function evenTicks(low: number, high: number, wanted: number): number[] {
+  const raw = (high - low) / wanted;
+  if (!(raw > 0)) return [];
+  const size = 10 ** Math.floor(Math.log10(raw));
+  const step = [1, 2, 5, 10].find((s) => s * size >= raw)! * size;
+  const out: number[] = [];
+  for (let i = Math.ceil(low / step); i * step <= high; ++i) out.push(Number((i * step).toPrecision(6)));
+  return out;
 }
 
 export function compact(value: number): string {

@@ -7,6 +7,7 @@ import type { Model } from "../model";
 import { hasRanges } from "../ranges";
 import { activitySection } from "./activity";
 import { answerSection } from "./answer";
+import { changesSection } from "./changes";
 import { kernelSection } from "./kernel";
 import { methodsSection } from "./methods";
 import { rangesSection } from "./ranges";
@@ -24,6 +25,7 @@ export interface Section {
 
 export const sections: Section[] = [
   { id: "answer", name: "Answer", make: answerSection },
+  { id: "changes", name: "Changes", make: changesSection, isShown: (model) => Boolean(model.data.diff) },
   { id: "where", name: "Time", make: whereSection },
   { id: "kernel", name: "Kernel", make: kernelSection },
   { id: "activity", name: "Activity", make: activitySection },

@@ -42,12 +42,9 @@ std::string Heading(const RunDiff& diff) {
   text += fmt::format(": {} ms from numbers of launches, {} ms from shapes, {} ms from durations\n",
                       Milliseconds(diff.by_launches_ns), Milliseconds(diff.by_shapes_ns),
                       Milliseconds(diff.by_duration_ns));
-  for (std::size_t i = 0; i < std::size(diff.counts); ++i) {
-    text += fmt::format("{}{} {}", i == 0 ? "" : ", ", diff.counts[i], kDiffVerdictNames[i]);
-  }
   text += fmt::format(
-      "; a change of the mean counts from {:g} % on, at {:g} % confidence for the whole table\n",
-      100 * diff.options.threshold, 100 * diff.options.confidence);
+      "{}; a change of the mean counts from {:g} % on, at {:g} % confidence for the whole table\n",
+      DiffCounts(diff), 100 * diff.options.threshold, 100 * diff.options.confidence);
   for (const std::string& note : diff.notes) text += note + '\n';
   return text;
 }
@@ -105,6 +102,14 @@ ordered_json RunJson(const ComparedRun& run) {
 }
 
 }  // namespace
+
+std::string DiffCounts(const RunDiff& diff) {
+  std::string text;
+  for (std::size_t i = 0; i < std::size(diff.counts); ++i) {
+    text += fmt::format("{}{} {}", i == 0 ? "" : ", ", diff.counts[i], kDiffVerdictNames[i]);
+  }
+  return text;
+}
 
 std::string DiffText(const RunDiff& diff) {
   constexpr std::size_t kNameBytes = 80;

@@ -60,6 +60,9 @@ struct RunDiff {
 // other, and no other kernel of either run has that form.
 RunDiff DiffRuns(ComparedRun a, ComparedRun b, const DiffOptions& options);
 
+// Returns "1 slower, 0 faster, ...", the number of kernels by verdict.
+std::string DiffCounts(const RunDiff& diff);
+
 // Returns the table. Names are escaped for the terminal and shortened.
 std::string DiffText(const RunDiff& diff);
 

@@ -2,15 +2,11 @@
 // stemtap diff: compares the kernels of two runs.
 #include <memory>
 #include <string>
-#include <utility>
 
-#include "analysis/comparison/compared_run.h"
 #include "analysis/comparison/run_diff.h"
 #include "ui/cli/commands.h"
 #include "ui/cli/output.h"
-#include "ui/cli/read_progress.h"
-#include "ui/cli/recorded_run.h"
-#include "ui/cli/run_input.h"
+#include "ui/cli/run_comparison.h"
 #include "ui/cli/session_path.h"
 
 namespace stemtap::ui {
@@ -25,29 +21,11 @@ struct DiffArguments {
   bool exit_code = false;
 };
 
-Result<analysis::ComparedRun> LoadCompared(const std::string& path) {
-  if (STEMTAP_TRY(KindOfInput(path)) != RunInput::kProfile) {
-    const analysis::SampledRun run = STEMTAP_TRY(analysis::LoadSampledRun(path));
-    return analysis::ComparedPlan(run, path);
-  }
-  ReadProgress progress;
-  std::unique_ptr<model::ProfileReader> reader = STEMTAP_TRY(OpenRun({path}, "", progress));
-  Result<analysis::ComparedRun> run = analysis::ComparedProfile(*reader, path);
-  progress.Clear();
-  Warn(reader->warnings());
-  return run;
-}
-
 int RunDiffCommand(const DiffArguments& arguments) {
-  if (arguments.a == "-" && arguments.b == "-") {
-    return Fail({"both runs are standard input; expected a file for one", 2});
-  }
-  Result<analysis::ComparedRun> a = LoadCompared(arguments.a);
-  if (!a.ok()) return Fail(a.error());
-  Result<analysis::ComparedRun> b = LoadCompared(arguments.b);
-  if (!b.ok()) return Fail(b.error());
-  const analysis::RunDiff diff =
-      analysis::DiffRuns(std::move(a).value(), std::move(b).value(), arguments.options);
+  const Result<analysis::RunDiff> compared =
+      CompareRuns(arguments.a, arguments.b, arguments.options);
+  if (!compared.ok()) return Fail(compared.error());
+  const analysis::RunDiff& diff = compared.value();
   const int printed = arguments.json  ? Print(analysis::DiffJson(diff))
                       : arguments.csv ? Print(analysis::DiffCsv(diff))
                                       : PrintText(analysis::DiffText(diff));
@@ -64,7 +42,11 @@ CommandSpec DiffCommand() {
   command.Add("a", &arguments->a, "session directory, plan.json, or recorded run")
       .File(SessionPath)
       .Required();
-  command.Add("b", &arguments->b, "the run to compare with it").File(SessionPath).Required();
+  command
+      .Add("b", &arguments->b,
+           "the run to compare with it; 'stemtap report B --baseline A' shows the same as a page")
+      .File(SessionPath)
+      .Required();
   command
       .Add("--confidence", &arguments->options.confidence,
            "probability that no verdict of the table is wrong, and of each interval")

@@ -11,11 +11,13 @@
 #include <system_error>
 #include <utility>
 
+#include "analysis/comparison/run_diff.h"
 #include "base/byte_sink.h"
 #include "base/text.h"
 #include "base/unix_ms.h"
 #include "ui/cli/commands.h"
 #include "ui/cli/output.h"
+#include "ui/cli/run_comparison.h"
 #include "ui/cli/session_path.h"
 #include "ui/report/page.h"
 #include "ui/report/session_report.h"
@@ -30,6 +32,7 @@ struct ReportArguments {
   std::string session;
   std::string output;
   std::string evaluation;
+  std::string baseline;
   model::SimulatorRates rates;
   bool json = false;
 };
@@ -49,6 +52,24 @@ Result<std::unique_ptr<ByteSink>> CreateSink(const std::string& path, bool in_se
   Result<std::unique_ptr<ByteSink>> sink = CreateByteSink(path);
   ::umask(before);
   return sink;
+}
+
+// Compares the session with the baseline like `stemtap diff BASELINE SESSION`.
+Status AddBaseline(const ReportArguments& arguments, Report& report) {
+  const analysis::RunDiff diff =
+      STEMTAP_TRY(CompareRuns(arguments.baseline, arguments.session, analysis::DiffOptions()));
+  STEMTAP_TRY(AddDiff(diff, report));
+  PrintMessage(fmt::format("stemtap: compared with {}: {}\n", EscapeForTerminal(arguments.baseline),
+                           analysis::DiffCounts(diff)));
+  return Success{};
+}
+
+Status CheckBaseline(const ReportArguments& arguments) {
+  std::error_code ignored;
+  if (!fs::equivalent(arguments.baseline, arguments.session, ignored)) return Success{};
+  return Error{fmt::format("{}: is the session itself; expected another run as the --baseline",
+                           EscapeForTerminal(arguments.baseline)),
+               2};
 }
 
 int RunReport(ReportArguments arguments) {
@@ -75,11 +96,18 @@ int RunReport(ReportArguments arguments) {
     }
     output = (fs::path(arguments.session) / "report.html").string();
   }
-  const Status use = CheckOutputs({output}, {arguments.session, arguments.evaluation});
+  const Status use =
+      CheckOutputs({output}, {arguments.session, arguments.evaluation, arguments.baseline});
   if (!use.ok()) return Fail(use.error());
+  const Status baseline = CheckBaseline(arguments);
+  if (!baseline.ok()) return Fail(baseline.error());
   Result<Report> report = LoadReport(arguments.session, arguments.evaluation);
   if (!report.ok()) return Fail(report.error());
   Warn(report.value().warnings);
+  if (!arguments.baseline.empty()) {
+    const Status added = AddBaseline(arguments, report.value());
+    if (!added.ok()) return Fail(added.error());
+  }
   const model::PlanTotals& totals = report.value().totals;
   if (totals.samples > 0) report.value().cost = model::CostText(totals, arguments.rates);
 
@@ -132,6 +160,11 @@ CommandSpec ReportCommand() {
       .Add("--evaluation", &arguments->evaluation,
            "output of 'stemtap evaluate --json', which the report also shows")
       .File();
+  command
+      .Add("--baseline", &arguments->baseline,
+           "earlier session, plan.json or recorded run; the report also shows what changed since, "
+           "like 'stemtap diff'")
+      .File(SessionPath);
   command.Add("--json", &arguments->json, "print the location and size of the report as JSON");
   AddSimulatorRates(command, &arguments->rates);
   command.run = [arguments](const CommandSpec&) { return RunReport(*arguments); };

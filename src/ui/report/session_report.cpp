@@ -114,6 +114,10 @@ Status WriteMask(const MaskEvents& mask, PackedText& packed) {
   return packed.Write(text + fmt::format("],\"left_out\":{}}}", mask.left_out));
 }
 
+void AddBriefName(const std::string& name, Report& report) {
+  if (name.starts_with("_Z")) report.brief_names.emplace(name, BriefName(name));
+}
+
 // Reads the plan and what the report derives from it.
 Result<model::Plan> ReadPlan(const fs::path& path, Report& report) {
   model::Plan plan;
@@ -125,7 +129,7 @@ Result<model::Plan> ReadPlan(const fs::path& path, Report& report) {
   report.totals = plan.totals;
   for (const model::PlanKernel& kernel : plan.kernels) {
     report.categories.push_back(model::CategoryOf(kernel.name));
-    if (kernel.name.starts_with("_Z")) report.brief_names[kernel.name] = BriefName(kernel.name);
+    AddBriefName(kernel.name, report);
   }
   return plan;
 }
@@ -187,6 +191,19 @@ Result<Report> LoadReport(const std::string& session, const std::string& evaluat
   return report;
 }
 
+Status AddDiff(const analysis::RunDiff& diff, Report& report) {
+  report.diff = analysis::DiffJson(diff);
+  if (report.diff.size() > kMaxPartBytes) {
+    return Error{fmt::format(
+        "{}: has too many kernels for a report: their comparison has {}; "
+        "expected at most {}",
+        EscapeForTerminal(diff.a.source), ShownBytes(static_cast<double>(report.diff.size())),
+        ShownBytes(static_cast<double>(kMaxPartBytes)))};
+  }
+  for (const analysis::KernelDiff& kernel : diff.kernels) AddBriefName(kernel.name, report);
+  return Success{};
+}
+
 Status WriteReport(const Report& report, std::uint64_t made_unix_ms, std::string_view page,
                    ByteSink& sink) {
   const std::size_t at = page.find(kDataPlaceholder);
@@ -206,7 +223,8 @@ Status WriteReport(const Report& report, std::uint64_t made_unix_ms, std::string
          {std::string_view(head), std::string_view(",\"session\":"), or_null(report.session),
           std::string_view(",\"plan\":"), or_null(report.plan), std::string_view(",\"overview\":"),
           or_null(report.overview), std::string_view(",\"evaluation\":"),
-          or_null(report.evaluation), std::string_view(",\"mask\":")}) {
+          or_null(report.evaluation), std::string_view(",\"diff\":"), or_null(report.diff),
+          std::string_view(",\"mask\":")}) {
       const Status written = packed.Write(piece);
       if (!written.ok()) return written;
     }

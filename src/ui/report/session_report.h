@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/comparison/run_diff.h"
 #include "base/byte_sink.h"
 #include "base/result.h"
 #include "model/kernel_category.h"
@@ -30,15 +31,16 @@ inline constexpr std::size_t kMaxPartBytes = std::size_t{256} << 20;
 struct Report {
   std::string name;       // of the session directory, for display
   std::string plan_file;  // "run/plan.json" of a session in run/, or the plan's file name
-  std::map<std::string, std::string> brief_names;  // for mangled names of the plan
+  std::map<std::string, std::string> brief_names;  // for mangled names of the plan and the diff
   std::vector<model::KernelCategory> categories;   // of the kernels of the plan
   std::string cost;                                // model::CostText; empty if there are no samples
   model::PlanTotals totals;
-  // JSON texts; empty if the file does not exist.
+  // JSON texts; empty if there is none.
   std::string plan;
   std::string session;
   std::string overview;
   std::string evaluation;
+  std::string diff;  // of a baseline and this session
   std::optional<MaskEvents> mask;
 
   std::vector<std::string> warnings;
@@ -47,6 +49,9 @@ struct Report {
 // Loads `session`, the directory of a finished session or a plan.json, and `evaluation`, the output
 // of `stemtap evaluate --json` (empty if there is none).
 Result<Report> LoadReport(const std::string& session, const std::string& evaluation);
+
+// Adds what `stemtap diff --json` prints about a baseline and this session.
+Status AddDiff(const analysis::RunDiff& diff, Report& report);
 
 // Writes `page` with `report` in it; does not finish `sink`. REQUIRES: `page` contains
 // kDataPlaceholder.

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "analysis/comparison/run_diff.h"
 #include "support/temp_dir.h"
 #include "ui/report/session_files.h"
 #include "ui/report/unpack.h"
@@ -77,7 +78,8 @@ TEST_CASE("a report contains every file of its session, byte for byte") {
   CHECK(data["categories"]["names"][0] == "gemm");
   CHECK(data["categories"]["kernels"] == json{8, 0});  // other, gemm
   CHECK(data["cost"] == "the samples cost 1 MB");
-  CHECK(data.size() == 13);
+  CHECK(data["diff"].is_null());
+  CHECK(data.size() == 14);
 }
 
 TEST_CASE("a report contains the displayed form of mangled names") {
@@ -96,6 +98,23 @@ TEST_CASE("a report contains the displayed form of mangled names") {
   const json data = json::parse(test::DataOf(Html(report)));
   CHECK(data["brief_names"] == json{{mangled, "vectorized_elementwise_kernel<4 float>"}});
   CHECK(data["plan"]["kernels"][0]["name"] == mangled);
+}
+
+TEST_CASE("a report contains the comparison with a baseline as stemtap diff prints it") {
+  const Session session;
+  Report report = LoadReport(session.run(), "").value();
+  const std::string mangled = "_ZN2at6native29vectorized_elementwise_kernelILi4EfEEvif";
+  const analysis::RunDiff diff = analysis::DiffRuns(
+      {"before.csv", 15, 150, {{"gemm", 10, 100, 1.0}, {mangled, 5, 50, 1.0}}},
+      {"run", 30, 300, {{"gemm", 10, 100, 1.0}, {"</script>", 20, 200, 1.0}}}, {});
+  REQUIRE(AddDiff(diff, report).ok());
+  const std::string text = test::DataOf(Html(report));
+  CHECK(HasVerbatim(text, "diff", analysis::DiffJson(diff)));
+  const json data = json::parse(text);
+  CHECK(data["diff"]["schema"] == "stemtap.diff/1");
+  CHECK(data["diff"]["a"]["source"] == "before.csv");
+  CHECK(data["diff"]["verdicts"]["gone"] == 1);
+  CHECK(data["brief_names"] == json{{mangled, "vectorized_elementwise_kernel<4 float>"}});
 }
 
 TEST_CASE("no session content ends its script element") {

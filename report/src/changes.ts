@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The comparison of a baseline (A) with this session (B), computed by `stemtap diff` (docs/math/diff.md).
+
+import { durationChange, percentChange, visible } from "./format";
+import { distinguish, shortOf, type Kernel, type Model, type Names } from "./model";
+import type { Diff, DiffKernel } from "./types";
+
+export const verdicts = ["slower", "faster", "new", "gone", "unclear", "same"] as const;
+
+export interface Change extends Names {
+  diff: DiffKernel;
+  time: number; // ns, B - A
+  kernel: Kernel | null; // of this session; if several have the name, the one with the most time
+}
+
+export const isDecided = ({ diff }: Change) => diff.verdict === "slower" || diff.verdict === "faster";
+
+export const differenceOf = (diff: Diff) => diff.b.duration_ns - diff.a.duration_ns;
+
+// A run without shapes has no part by shapes. Sessions and plans have none.
+export const hasShapes = (diff: Diff) => diff.kernels.some((k) => k.by_shapes_ns !== 0);
+
+// Returns the kernels in the order of `stemtap diff`.
+export function changesOf(model: Model, diff: Diff): Change[] {
+  const kernels = new Map<string, Kernel>();
+  for (const kernel of model.byTime) {
+    if (!kernels.has(kernel.name)) kernels.set(kernel.name, kernel);
+  }
+  const changes = diff.kernels.map((k): Change => ({ diff: k, name: k.name, label: visible(k.name) || "(no name)",
+    short: shortOf({ name: k.name, invocations: 0 }, model.data.brief_names?.[k.name]), difference: "",
+    time: k.duration_b_ns - k.duration_a_ns, kernel: k.verdict === "gone" ? null : kernels.get(k.name) ?? null }));
+  distinguish(changes);
+  return changes;
+}
+
+// Returns the kernels that a chart shows, in the same order. At least half of them are slower or faster if there are so
+// many; the others have the largest differences.
+export function largestChanges(changes: Change[], max: number): Change[] {
+  const by = (size: (change: Change) => number) => [...changes].sort((x, y) => Math.abs(size(y)) - Math.abs(size(x)));
+  const chosen = new Set(by((c) => c.diff.by_duration_ns).filter(isDecided).slice(0, max / 2));
+  for (const change of by((c) => c.time)) {
+    if (chosen.size < max) chosen.add(change);
+  }
+  return changes.filter((change) => chosen.has(change));
+}
+
+// Returns the interval of the change in percent, or why there is none.
+export function intervalText({ diff }: Change): string {
+  if (diff.mean_change === null) return "–";
+  if (diff.change === null) return "other shapes";
+  if (diff.lower === null || diff.upper === null) {
+    return Math.min(diff.launches_a, diff.launches_b) < 4 ? "few launches" : "few slices";
+  }
+  const bound = (ratio: number) => percentChange(ratio).replace(" %", "");
+  return `${bound(diff.lower)} to ${bound(diff.upper)} %${diff.assumes_independence ? " *" : ""}`;
+}
+
+// Returns where the difference comes from, in words.
+export function partsText(diff: Diff): string {
+  const parts = [`${durationChange(diff.by_duration_ns)} from durations`,
+    `${durationChange(diff.by_launches_ns)} from numbers of launches`,
+    ...(hasShapes(diff) ? [`${durationChange(diff.by_shapes_ns)} from shapes`] : [])];
+  return parts.join(", ");
+}
+
+export const countsText = (diff: Diff) => verdicts.map((verdict) => `${diff.verdicts[verdict]} ${verdict}`);

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What changed since the baseline, and whether it is real (docs/guide/what-got-slower.md).
+
+import { changesOf, countsText, differenceOf, hasShapes, intervalText, largestChanges, partsText, verdicts,
+  type Change } from "../changes";
+import { changesOption, rowHeight } from "../charts/changes";
+import type { Context } from "../context";
+import { changesCsv } from "../csv";
+import { copyButton, download, h } from "../dom";
+import { makeFigure } from "../figure";
+import { count, duration, durationChange, percent, percentChange, plural, tidy, visible } from "../format";
+import { makeGrid, type Column } from "../grid";
+import { search, type Kernel } from "../model";
+import type { Diff, DiffRun } from "../types";
+
+const maxShown = 20; // in the chart
+
+function answer(diff: Diff): HTMLElement[] {
+  const difference = differenceOf(diff);
+  const [slower, ...others] = countsText(diff);
+  const relative = diff.a.duration_ns > 0 ? ` (${percentChange(difference / diff.a.duration_ns)})` : "";
+  const run = ({ launches, duration_ns }: DiffRun) => ` (${plural(launches, "launch", "launches")}, ${duration(duration_ns)})`;
+  return [h("p", { class: "fact" }, h("strong", null, slower!), `, ${others.join(", ")}. B − A: `,
+    h("strong", null, durationChange(difference) + relative), `, of which ${partsText(diff)}.`),
+  h("p", { class: "fact quiet" }, "A, the baseline: ", h("bdi", null, visible(diff.a.source)), run(diff.a), ". B, this run: ",
+    h("bdi", null, visible(diff.b.source)), `${run(diff.b)}. A change of a mean duration counts from ` +
+    `${tidy(percent(diff.threshold))} on, at ${tidy(percent(diff.confidence))} confidence for the whole table.`)];
+}
+
+function figure(diff: Diff, changes: Change[], choose: (change: Change) => void): HTMLElement {
+  const shown = largestChanges(changes, maxShown);
+  return makeFigure({ name: "changes", title: `The ${plural(shown.length, "largest change")}`, height: `${50 + rowHeight * Math.max(1, shown.length)}px`,
+    how: "Left: how much more or less time a kernel takes in B than in A (wide bar), and the part of it that comes from longer or " +
+      "shorter launches (inner bar); the rest comes from their number. Right: the change of the mean duration with its interval, on a log axis; " +
+      "an arrow is an end beyond the axis, and changes within the gray band are too small to count. A filled mark is real at the stated confidence, " +
+      "an outline may be chance. Compare the baseline with a second run of itself to see what your machine does without a change.",
+    label: () => "Largest changes: " + shown.slice(0, 3).map((c) => `${c.short} ${durationChange(c.time)}, ${c.diff.verdict}`).join("; "),
+    missing: () => (shown.length === 0 ? "Neither run has kernels." : null),
+    option: (theme, width) => changesOption(shown, diff.threshold, theme, width),
+    table: () => ({ head: ["Kernel", "Verdict", "B − A", "Change", "Interval"], rows: shown.map((c) => [c.short, c.diff.verdict,
+      durationChange(c.time), percentChange(c.diff.change), intervalText(c)]),
+      ...(changes.length > shown.length ? { note: `${count(changes.length - shown.length)} more are in the table of all kernels.` } : {}) }),
+    click: ({ kernel }) => {
+      const change = shown.find((c) => c.kernel !== null && c.kernel.id === kernel);
+      if (!change) return;
+      choose(change);
+      document.getElementById("kernel")?.scrollIntoView({ block: "start" });
+    } }).element;
+}
+
+function columns(diff: Diff, changes: Change[]): Column<Change>[] {
+  const most = changes.reduce((a, c) => Math.max(a, Math.abs(c.time)), 1);
+  const low = -Infinity; // a value that is not known
+  const part = (name: string, of: (change: Change) => number): Column<Change> => ({ name, width: "96px",
+    text: (c) => durationChange(of(c)), value: of });
+  return [
+    { name: "Kernel", width: "auto", isName: true, text: (c) => c.short,
+      title: (c) => c.label + (c.kernel === null ? " (not in this run)" : ""), value: (c) => c.label },
+    { name: "Verdict", width: "80px", left: true, text: (c) => c.diff.verdict, value: (c) => verdicts.indexOf(c.diff.verdict) },
+    { name: "Change", width: "92px", text: (c) => percentChange(c.diff.change), value: (c) => c.diff.change ?? low },
+    { name: "Interval", width: "172px", text: intervalText, value: (c) => c.diff.lower ?? low,
+      title: (c) => (c.diff.assumes_independence ? "Assumes independent launches; the real interval is wider" : "") },
+    { name: "B − A", width: "100px", text: (c) => durationChange(c.time), value: (c) => c.time, bar: (c) => Math.abs(c.time) / most },
+    part("By launches", (c) => c.diff.by_launches_ns),
+    ...(hasShapes(diff) ? [part("By shapes", (c) => c.diff.by_shapes_ns)] : []),
+    part("By duration", (c) => c.diff.by_duration_ns),
+    { name: "Launches A", width: "96px", text: (c) => count(c.diff.launches_a), value: (c) => c.diff.launches_a },
+    { name: "Launches B", width: "96px", text: (c) => count(c.diff.launches_b), value: (c) => c.diff.launches_b },
+    { name: "Mean A", width: "88px", text: (c) => duration(c.diff.mean_a_ns), value: (c) => c.diff.mean_a_ns ?? low },
+    { name: "Mean B", width: "88px", text: (c) => duration(c.diff.mean_b_ns), value: (c) => c.diff.mean_b_ns ?? low },
+  ];
+}
+
+function table(context: Context, diff: Diff, changes: Change[], choose: (change: Change) => void): HTMLElement {
+  const grid = makeGrid<Change>("Changes", columns(diff, changes), 1, true, choose, (change) => change.kernel !== null);
+  const found = h("output", { for: "changes-search", class: "quiet" });
+  const input = h("input", { id: "changes-search", type: "search", placeholder: "Words in the name", spellcheck: "false",
+    autocomplete: "off", input: () => show() });
+  const show = () => {
+    const rows = search(changes, input.value);
+    grid.show(rows);
+    found.textContent = `${count(rows.length)} of ${count(changes.length)} kernels`;
+  };
+  show();
+  const rowOf = (kernel: Kernel | null) => changes.find((c) => c.kernel !== null && c.name === kernel?.name) ?? null;
+  grid.choose(rowOf(context.chosen), false);
+  context.onChoose((kernel) => grid.choose(rowOf(kernel), true));
+  const text = () => changesCsv(grid.rows());
+  return h("div", { class: "panel" }, h("h3", null, "All kernels of both runs"),
+    h("details", { class: "how" }, h("summary", null, "How to read this"), h("p", null, "By launches is time because a kernel ran more " +
+      "or less often, by duration because a launch takes longer or shorter" + (hasShapes(diff) ? ", by shapes because launches have other grids or blocks. "
+      : "; sessions and plans do not contain the shapes of all launches, so an effect of other shapes is part of it. ") +
+      "A verdict other than same holds for the whole table; an interval holds for its kernel alone. Unclear: fewer than four launches in a run, " +
+      "launches in too few slices of a session, or 0 ns. * marks an interval that assumes independent launches. A kernel that is gone cannot be selected. changes.csv has the columns of stemtap diff --csv.")),
+    h("div", { class: "tools" }, h("label", { for: "changes-search", class: "unseen" }, "Search changes"), input, found,
+      copyButton("Copy CSV", text), h("button", { type: "button", class: "small", id: "download-changes",
+        click: () => download("changes.csv", "text/csv;charset=utf-8", [text()]) }, "changes.csv")), grid.element);
+}
+
+export function changesSection(context: Context): HTMLElement {
+  const { diff } = context.model.data;
+  const section = h("section", { id: "changes", "aria-labelledby": "h-changes" },
+    h("h2", { id: "h-changes" }, "Changes since the baseline"));
+  if (!diff) return section;
+  const changes = changesOf(context.model, diff);
+  const choose = (change: Change) => change.kernel && context.choose(change.kernel);
+  section.append(...answer(diff), ...diff.notes.map((note) => h("p", { class: "fact care-text" }, "Note: ", h("bdi", null, visible(note)))),
+    figure(diff, changes, choose), table(context, diff, changes, choose));
+  return section;
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { changesOf, countsText, intervalText, largestChanges, partsText, type Change } from "../src/changes";
+import { changesOption, ratioRange } from "../src/charts/changes";
+import { changesCsv } from "../src/csv";
+import { makeModel, search } from "../src/model";
+import { light } from "../src/theme";
+import type { DiffKernel, Payload } from "../src/types";
+import { kinds } from "./fixture.mjs";
+
+type Any = any;
+const payload = () => kinds.small() as unknown as Payload;
+
+const kernel = (more: Partial<DiffKernel>): DiffKernel => ({ name: "k", verdict: "same", launches_a: 10, launches_b: 10,
+  duration_a_ns: 1000, duration_b_ns: 1000, mean_a_ns: 100, mean_b_ns: 100, by_launches_ns: 0, by_shapes_ns: 0, by_duration_ns: 0,
+  mean_change: 0, change: 0, lower: -0.001, upper: 0.001, p: 1, adjusted_p: 1, assumes_independence: false, ...more });
+
+function changes(...kernels: DiffKernel[]): Change[] {
+  const data = payload();
+  return changesOf(makeModel(data), { ...data.diff!, kernels });
+}
+
+test("a change selects the kernel of this session, and a kernel that is gone selects none", () => {
+  const data = payload();
+  const model = makeModel(data);
+  const all = changesOf(model, data.diff!);
+  assert.equal(all.length, data.diff!.kernels.length);
+  for (const change of all) {
+    assert.equal(change.time, change.diff.duration_b_ns - change.diff.duration_a_ns);
+    assert.equal(change.kernel?.name ?? null, change.diff.verdict === "gone" ? null : change.diff.name);
+  }
+  assert.equal(new Set(all.map((change) => change.short)).size, all.length);
+});
+
+test("kernels of one name that were launched with several configurations are one change", () => {
+  const one = (grid: number, duration_ns: number) => ({ name: "k", grid: [grid, 1, 1] as [number, number, number], block: [32, 1, 1] as [number, number, number],
+    invocations: 10, duration_ns });
+  const model = makeModel({ schema: "stemtap.report/1", plan: { kernels: [one(1, 300), one(2, 700)] } });
+  const [change] = changesOf(model, { ...payload().diff!, kernels: [kernel({})] });
+  assert.equal(change!.kernel?.duration, 700);
+  assert.equal(change!.short, "k");
+});
+
+test("the chart has slower and faster kernels even if others differ more, in the order of the table", () => {
+  const many = Array.from({ length: 30 }, (_, i) => kernel({ name: `new ${i}`, verdict: "new", duration_a_ns: 0, duration_b_ns: 1e6 + i }));
+  const slow = kernel({ name: "slow", verdict: "slower", duration_b_ns: 1050, by_duration_ns: 50 });
+  const shown = largestChanges(changes(slow, ...many), 20);
+  assert.equal(shown.length, 20);
+  assert.equal(shown[0]!.name, "slow");
+  assert.deepEqual(shown.slice(1).map((c) => c.name), many.slice(11).map((k) => k.name));
+  assert.equal(largestChanges(changes(...many.map((k) => ({ ...k, verdict: "slower" as const })), kernel({ name: "huge", duration_b_ns: 1e9 })), 20)
+    .filter((c) => c.name === "huge").length, 1);
+});
+
+test("bars and intervals are the figures of the comparison", () => {
+  const given = changes(kernel({ verdict: "slower", duration_b_ns: 1050, change: 0.05, lower: 0.04, upper: 0.06 }),
+    kernel({ name: "n", verdict: "new", duration_a_ns: 0, change: null, lower: null, upper: null, mean_change: null }));
+  const option = changesOption(given, 0.01, light, 900) as Any;
+  const [bars, intervals] = option.series;
+  assert.deepEqual(bars.data.map((d: Any) => d.value), [[50, 0], [1000, 1]]);
+  assert.deepEqual(intervals.data.map((d: Any) => d.value), [[1.05, 0], [null, 1]]);
+  assert.deepEqual(intervals.markArea.data, [[{ xAxis: 0.99 }, { xAxis: 1.01 }]]);
+  const verdict = option.yAxis[1].axisLabel.formatter;
+  assert.deepEqual([verdict("0"), verdict("1")], ["slower +5.00 %", "new"]);
+  assert.equal((changesOption(given, 0.01, light, 340) as Any).series.length, 1);
+});
+
+test("the axis has every change and the band, and one wide interval does not flatten the others", () => {
+  const near = (range: [number, number], low: number, high: number) => range.forEach((ratio, i) =>
+    assert.ok(Math.abs(ratio - [low, high][i]!) < 1e-9, `${range}`));
+  near(ratioRange([], 0.01), 1 / 1.02, 1.02);
+  near(ratioRange(changes(kernel({ change: 0.05, lower: 0.04, upper: 0.06 })), 0.01), 1 / 1.02, 1.06);
+  near(ratioRange(changes(kernel({ change: 0.05, lower: -0.9, upper: 20 })), 0.01), 1.05 ** -1.5, 1.05 ** 1.5);
+  near(ratioRange(changes(kernel({ change: 9, lower: 8, upper: 9.5 })), 0.01), 1 / 1.02, 10.5);
+});
+
+test("an interval that is not known has its reason", () => {
+  const text = (more: Partial<DiffKernel>) => intervalText(changes(kernel(more))[0]!);
+  assert.equal(text({ lower: 0.0463, upper: 0.0579 }), "+4.63 to +5.79 %");
+  assert.equal(text({ lower: -0.1, upper: 0, assumes_independence: true }), "−10.00 to 0 % *");
+  assert.equal(text({ lower: null, upper: null, launches_a: 3 }), "few launches");
+  assert.equal(text({ lower: null, upper: null }), "few slices");
+  assert.equal(text({ change: null, lower: null, upper: null }), "other shapes");
+  assert.equal(text({ mean_change: null, change: null, lower: null, upper: null }), "–");
+});
+
+test("the answer has all numbers of kernels, and the part by shapes only if shapes are known", () => {
+  const diff = payload().diff!;
+  assert.deepEqual(countsText(diff), ["1 slower", "1 faster", "1 new", "1 gone", "1 unclear", "9 same"]);
+  const parts = { ...diff, by_duration_ns: 1_140_000, by_launches_ns: -5000, by_shapes_ns: 0, kernels: [] };
+  assert.equal(partsText(parts), "+1.140 ms from durations, −5.000 us from numbers of launches");
+  assert.equal(partsText({ ...parts, by_shapes_ns: 7000, kernels: [kernel({ by_shapes_ns: 7000 })] }),
+    "+1.140 ms from durations, −5.000 us from numbers of launches, +7.000 us from shapes");
+});
+
+test("the CSV has the columns of stemtap diff --csv, and names that a spreadsheet does not evaluate", () => {
+  const [head, ...rows] = changesCsv(changes(kernel({ name: "=SUM(A1)", verdict: "gone", change: null, assumes_independence: true }))).trim().split("\r\n");
+  assert.deepEqual(head!.split(",").slice(0, 3), ["name", "verdict", "launches_a"]);
+  assert.deepEqual(rows[0]!.split(","), ["'=SUM(A1)", "gone", "10", "10", "1000", "1000", "100", "100", "0", "0", "0", "0", "", "-0.001",
+    "0.001", "1", "1", "1"]);
+});
+
+test("changes are found by the words of their names", () => {
+  const all = changes(kernel({ name: "void a::gemm<float>()" }), kernel({ name: "b::softmax" }));
+  assert.deepEqual(search(all, "GEMM float").map((c) => c.name), ["void a::gemm<float>()"]);
+});

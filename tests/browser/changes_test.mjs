@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+// The comparison with a baseline has the figures of `stemtap diff`, and is absent without a baseline.
+
+import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import test, { before, describe } from "node:test";
+import { hostileNames } from "../../report/test/fixture.mjs";
+import { accessibilityBreaches, chartSeries, makeReport, offences, openBrowser, openReport, run, scratch, tabStops,
+  unreached } from "./support.mjs";
+
+const slow = /layer_norm_rows_kernel/;
+const header = "index,start_ns,duration_ns,device,stream,grid_x,grid_y,grid_z,block_x,block_y,block_z,shared_bytes,graph_id,name\n";
+
+// Changes the rows of a generated profile. Names contain commas, so the name is everything after the 13th comma.
+function rewrite(from, to, change) {
+  const [head, ...rows] = readFileSync(join(scratch, from), "utf8").trimEnd().split("\n");
+  writeFileSync(join(scratch, to), `${head}\n${rows.flatMap((row) => {
+    const cells = row.split(",", 13);
+    const made = change(cells, row.slice(cells.join(",").length + 1));
+    return made === null ? [] : [made.join(",")];
+  }).join("\n")}\n`);
+}
+
+function replay(name) {
+  run("replay", join(scratch, `${name}.csv`), "-q", "-o", join(scratch, name));
+  return join(scratch, name);
+}
+
+let context;
+let sessions;
+before(async () => {
+  context = await openBrowser();
+  const generate = (name, seed) => run("generate", "llm-decode", "--launches", "60000", "--noise-seed", seed, "-o", join(scratch, name));
+  generate("before.csv", "1");
+  generate("second.csv", "2");
+  // One kernel is 5 % slower, one has another name, and one is 10 % faster.
+  rewrite("second.csv", "after.csv", (cells, name) => {
+    const factor = slow.test(name) ? 1.05 : /SkinnyKernel/.test(name) ? 0.9 : 1;
+    cells[2] = Math.round(Number(cells[2]) * factor);
+    return [...cells, name.replace("CombineSplits", "MergeSplits")];
+  });
+  sessions = { before: replay("before"), after: replay("after") };
+});
+
+const changesTable = (page) => page.getByRole("table", { name: "Changes" });
+const rowsOf = (page) => changesTable(page).locator("tbody tr:not([aria-hidden])");
+const column = (page, name) => changesTable(page).getByRole("columnheader", { name, exact: true });
+
+// Returns the texts of a column.
+async function cells(page, name) {
+  const at = await column(page, name).evaluate((cell) => cell.cellIndex);
+  return rowsOf(page).locator(`> :nth-child(${at + 1})`).allInnerTexts();
+}
+
+describe("a report with a baseline", () => {
+  let page;
+  let diff;
+  before(async () => {
+    diff = JSON.parse(run("diff", sessions.before, sessions.after, "--json"));
+    page = await openReport(context, makeReport(sessions.after, "--baseline", sessions.before));
+    await changesTable(page).scrollIntoViewIfNeeded();
+    await page.locator('table[aria-label="Changes"][aria-rowcount]').waitFor();
+  });
+
+  test("contains what stemtap diff prints", async () => {
+    assert.deepEqual(await page.evaluate(() => window.stemtapReport.data.diff), diff);
+    assert.deepEqual(["slower", "faster", "new", "gone"].map((verdict) => diff.verdicts[verdict]), [1, 1, 1, 1]);
+  });
+
+  test("answers in one sentence", async () => {
+    const text = await page.locator("#changes").innerText();
+    const { slower, faster, unclear, same } = diff.verdicts;
+    assert.match(text, new RegExp(`${slower} slower, ${faster} faster, 1 new, 1 gone, ${unclear} unclear, ${same} same\\. B − A: `));
+    const ms = (diff.b.duration_ns - diff.a.duration_ns) / 1e6;
+    assert.match(text, new RegExp(`B − A: −${Math.abs(ms).toPrecision(4)} ms \\(−`));
+    assert.ok(ms < 0, `${ms}`);
+    assert.match(text, /counts from 1 % on, at 95 % confidence for the whole table/);
+    assert.match(text, /A, the baseline: .*before \(60,000 launches/);
+    for (const note of diff.notes) assert.ok(text.includes(note), note);
+  });
+
+  test("has the figures of stemtap diff in its table, in its order", async () => {
+    assert.equal(await changesTable(page).getAttribute("aria-rowcount"), String(diff.kernels.length + 1));
+    assert.deepEqual(await cells(page, "Verdict"), diff.kernels.map((k) => k.verdict));
+    const number = (text) => Number(text.replace("−", "-").replace(/[, %]/g, ""));
+    const shown = (await cells(page, "Change")).map((text) => (text === "–" ? null : number(text) / 100));
+    shown.forEach((change, i) => assert.ok(diff.kernels[i].change === null ? change === null
+      : Math.abs(change - diff.kernels[i].change) <= 5.1e-5, `${change} for ${diff.kernels[i].change}`));
+    const intervals = await cells(page, "Interval");
+    diff.kernels.forEach((k, i) => k.lower !== null && intervals[i].replaceAll("*", "").split(" to ").forEach((text, end) =>
+      assert.ok(Math.abs(number(text) / 100 - [k.lower, k.upper][end]) <= 5.1e-5, `${text} for ${k.lower} to ${k.upper}`)));
+    const units = { ns: 1, us: 1e3, ms: 1e6, s: 1e9 };
+    const ns = (text) => number(text.split(" ")[0]) * units[text.split(" ")[1]];
+    const isNear = (text, value) => Math.abs(ns(text) - value) <= Math.max(0.6, 6e-4 * Math.abs(value));
+    for (const [name, of] of [["B − A", (k) => k.duration_b_ns - k.duration_a_ns], ["By launches", (k) => k.by_launches_ns],
+      ["By duration", (k) => k.by_duration_ns], ["Mean A", (k) => k.mean_a_ns], ["Mean B", (k) => k.mean_b_ns]]) {
+      (await cells(page, name)).forEach((text, i) => assert.ok(of(diff.kernels[i]) === null ? text === "–" : isNear(text, of(diff.kernels[i])),
+        `${name}: ${text} for ${of(diff.kernels[i])}`));
+    }
+    assert.deepEqual((await cells(page, "Launches B")).map(number), diff.kernels.map((k) => k.launches_b));
+  });
+
+  test("draws the differences and the intervals", async () => {
+    const chart = page.locator("#figure-changes .chart");
+    await chart.scrollIntoViewIfNeeded();
+    await chart.locator("svg path").first().waitFor({ state: "attached" });
+    const series = (await chartSeries(page)).changes;
+    assert.deepEqual(series.find((s) => s.name === "difference").data.map((d) => d.value[0]),
+      diff.kernels.map((k) => k.duration_b_ns - k.duration_a_ns));
+    assert.deepEqual(series.find((s) => s.name === "interval").data.map((d) => d.value[0]),
+      diff.kernels.map((k) => (k.change === null ? null : 1 + k.change)));
+    const words = await chart.locator("svg text").allTextContents();
+    for (const word of [/^slower \+5\.\d\d %$/, /^faster −(9\.\d\d|10\.\d\d) %$/, /^new$/, /^gone$/, /layer_norm_rows/]) {
+      assert.ok(words.some((text) => word.test(text)), `${word} is not in ${words.join(" | ")}`);
+    }
+  });
+
+  test("has a tip with the figures of the kernel", async () => {
+    const chart = page.locator("#figure-changes .chart");
+    const box = await chart.boundingBox();
+    await page.mouse.move(box.x + box.width * 0.6, box.y + 22 + 12); // the first row
+    const tip = await page.locator("#figure-changes .tip").innerText();
+    assert.match(tip, slow);
+    assert.match(tip, /verdict\s+slower/);
+    assert.match(tip, /change of the mean\s+\+5\.\d\d %/);
+    await page.mouse.move(0, 0);
+  });
+
+  test("sorts by a column, either way", async () => {
+    await column(page, "B − A").getByRole("button").click();
+    assert.equal(await column(page, "B − A").getAttribute("aria-sort"), "descending");
+    const launches = async () => (await cells(page, "Launches B")).map((text) => Number(text.replaceAll(",", "")));
+    const by = (sign) => [...diff.kernels].sort((x, y) => sign * ((x.duration_b_ns - x.duration_a_ns) - (y.duration_b_ns - y.duration_a_ns)))
+      .map((k) => k.launches_b);
+    assert.deepEqual(await launches(), by(-1));
+    await column(page, "B − A").getByRole("button").click();
+    assert.deepEqual(await launches(), by(1));
+    // Kernels without a change are last.
+    await column(page, "Change").getByRole("button").click();
+    assert.deepEqual((await cells(page, "Change")).slice(-2), ["–", "–"]);
+    await column(page, "Verdict").getByRole("button").click();
+    assert.deepEqual((await cells(page, "Verdict")).slice(0, 2), ["slower", "faster"]);
+  });
+
+  test("selects the kernel of a row by mouse and keyboard, but not one that is gone", async () => {
+    const chosen = () => page.locator(".kernel-name").getAttribute("title");
+    await rowsOf(page).first().getByRole("button").click();
+    assert.match(await chosen(), slow);
+    const grid = page.locator("#changes .grid");
+    await grid.focus();
+    for (const key of ["Home", "ArrowDown", "Enter"]) await page.keyboard.press(key);
+    assert.match(await chosen(), /SkinnyKernel/);
+    assert.equal(await grid.locator("tr.chosen").getAttribute("aria-rowindex"), "3");
+    const gone = rowsOf(page).nth(3).getByRole("button");
+    assert.match(await gone.evaluate((button) => button.closest("[title]").title), /CombineSplits.*\(not in this run\)/);
+    assert.equal(await gone.getAttribute("aria-disabled"), "true");
+    await gone.click({ force: true });
+    assert.match(await chosen(), /SkinnyKernel/);
+    // A kernel that is selected elsewhere is marked here.
+    await page.getByRole("searchbox", { name: "Search kernels" }).fill("rotary");
+    await page.getByRole("table", { name: "Kernels" }).locator("tbody button").first().click();
+    assert.match(await grid.locator("tr.chosen").innerText(), /rotary/);
+    await page.getByRole("searchbox", { name: "Search kernels" }).fill("");
+  });
+
+  test("finds kernels by name and saves them as CSV", async () => {
+    const box = page.getByRole("searchbox", { name: "Search changes" });
+    await box.fill("layer_norm");
+    assert.equal(await page.locator("#changes output").first().innerText(), `1 of ${diff.kernels.length} kernels`);
+    await box.fill("");
+    const download = page.waitForEvent("download");
+    await page.getByRole("button", { name: "changes.csv" }).click();
+    const saved = readFileSync(await (await download).path(), "utf8").trim().split("\r\n");
+    const printed = run("diff", sessions.before, sessions.after, "--csv").trim().split("\n");
+    assert.equal(saved[0], printed[0]);
+    // The numbers after the name and the verdict are equal; numbers are written differently.
+    const numbers = (line) => line.split(",").slice(-16).map((cell) => (cell === "" ? null : Number(cell)));
+    assert.deepEqual(saved.slice(1).map(numbers), printed.slice(1).map(numbers));
+  });
+
+  test("can be used with a keyboard", async () => {
+    await tabStops(page);
+    assert.deepEqual(await unreached(page), []);
+  });
+
+  for (const colorScheme of ["light", "dark"]) {
+    test(`has no breach of WCAG 2 AA, ${colorScheme}`, async () => {
+      await page.emulateMedia({ colorScheme });
+      await page.locator("#changes details").evaluateAll((all) => all.forEach((details) => (details.open = true)));
+      assert.deepEqual(await accessibilityBreaches(page), []);
+    });
+  }
+
+  for (const width of [1440, 800, 360]) {
+    test(`fits ${width} px`, async () => {
+      await page.setViewportSize({ width, height: 900 });
+      const over = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+      assert.ok(over <= 0, `${over} pixels too wide`);
+      const cut = await page.locator("#figure-changes svg").evaluate((svg) => {
+        const { left, right } = svg.getBoundingClientRect();
+        return [...svg.querySelectorAll("text")].map((text) => [text.textContent, text.getBoundingClientRect()])
+          .filter(([, box]) => box.left < left - 1 || box.right > right + 1).map(([text]) => text);
+      });
+      assert.deepEqual(cut, []);
+    });
+  }
+
+  test("has said nothing all the while", () => assert.deepEqual(offences(page), []));
+});
+
+test("there is no such section without a baseline", async () => {
+  const page = await openReport(context, makeReport(sessions.after));
+  assert.equal(await page.locator("#changes").count(), 0);
+  assert.equal(await page.getByRole("link", { name: "Changes" }).count(), 0);
+  assert.equal(await page.evaluate(() => window.stemtapReport.data.diff), null);
+});
+
+test("the notes of a comparison are shown", async () => {
+  const plan = join(scratch, "plan.json");
+  writeFileSync(plan, readFileSync(join(sessions.before, "plan.json")));
+  const page = await openReport(context, makeReport(sessions.after, "--baseline", plan));
+  const text = await page.locator("#changes").innerText();
+  assert.match(text, /Note: the intervals of \d+ kernels \(marked \*\) assume independent launches/);
+  await changesTable(page).scrollIntoViewIfNeeded();
+  assert.ok((await cells(page, "Interval")).some((cell) => cell.endsWith("% *")));
+});
+
+test("names of the baseline stay text", async () => {
+  const names = hostileNames.filter((name) => name !== "").map((name) => Buffer.from(name, "utf8").toString("utf8").replaceAll("\0", ""));
+  const quoted = (name) => `"${name.replaceAll('"', '""')}"`;
+  writeFileSync(join(scratch, "hostile.csv"), header + names.flatMap((name, k) => Array.from({ length: 9 }, (_, i) =>
+    `${9 * k + i},${(9 * k + i) * 5000},${1000 + i},0,7,1,1,1,64,1,1,,,${quoted(name)}\n`)).join(""));
+  const page = await openReport(context, makeReport(sessions.after, "--baseline", join(scratch, "hostile.csv")));
+  await changesTable(page).scrollIntoViewIfNeeded();
+  await page.evaluate(() => window.stemtapReport.charts.changes.draw());
+  const found = await page.evaluate(() => ({ pwned: window.pwned ?? null, keys: Object.keys(Object.prototype),
+    foreign: document.querySelectorAll("#page img, #page b, #page i, [onerror], #page script").length }));
+  assert.deepEqual(found, { pwned: null, keys: [], foreign: 0 });
+  assert.equal(await page.evaluate(() => window.stemtapReport.data.diff.verdicts.gone), names.length);
+  assert.deepEqual(await accessibilityBreaches(page), []);
+  assert.deepEqual(offences(page), []);
+});
+
+test("a baseline with 100,000 kernels opens soon", async (t) => {
+  const kernels = 100_000;
+  writeFileSync(join(scratch, "many.csv"), header + Array.from({ length: kernels }, (_, k) =>
+    `${k},${k * 5000},${1000 + k % 777},0,7,1,1,1,64,1,1,,,"void space::gemm::Kernel<float, Tile<${k % 7}, ${k % 11}>, ${k}>(float const*)"\n`).join(""));
+  const page = await openReport(context, makeReport(sessions.after, "--baseline", join(scratch, "many.csv")));
+  t.diagnostic(`opened in ${page.openedMs} ms`);
+  assert.ok(page.openedMs < 15_000, `${page.openedMs} ms`);
+  const table = changesTable(page);
+  await table.scrollIntoViewIfNeeded();
+  await page.locator('table[aria-label="Changes"][aria-rowcount]').waitFor();
+  assert.ok(Number(await table.getAttribute("aria-rowcount")) > kernels);
+  assert.ok(await page.locator("#changes tr").count() <= 200);
+  await page.getByRole("searchbox", { name: "Search changes" }).fill("99999");
+  assert.equal(await table.getAttribute("aria-rowcount"), "2");
+  assert.deepEqual(offences(page), []);
+});
