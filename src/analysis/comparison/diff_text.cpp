@@ -58,7 +58,10 @@ std::string Interval(const KernelDiff& kernel) {
   const MeanChange& change = kernel.change;
   if (std::isnan(change.of_mean)) return "-";
   if (std::isnan(change.relative)) return "other shapes";
-  if (std::isnan(change.lower)) return "few launches";
+  if (std::isnan(change.lower)) {
+    const std::uint64_t launches = std::min(kernel.launches_a, kernel.launches_b);
+    return launches < kMinComparedLaunches ? "few launches" : "few slices";
+  }
   return fmt::format("{:+.2f} to {:+.2f}{}", 100 * change.lower, 100 * change.upper,
                      change.assumes_independence ? "*" : "");
 }

@@ -14,7 +14,7 @@ namespace {
 // longer groups. With two or three, quantiles of the t distribution are so large that the test
 // misses what it should find; without four, runs of a few prompts or phases get false verdicts
 // (docs/math/diff.md).
-constexpr std::size_t kGroupCounts[] = {4, 8, 16, 32};
+constexpr std::size_t kGroupCounts[] = {kMinComparedLaunches, 8, 16, 32};
 
 // Deviations are the contributions of the groups of a run to the relative error of its mean. They
 // add up to 0. Empty if a group has no launch.
@@ -146,7 +146,7 @@ MeanChange CompareMeans(const ComparedKernel& a, const ComparedKernel& b, double
   change.of_mean = b.mean_ns() / a.mean_ns() - 1.0;
   change.relative = ChangeAtEqualShapes(a, b);
   if (std::isnan(change.relative)) return change;
-  if (std::min(a.launches, b.launches) < kGroupCounts[0]) return change;
+  if (std::min(a.launches, b.launches) < kMinComparedLaunches) return change;
   const ChangeTest test = {confidence, threshold, RoundingError(a, b)};
   if (a.batches.empty() && b.batches.empty()) {
     Widen(Sum(IndependentSpread(a), IndependentSpread(b)), test, change);

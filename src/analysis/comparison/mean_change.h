@@ -6,10 +6,14 @@
 #pragma once
 
 #include <cmath>
+#include <cstdint>
 
 #include "analysis/comparison/compared_run.h"
 
 namespace stemtap::analysis {
+
+// A kernel with fewer launches in a run has no interval.
+inline constexpr std::uint64_t kMinComparedLaunches = 4;
 
 struct MeanChange {
   double relative = NAN;  // of the mean at equal shapes; NaN if a mean is 0 or no shape is common
@@ -21,9 +25,9 @@ struct MeanChange {
 };
 
 // Compares the mean durations. If a run does not contain shapes, all launches count as one shape.
-// If less than half of the time of either run is in common shapes, there is no change. A kernel
-// with fewer than four launches in a run has no interval. `threshold` is a relative change, 0 or
-// more.
+// If less than half of the time of either run is in common shapes, there is no change. There is no
+// interval if a run has fewer than kMinComparedLaunches, or a session has them in too few time
+// slices. `threshold` is a relative change, 0 or more.
 MeanChange CompareMeans(const ComparedKernel& a, const ComparedKernel& b, double confidence,
                         double threshold);
 
