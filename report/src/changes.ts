@@ -29,7 +29,7 @@ export function changesOf(model: Model, diff: Diff): Change[] {
   }
   const changes = diff.kernels.map((k): Change => ({ diff: k, name: k.name, label: visible(k.name) || "(no name)",
     short: shortOf({ name: k.name, invocations: 0 }, model.data.brief_names?.[k.name]), difference: "",
-    time: k.duration_b_ns - k.duration_a_ns, kernel: k.verdict === "gone" ? null : kernels.get(k.name) ?? null }));
+    time: k.duration_b_ns - k.duration_a_ns, kernel: kernels.get(k.name) ?? null }));
   distinguish(changes);
   return changes;
 }

@@ -76,7 +76,7 @@ describe("a report with a baseline", () => {
     assert.match(text, new RegExp(`B − A: −${Math.abs(ms).toPrecision(4)} ms \\(−`));
     assert.ok(ms < 0, `${ms}`);
     assert.match(text, /counts from 1 % on, at 95 % confidence for the whole table/);
-    assert.match(text, /A, the baseline: .*before \(60,000 launches/);
+    assert.match(text, /A, the baseline: .*before \(60,000 launches.* B, this run: after \(60,000 launches/);
     for (const note of diff.notes) assert.ok(text.includes(note), note);
   });
 
@@ -156,12 +156,21 @@ describe("a report with a baseline", () => {
     assert.match(await gone.evaluate((button) => button.closest("[title]").title), /CombineSplits.*\(not in this run\)/);
     assert.equal(await gone.getAttribute("aria-disabled"), "true");
     await gone.click({ force: true });
-    assert.match(await chosen(), /SkinnyKernel/);
+    assert.equal(await grid.locator("tr.chosen").getAttribute("aria-rowindex"), "3");
     // A kernel that is selected elsewhere is marked here.
     await page.getByRole("searchbox", { name: "Search kernels" }).fill("rotary");
     await page.getByRole("table", { name: "Kernels" }).locator("tbody button").first().click();
     assert.match(await grid.locator("tr.chosen").innerText(), /rotary/);
     await page.getByRole("searchbox", { name: "Search kernels" }).fill("");
+  });
+
+  test("selects the kernel of a mark that is clicked", async () => {
+    await page.emulateMedia({ colorScheme: "light" });
+    const mark = page.locator('#figure-changes svg path[fill="#b3261e"]').first(); // only the slower kernel has this color
+    await mark.scrollIntoViewIfNeeded();
+    const box = await mark.boundingBox();
+    await page.mouse.click(box.x + box.width / 2, box.y + box.height / 2);
+    assert.match(await page.locator(".kernel-name").getAttribute("title"), slow);
   });
 
   test("finds kernels by name and saves them as CSV", async () => {

@@ -11,7 +11,7 @@ import { axis, base, chartName, cutLabels, cutText, evenTicks, font, tip, wideGl
 
 export const rowHeight = 24; // px
 const numberWidth = 84; // px, of a difference left of its bar
-const verdictWidth = 116; // px
+const verdictWidth = 126; // px
 
 function colorOf(theme: Theme, verdict: DiffVerdict): string {
   return { slower: theme.bad, faster: theme.series[2]!, new: theme.accent, gone: theme.rest, unclear: theme.quiet,
@@ -110,7 +110,7 @@ export function changesOption(changes: Change[], threshold: number, theme: Theme
     { title: wide ? "B − A" : "B − A (▲ slower, ▼ faster)",
       x: valueAxis(0, evenTicks(...times, wanted), { type: "value", min: times[0], max: times[1] },
         (ns) => (ns === 0 ? "0" : durationChange(ns))),
-      y: rowAxis(0, { offset: numberWidth, triggerEvent: true, axisLabel: { interval: 0, width: names, overflow: "truncate", ellipsis: "…",
+      y: rowAxis(0, { offset: numberWidth, axisLabel: { interval: 0, width: names, overflow: "truncate", ellipsis: "…",
         color: theme.ink, fontSize: 12, formatter: (row: string) => shortened[Number(row)] ?? "" } }),
       series: series(0, "difference", (change) => change.time,
         (p, api, change) => drawDifference(p, api, theme, change, narrowMark(change) + durationChange(change.time)), {}) },

@@ -11,12 +11,12 @@ import { copyButton, download, h } from "../dom";
 import { makeFigure } from "../figure";
 import { count, duration, durationChange, percent, percentChange, plural, tidy, visible } from "../format";
 import { makeGrid, type Column } from "../grid";
-import { search, type Kernel } from "../model";
+import { search, type Kernel, type Model } from "../model";
 import type { Diff, DiffRun } from "../types";
 
 const maxShown = 20; // in the chart
 
-function answer(diff: Diff): HTMLElement[] {
+function answer(model: Model, diff: Diff): HTMLElement[] {
   const difference = differenceOf(diff);
   const [slower, ...others] = countsText(diff);
   const relative = diff.a.duration_ns > 0 ? ` (${percentChange(difference / diff.a.duration_ns)})` : "";
@@ -24,7 +24,7 @@ function answer(diff: Diff): HTMLElement[] {
   return [h("p", { class: "fact" }, h("strong", null, slower!), `, ${others.join(", ")}. B − A: `,
     h("strong", null, durationChange(difference) + relative), `, of which ${partsText(diff)}.`),
   h("p", { class: "fact quiet" }, "A, the baseline: ", h("bdi", null, visible(diff.a.source)), run(diff.a), ". B, this run: ",
-    h("bdi", null, visible(diff.b.source)), `${run(diff.b)}. A change of a mean duration counts from ` +
+    h("bdi", null, visible(model.folder)), `${run(diff.b)}. A change of a mean duration counts from ` +
     `${tidy(percent(diff.threshold))} on, at ${tidy(percent(diff.confidence))} confidence for the whole table.`)];
 }
 
@@ -34,7 +34,7 @@ function figure(diff: Diff, changes: Change[], choose: (change: Change) => void)
     how: "Left: how much more or less time a kernel takes in B than in A (wide bar), and the part of it that comes from longer or " +
       "shorter launches (inner bar); the rest comes from their number. Right: the change of the mean duration with its interval, on a log axis; " +
       "an arrow is an end beyond the axis, and changes within the gray band are too small to count. A filled mark is real at the stated confidence, " +
-      "an outline may be chance. Compare the baseline with a second run of itself to see what your machine does without a change.",
+      "an outline may be chance. Click a mark to select its kernel. Compare the baseline with a second run of itself to see what your machine does without a change.",
     label: () => "Largest changes: " + shown.slice(0, 3).map((c) => `${c.short} ${durationChange(c.time)}, ${c.diff.verdict}`).join("; "),
     missing: () => (shown.length === 0 ? "Neither run has kernels." : null),
     option: (theme, width) => changesOption(shown, diff.threshold, theme, width),
@@ -104,8 +104,8 @@ export function changesSection(context: Context): HTMLElement {
     h("h2", { id: "h-changes" }, "Changes since the baseline"));
   if (!diff) return section;
   const changes = changesOf(context.model, diff);
-  const choose = (change: Change) => change.kernel && context.choose(change.kernel);
-  section.append(...answer(diff), ...diff.notes.map((note) => h("p", { class: "fact care-text" }, "Note: ", h("bdi", null, visible(note)))),
+  const choose = ({ kernel }: Change) => context.choose(kernel!); // rows without a kernel cannot be picked
+  section.append(...answer(context.model, diff), ...diff.notes.map((note) => h("p", { class: "fact care-text" }, "Note: ", h("bdi", null, visible(note)))),
     figure(diff, changes, choose), table(context, diff, changes, choose));
   return section;
 }
