@@ -90,7 +90,7 @@ export function changesOption(changes: Change[], threshold: number, theme: Theme
   const shortened = cutLabels(changes.map((change) => chartName(change.short)), Math.floor(names / wideGlyph));
   const values = changes.flatMap(({ time, diff }) => [time, diff.by_duration_ns]);
   const times = [Math.min(0, ...values), Math.max(0, ...values) || 1] as const;
-  const wanted = Math.max(4, panel / 70); // ticks
+  const wanted = Math.max(2.5, panel / 70); // ticks
   const ratios = ratioRange(changes, threshold);
   const verdict = ({ diff }: Change) => diff.verdict + (diff.change === null ? "" : ` ${percentChange(diff.change)}`);
   const narrowMark = ({ diff }: Change) => (wide ? "" : { slower: "▲ ", faster: "▼ " }[diff.verdict as string] ?? "");
@@ -115,7 +115,7 @@ export function changesOption(changes: Change[], threshold: number, theme: Theme
       series: series(0, "difference", (change) => change.time,
         (p, api, change) => drawDifference(p, api, theme, change, narrowMark(change) + durationChange(change.time)), {}) },
     { title: "change of the mean",
-      x: valueAxis(1, ratioTicks(...ratios, wanted), { type: "log", min: ratios[0], max: ratios[1] },
+      x: valueAxis(1, ratioTicks(...ratios, Math.max(4, wanted)), { type: "log", min: ratios[0], max: ratios[1] },
         (ratio) => (ratio === 1 ? "0" : percentChange(ratio - 1))),
       y: rowAxis(1, { position: "right", axisLabel: { interval: 0, fontSize: 12,
         color: (_: string, row: number) => colorOf(theme, changes[row]?.diff.verdict ?? "same"),
