@@ -28,30 +28,37 @@ CapturedLaunch CaptureOf(std::uint64_t duration, std::uint8_t flags = 0) {
 }
 
 // Returns whether a capture among the first 64 launches expires when 640 more launches follow.
-// Launch i takes duration(i). Clusters begin at the cells `cut`.
+// Launch i takes duration(i). Clusters begin at the cells `cut`. `bound_ns`: the error bound.
 bool HasExpired(const std::function<std::uint64_t(int)>& duration,
-                const std::vector<std::size_t>& cut = {0}) {
+                const std::vector<std::size_t>& cut = {0}, double bound_ns = 0.0) {
   KernelSketch sketch(false);
   KernelClusters clusters;
   KernelCaptures captures;
   for (int i = 0; i < 64; ++i) sketch.AddNative(Launch(duration(i)));
   sketch.UpdateCells();
-  captures.Update(sketch, clusters);
+  captures.Update(sketch, clusters, bound_ns);
   clusters.SetCut(sketch.cells(), cut, true);
   captures.Add(CaptureOf(duration(0)), 64);
   for (int i = 64; i < 704; ++i) sketch.AddNative(Launch(duration(i)));
   sketch.UpdateCells();
-  captures.Update(sketch, clusters);
+  captures.Update(sketch, clusters, bound_ns);
   return captures.by_credit().at(0).expired;
 }
 
 TEST_CASE("a capture expires only if its cluster has drifted by more than chance") {
   const auto narrow = [](int i) { return 10000 + static_cast<std::uint64_t>(i % 10) * 20; };
-  CHECK(!HasExpired([&](int i) { return narrow(i) * (i < 64 ? 101 : 100) / 100; }));
   CHECK(HasExpired([&](int i) { return narrow(i) * (i < 64 ? 103 : 100) / 100; }));
   // The first 64 launches are 5 % longer on average, 0.7 standard errors.
   const auto wide = [](int i) { return 1000 + static_cast<std::uint64_t>(i % 32) * 1000; };
   CHECK(!HasExpired([&](int i) { return wide(i < 64 ? i * 9 / 10 + 6 : i); }));
+}
+
+TEST_CASE("a capture expires only if the drift matters for the error bound") {
+  // The first 64 launches take 300 ns longer than the 640 later ones: all launches would be off by
+  // 192,000 ns.
+  const auto duration = [](int i) { return i < 64 ? 10300 : 10000; };
+  CHECK(HasExpired(duration, {0}, 1.9e6));
+  CHECK(!HasExpired(duration, {0}, 1.95e6));
 }
 
 TEST_CASE("launches that move from one cluster to another do not expire captures") {
@@ -89,7 +96,7 @@ TEST_CASE("a perturbed exploratory capture is imputed as soon as a native launch
   CHECK(captures.explored_ns() == 900'000);
   sketch.AddNative(Launch(1000));
   sketch.UpdateCells();
-  captures.Update(sketch, {});
+  captures.Update(sketch, {}, 0.0);
   CHECK(captures.explored_ns() == 1000);
   CHECK(sketch.launches() == 1);
 }

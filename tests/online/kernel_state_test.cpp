@@ -32,7 +32,7 @@ struct Kernel {
     std::iota(order.begin(), order.end(), 0u);
     state.Observe(batch, order);
     batch.clear();
-    state.UpdateCells();
+    state.UpdateCells(0.0);
   }
   // Observes the pending launches and cuts the kernel below each of `durations`.
   void Cut(const std::vector<std::uint64_t>& durations = {}) {
