@@ -208,7 +208,7 @@ void OnlineSampler::KeepCaptures() {
 
 void OnlineSampler::Supplement(bool bound_met) {
   supplements_.Add(AllClusters(), options_.error_bound * static_cast<double>(status_.duration_ns),
-                   static_cast<double>(status_.captured_duration_ns), bound_met);
+                   bound_met);
 }
 
 std::vector<OnlineCluster*> OnlineSampler::AllClusters() {

@@ -20,7 +20,7 @@
 
 namespace stemtap::online {
 
-// ReleaseSchedule releases a third of a cluster's target with each doubling of the observations,
+// ReleaseSchedule releases a fifth of a cluster's target with each doubling of the observations,
 // starting at the first release.
 class ReleaseSchedule {
  public:
@@ -47,10 +47,9 @@ class Supplements {
   // Raises the target of clusters that have their captures by one and releases it: of clusters that
   // differ by more than a share of the error bound or, if the plain estimate as a whole is far off,
   // of all clusters that differ in the same direction. `clusters` are the clusters of all kernels.
-  // `bound_ns` is the error bound and `captured_ns` all captured time. `bound_met`: the captures so
-  // far meet the error bound; otherwise clusters get supplements only if the estimate is far off.
-  void Add(std::span<OnlineCluster* const> clusters, double bound_ns, double captured_ns,
-           bool bound_met);
+  // `bound_ns` is the error bound. `bound_met`: the captures so far meet the error bound; otherwise
+  // clusters get supplements only if the estimate is far off.
+  void Add(std::span<OnlineCluster* const> clusters, double bound_ns, bool bound_met);
 
  private:
   double spent_ns_ = 0.0;
@@ -63,8 +62,9 @@ struct LineCredits {
   std::uint32_t accept = 0;
 };
 
-// Returns the credits of each line of a kernel: as many as its neediest cluster needs. `offered`:
-// launches offered to each line so far.
+// Returns the credits of each line of a kernel: as many as its neediest cluster needs. A cluster
+// that is predicted gets no credits for captures that may fall beside it; its next credit is
+// granted when the capture has returned. `offered`: launches offered to each line so far.
 std::vector<LineCredits> CreditsOfLines(std::span<const OnlineCluster> clusters,
                                         std::span<const double> offered);
 

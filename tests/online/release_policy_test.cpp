@@ -12,7 +12,7 @@
 namespace stemtap::online {
 namespace {
 
-TEST_CASE("a third of a target is released at first, and all of it after two doublings") {
+TEST_CASE("a fifth of a target is released at first, and all of it after four doublings") {
   const ReleaseSchedule schedule(1000);
   CHECK_FALSE(schedule.IsTimeToCut(499));
   CHECK(schedule.IsTimeToCut(500));
@@ -21,9 +21,10 @@ TEST_CASE("a third of a target is released at first, and all of it after two dou
   const auto released = [&](std::uint64_t target, std::uint64_t observed) {
     return ReleaseSchedule::Released(target, schedule.ShareAt(observed));
   };
-  CHECK(released(10, 1000) == 3);
-  CHECK(released(10, 2000) == 6);
-  CHECK(released(10, 4000) == 10);
+  CHECK(released(10, 1000) == 2);
+  CHECK(released(10, 2000) == 4);
+  CHECK(released(10, 8000) == 8);
+  CHECK(released(10, 16'000) == 10);
   CHECK(released(10, 1'000'000) == 10);
   CHECK(released(1, 1000) == 1);
   CHECK(ReleaseSchedule(0).first_release() == 64);
@@ -60,42 +61,56 @@ OnlineCluster Captured(double mean) {
 // Returns the targets after one round of supplements.
 std::vector<std::uint64_t> Supplemented(Supplements& supplements,
                                         std::vector<OnlineCluster>& clusters, double bound_ns,
-                                        double captured_ns, bool bound_met = true) {
+                                        bool bound_met = true) {
   std::vector<OnlineCluster*> pointers;
   for (OnlineCluster& cluster : clusters) pointers.push_back(&cluster);
-  supplements.Add(pointers, bound_ns, captured_ns, bound_met);
+  supplements.Add(pointers, bound_ns, bound_met);
   std::vector<std::uint64_t> targets;
   for (const OnlineCluster& cluster : clusters) targets.push_back(cluster.target);
   return targets;
 }
 
 TEST_CASE("clusters whose captures differ from their mean get one more, once the bound is met") {
-  // The estimates differ by 100, -1000, and 0 ns; 5 % of the bound are 500 ns.
-  std::vector<OnlineCluster> clusters = {Captured(1001.0), Captured(990.0), Captured(1000.0)};
+  // The estimates differ by 100, -1200, and 0 ns; 10 % of the bound are 1000 ns. A fifth of the
+  // captures of six clusters pays for one capture.
+  std::vector<OnlineCluster> clusters = {Captured(1001.0), Captured(988.0), Captured(1000.0)};
   using Targets = std::vector<std::uint64_t>;
   Supplements supplements;
-  CHECK(Supplemented(supplements, clusters, 10'000.0, 1e9, false) == Targets{2, 2, 2});
-  CHECK(Supplemented(supplements, clusters, 10'000.0, 1e9) == Targets{2, 3, 2});
+  CHECK(Supplemented(supplements, clusters, 10'000.0, false) == Targets{2, 2, 2});
+  CHECK(Supplemented(supplements, clusters, 10'000.0) == Targets{2, 3, 2});
   CHECK(clusters[1].release == 3);
   // The cluster is below its target until the capture returns.
-  CHECK(Supplemented(supplements, clusters, 10'000.0, 1e9) == Targets{2, 3, 2});
+  CHECK(Supplemented(supplements, clusters, 10'000.0) == Targets{2, 3, 2});
 }
 
 TEST_CASE("an estimate with a large error is supplemented on the side of the error") {
   std::vector<OnlineCluster> clusters = {Captured(1001.0), Captured(990.0), Captured(999.0)};
   Supplements supplements;
-  CHECK(Supplemented(supplements, clusters, 1000.0, 1e9, false) ==
-        std::vector<std::uint64_t>{2, 3, 3});
+  CHECK(Supplemented(supplements, clusters, 1000.0, false) == std::vector<std::uint64_t>{2, 3, 3});
 }
 
-TEST_CASE("supplements cost at most their share of the captured time, and are charged once") {
-  std::vector<OnlineCluster> clusters = {Captured(980.0), Captured(1021.0)};
+TEST_CASE("supplements cost at most their share of the planned captures, and are charged once") {
+  std::vector<OnlineCluster> clusters(4, Captured(1000.0));
+  clusters[0] = Captured(980.0);
+  clusters[3] = Captured(1021.0);
   Supplements supplements;
-  // A fifth of 6000 ns pays for one capture of 1000 ns, and the larger difference comes first.
+  // A fifth of 8000 ns pays for one capture of 1000 ns, and the larger difference comes first.
   using Targets = std::vector<std::uint64_t>;
-  CHECK(Supplemented(supplements, clusters, 10'000.0, 6000.0) == Targets{2, 3});
-  clusters[1].target = 2;  // allocated again while the capture is in flight
-  CHECK(Supplemented(supplements, clusters, 10'000.0, 6000.0) == Targets{2, 3});
+  CHECK(Supplemented(supplements, clusters, 10'000.0) == Targets{2, 2, 2, 3});
+  clusters[3].target = 2;  // allocated again while the capture is in flight
+  CHECK(Supplemented(supplements, clusters, 10'000.0) == Targets{2, 2, 2, 3});
+}
+
+TEST_CASE("a supplement is charged with the launches that it also captures") {
+  const auto is_supplemented = [](double price_ns) {
+    std::vector<OnlineCluster> clusters(4, Captured(1000.0));
+    clusters[0] = Captured(980.0);
+    clusters[0].source.price_ns = price_ns;
+    Supplements supplements;
+    return Supplemented(supplements, clusters, 10'000.0)[0] == 3;
+  };
+  CHECK(is_supplemented(1600.0));
+  CHECK(!is_supplemented(1601.0));
 }
 
 TEST_CASE("a line gets credits for its cluster with the largest need, half of the need at a time") {
@@ -124,18 +139,22 @@ TEST_CASE("a line gets credits for its cluster with the largest need, half of th
   CHECK(CreditsOfLines(std::vector{predicted}, offered)[1].accept == shm::AcceptOf(4 / 10.0));
 }
 
-TEST_CASE("a predicted cluster that needs one capture gets a second credit only at a low yield") {
+TEST_CASE("a predicted cluster gets no credits for captures that fall beside it") {
   OnlineCluster predicted;
-  predicted.target = predicted.release = 1;
-  const auto credits = [&](double yield) {
+  const auto line = [&](std::uint64_t target, double yield) {
+    predicted.target = predicted.release = target;
     predicted.source = {0, yield, 0.0};
-    return CreditsOfLines(std::vector{predicted}, std::vector{1000.0})[0].credits;
+    return CreditsOfLines(std::vector{predicted}, std::vector{1000.0})[0];
   };
-  CHECK(credits(1.0) == 1);
-  CHECK(credits(0.92) == 1);
-  CHECK(credits(0.9) == 2);
-  CHECK(credits(0.5) == 2);
-  CHECK(credits(0.49) == 7);  // unpredicted: three expected captures
+  CHECK(line(1, 1.0).credits == 1);
+  CHECK(line(1, 0.5).credits == 1);
+  CHECK(line(8, 0.5).credits == 4);
+  CHECK(line(1, 0.49).credits == 7);  // unpredicted: three expected captures
+  // The captures take more launches at a lower yield.
+  CHECK(line(1, 1.0).accept == shm::AcceptOf(1 / 500.0));
+  CHECK(line(1, 0.92).accept == shm::AcceptOf(1 / 500.0));
+  CHECK(line(1, 0.9).accept == shm::AcceptOf(2 / 500.0));
+  CHECK(line(8, 0.5).accept == shm::AcceptOf(8 / 500.0));
 }
 
 TEST_CASE("an unpredicted cluster that a neighbor can represent gets one expected capture") {
