@@ -40,6 +40,13 @@ function simulatorStep(model: Model): HTMLElement {
     exported.element, commandBox("Extrapolate command", () => extrapolateCommand(model)).element);
 }
 
+// Returns where the plan is that the commands name.
+function planPlace({ folder, planFile }: Model): string {
+  if (planFile === folder) return "Run the commands in the directory that contains the plan.";
+  if (planFile.startsWith(`${folder}/`)) return "Run the commands in the directory that contains the session.";
+  return "Save plan.json (section Tables) in the directory in which you ran stemtap diff, and run the commands there.";
+}
+
 export function nextSteps(model: Model, level: Level): HTMLElement {
   const next = h("div", { class: "next" }, h("h3", null, "Next step"));
   if (model.samples.length === 0) {
@@ -53,6 +60,6 @@ export function nextSteps(model: Model, level: Level): HTMLElement {
   const note = exportNote(model);
   next.append(h("p", null, "Measure the samples. The last command of each group estimates the totals of the whole run from the results:"),
     countersStep(model), simulatorStep(model),
-    h("p", { class: "quiet" }, `Run the commands in the directory that contains the ${model.planFile === model.folder ? "plan" : "session"}. ${note}`));
+    h("p", { class: "quiet" }, `${planPlace(model)} ${note}`));
   return next;
 }

@@ -49,7 +49,7 @@ export function sessionSection({ model }: Context): HTMLElement {
   const elapsed = session?.elapsed_s ?? overview?.elapsed_s;
   const blocks: (HTMLElement | null)[] = [];
   blocks.push(block("Run", facts([
-    ["directory", h("bdi", null, visible(model.folder) || none)],
+    ["name", h("bdi", null, visible(model.folder) || none)],
     ["mode", visible(model.mode) || none],
     ["command", model.command.length > 0 ? h("code", null, visible(model.command.map(shellWord).join(" "))) : none],
     ["source", h("bdi", null, visible(plan?.source ?? "") || none)],
@@ -87,7 +87,7 @@ export function sessionSection({ model }: Context): HTMLElement {
       h("bdi", null, visible(p.reason ?? "") || none)]) })));
   }
   if (!session) {
-    blocks.push(h("p", { class: "lacks" }, "There is no session.json: the session did not end, or the report was made from a plan only."));
+    blocks.push(h("p", { class: "lacks" }, "There is no session.json: the session did not end, or the report was made from a plan or a profile alone."));
   }
   return h("section", { id: "session", "aria-labelledby": "h-session" }, h("h2", { id: "h-session" }, "The session"),
     h("div", { class: "blocks" }, ...blocks));

@@ -1,13 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // stemtap diff: compares the kernels of two runs.
+#include <fmt/format.h>
+
 #include <memory>
 #include <string>
 
 #include "analysis/comparison/run_diff.h"
+#include "model/json_text.h"
+#include "model/plan_cost.h"
+#include "session/flags/sampling_flags.h"
 #include "ui/cli/commands.h"
 #include "ui/cli/output.h"
+#include "ui/cli/read_progress.h"
+#include "ui/cli/recorded_run.h"
+#include "ui/cli/report_file.h"
 #include "ui/cli/run_comparison.h"
+#include "ui/cli/run_input.h"
+#include "ui/cli/run_plan.h"
 #include "ui/cli/session_path.h"
+#include "ui/report/session_report.h"
 
 namespace stemtap::ui {
 namespace {
@@ -16,16 +27,57 @@ struct DiffArguments {
   std::string a;
   std::string b;
   analysis::DiffOptions options;
+  std::string html;
   bool csv = false;
   bool json = false;
   bool exit_code = false;
 };
 
+// Checks what --html requires.
+Status CheckHtml(const DiffArguments& arguments) {
+  if (arguments.html == "-") {
+    return Error{"--html: the comparison goes to standard output; expected a file", 2};
+  }
+  STEMTAP_TRY(CheckReportPage());
+  const bool is_profile = STEMTAP_TRY(KindOfInput(arguments.b)) == RunInput::kProfile;
+  if (is_profile && !CanReadAgain({arguments.b})) {
+    return Error{fmt::format("{}: can be read only once, but --html reads it again; expected a file",
+                             model::NameOfSource(arguments.b)),
+                 2};
+  }
+  return CheckOutputs({arguments.html}, {arguments.a, arguments.b});
+}
+
+// Returns the report of a session, a plan.json, or a recorded profile. The plan of a profile is the
+// one that `stemtap plan` makes by default.
+Result<Report> ReportOfRun(const std::string& path) {
+  if (STEMTAP_TRY(KindOfInput(path)) != RunInput::kProfile) return LoadReport(path, "");
+  ReadProgress progress;
+  const auto open = [&] { return OpenRun({path}, "", progress); };
+  // The comparison printed the warnings of the reader.
+  const sampling::TwoPassPlan planned = STEMTAP_TRY(PlanRun(open, path, session::SamplingFlags()));
+  return ReportOfPlan(planned.plan, path);
+}
+
+Status WriteHtml(const analysis::RunDiff& diff, const DiffArguments& arguments) {
+  Report report = STEMTAP_TRY(ReportOfRun(arguments.b));
+  Warn(report.warnings);
+  STEMTAP_TRY(AddDiff(diff, report));
+  STEMTAP_TRY(
+      WriteReportFile(report, model::SimulatorRates(), arguments.html, ReportPlace::kUserFile));
+  return Success{};
+}
+
 int RunDiffCommand(const DiffArguments& arguments) {
+  const bool has_html = !arguments.html.empty();
+  const Status use = has_html ? CheckHtml(arguments) : Success{};
+  if (!use.ok()) return Fail(use.error());
   const Result<analysis::RunDiff> compared =
       CompareRuns(arguments.a, arguments.b, arguments.options);
   if (!compared.ok()) return Fail(compared.error());
   const analysis::RunDiff& diff = compared.value();
+  const Status written = has_html ? WriteHtml(diff, arguments) : Success{};
+  if (!written.ok()) return Fail(written.error());
   const int printed = arguments.json  ? Print(analysis::DiffJson(diff))
                       : arguments.csv ? Print(analysis::DiffCsv(diff))
                                       : PrintText(analysis::DiffText(diff));
@@ -42,11 +94,7 @@ CommandSpec DiffCommand() {
   command.Add("a", &arguments->a, "session directory, plan.json, or recorded run")
       .File(SessionPath)
       .Required();
-  command
-      .Add("b", &arguments->b,
-           "the run to compare with it; 'stemtap report B --baseline A' shows the same as a page")
-      .File(SessionPath)
-      .Required();
+  command.Add("b", &arguments->b, "the run to compare with it").File(SessionPath).Required();
   command
       .Add("--confidence", &arguments->options.confidence,
            "probability that no verdict of the table is wrong, and of each interval")
@@ -57,6 +105,10 @@ CommandSpec DiffCommand() {
       .In(0, 10);
   command.Add("--csv", &arguments->csv, "print the kernels as CSV");
   command.Add("--json", &arguments->json, "print the comparison as JSON").excludes = "--csv";
+  command
+      .Add("--html", &arguments->html,
+           "also write a page to this file: the report of B with the comparison")
+      .File();
   command.Add("--exit-code", &arguments->exit_code, "exit with 1 if a kernel is slower").Advanced();
   command.run = [arguments](const CommandSpec&) { return RunDiffCommand(*arguments); };
   return command;

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "base/text.h"
-#include "base/worker_pool.h"
 #include "model/plan_cost.h"
 #include "research/baselines/basic_block_vectors.h"
 #include "research/baselines/method_plan.h"
@@ -18,6 +17,7 @@
 #include "ui/cli/output.h"
 #include "ui/cli/read_progress.h"
 #include "ui/cli/recorded_run.h"
+#include "ui/cli/run_plan.h"
 
 namespace stemtap::ui {
 namespace {
@@ -100,19 +100,15 @@ int RunPlan(const PlanArguments& arguments) {
                    planned.error().exit_code});
     }
     plan = std::move(planned).value();
+    plan.source = run;
+    plan.options = arguments.sampling.Listed();
   } else {
-    WorkerPool pool(arguments.sampling.threads());
-    const ParallelFor parallel = [&](std::size_t count, const auto& part) {
-      pool.ForEach(count, part);
-    };
-    Result<sampling::TwoPassPlan> planned = sampling::PlanTwoPass(open, run, options, parallel);
+    Result<sampling::TwoPassPlan> planned = PlanRun(open, run, arguments.sampling);
     progress.Clear();
     if (!planned.ok()) return Fail(planned.error());
     if (!hold) Warn(planned.value().warnings);
     plan = std::move(planned).value().plan;
   }
-  plan.source = run;
-  plan.options = arguments.sampling.Listed();
   if (!arguments.output.empty()) {
     const Status written = WriteOutput(arguments.output, model::PlanToJson(plan));
     if (!written.ok()) return Fail(written.error());

@@ -1,25 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // stemtap report: writes a finished session as one HTML file.
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
 
 #include "analysis/comparison/run_diff.h"
-#include "base/byte_sink.h"
 #include "base/text.h"
-#include "base/unix_ms.h"
 #include "ui/cli/commands.h"
 #include "ui/cli/output.h"
+#include "ui/cli/report_file.h"
 #include "ui/cli/run_comparison.h"
 #include "ui/cli/session_path.h"
-#include "ui/report/page.h"
 #include "ui/report/session_report.h"
 #include "ui/top/session_finder.h"
 
@@ -36,23 +34,6 @@ struct ReportArguments {
   model::SimulatorRates rates;
   bool json = false;
 };
-
-// A report in the session directory is private to its owner, like the other files there. A user who
-// owns the directory or can write to it could have placed a symbolic link there.
-Result<std::unique_ptr<ByteSink>> CreateSink(const std::string& path, bool in_session) {
-  if (!in_session) return CreateByteSink(path);
-  struct stat directory = {};
-  const std::string session = fs::path(path).parent_path().string();
-  if (::stat(session.empty() ? "." : session.c_str(), &directory) == 0 &&
-      (directory.st_uid != ::geteuid() || (directory.st_mode & S_IWOTH) != 0)) {
-    return Error{fmt::format("{}: other users can write there; expected -o FILE for the report",
-                             EscapeForTerminal(session))};
-  }
-  const mode_t before = ::umask(0077);
-  Result<std::unique_ptr<ByteSink>> sink = CreateByteSink(path);
-  ::umask(before);
-  return sink;
-}
 
 // Compares the session with the baseline like `stemtap diff BASELINE SESSION`.
 Status AddBaseline(const ReportArguments& arguments, Report& report) {
@@ -76,11 +57,8 @@ int RunReport(ReportArguments arguments) {
   if (arguments.output == "-" && arguments.json) {
     return Fail({"--json and the report both go to standard output; expected -o FILE", 2});
   }
-  if (ReportPage().empty()) {
-    return Fail(
-        {"stemtap was built without the page of its reports; expected a build with Node.js and npm "
-         "(Debian: apt-get install nodejs npm)"});
-  }
+  const Status page = CheckReportPage();
+  if (!page.ok()) return Fail(page.error());
   if (arguments.session.empty()) {
     Result<std::string> newest = NewestSession(Newest::kEnded);
     if (!newest.ok()) return Fail(newest.error());
@@ -108,35 +86,19 @@ int RunReport(ReportArguments arguments) {
     const Status added = AddBaseline(arguments, report.value());
     if (!added.ok()) return Fail(added.error());
   }
-  const model::PlanTotals& totals = report.value().totals;
-  if (totals.samples > 0) report.value().cost = model::CostText(totals, arguments.rates);
-
-  Result<std::unique_ptr<ByteSink>> sink = CreateSink(output, arguments.output.empty());
-  if (!sink.ok()) return Fail(sink.error());
-  Status written = WriteReport(report.value(), UnixMs(), ReportPage(), *sink.value());
-  if (written.ok()) written = sink.value()->Finish();
+  const Result<std::optional<std::uint64_t>> written =
+      WriteReportFile(report.value(), arguments.rates, output,
+                      arguments.output.empty() ? ReportPlace::kSession : ReportPlace::kUserFile);
   if (!written.ok()) return Fail(written.error());
-
-  const bool to_stdout = output == "-";
-  const bool is_file = !to_stdout && fs::is_regular_file(output, error);
-  const std::uint64_t bytes = is_file ? fs::file_size(output, error) : 0;
-  const MaskEvents none;
-  const MaskEvents& mask = report.value().mask.has_value() ? *report.value().mask : none;
-  PrintMessage(fmt::format("stemtap: report of {} samples of {} kernels in {}{}\n", totals.samples,
-                           totals.kernels,
-                           to_stdout ? "standard output" : EscapeForTerminal(output),
-                           is_file ? ", " + ShownBytes(static_cast<double>(bytes)) : ""));
-  if (mask.left_out != 0) {
-    PrintMessage(fmt::format("stemtap: the report shows {} of {} decisions\n", mask.events.size(),
-                             mask.events.size() + mask.left_out));
-  }
   if (!arguments.json) return 0;
+  const std::optional<std::uint64_t> bytes = written.value();
+  const MaskEvents mask = std::move(report.value().mask).value_or(MaskEvents());
   const nlohmann::ordered_json json = {
       {"session", arguments.session},
       {"output", output},
-      {"bytes", is_file ? nlohmann::ordered_json(bytes) : nlohmann::ordered_json()},
-      {"samples", totals.samples},
-      {"kernels", totals.kernels},
+      {"bytes", bytes ? nlohmann::ordered_json(*bytes) : nlohmann::ordered_json()},
+      {"samples", report.value().totals.samples},
+      {"kernels", report.value().totals.kernels},
       {"decisions", mask.events.size()},
       {"decisions_left_out", mask.left_out}};
   return Print(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");

@@ -36,6 +36,15 @@ bool Exists(const fs::path& path) {
   return fs::exists(path, ignored);
 }
 
+// Checks the size of a part that was made for the run at `path`.
+Status CheckSize(const std::string& text, const std::string& path, const char* part) {
+  if (text.size() <= kMaxPartBytes) return Success{};
+  return Error{
+      fmt::format("{}: has too many kernels for a report: their {} has {}; expected at most {}",
+                  EscapeForTerminal(path), part, ShownBytes(static_cast<double>(text.size())),
+                  ShownBytes(static_cast<double>(kMaxPartBytes)))};
+}
+
 // Reads a JSON part. `check` validates the text and uses the file name in its error.
 template <typename Check>
 Result<std::string> ReadPart(const std::string& path, const char* expected, const Check& check) {
@@ -107,8 +116,7 @@ Status WriteMask(const MaskEvents& mask, PackedText& packed) {
     if (i != 0) text += ',';
     Append(text, mask.events[i]);
     if (i % kEventsAtOnce != 0) continue;
-    const Status written = packed.Write(text);
-    if (!written.ok()) return written;
+    STEMTAP_TRY(packed.Write(text));
     text.clear();
   }
   return packed.Write(text + fmt::format("],\"left_out\":{}}}", mask.left_out));
@@ -118,7 +126,15 @@ void AddBriefName(const std::string& name, Report& report) {
   if (name.starts_with("_Z")) report.brief_names.emplace(name, BriefName(name));
 }
 
-// Reads the plan and what the report derives from it.
+// Adds what the report derives from the plan.
+void AddDerived(const model::Plan& plan, Report& report) {
+  report.totals = plan.totals;
+  for (const model::PlanKernel& kernel : plan.kernels) {
+    report.categories.push_back(model::CategoryOf(kernel.name));
+    AddBriefName(kernel.name, report);
+  }
+}
+
 Result<model::Plan> ReadPlan(const fs::path& path, Report& report) {
   model::Plan plan;
   const auto check = [&](const std::string& json, const std::string& name) -> Status {
@@ -126,11 +142,7 @@ Result<model::Plan> ReadPlan(const fs::path& path, Report& report) {
     return Success{};
   };
   report.plan = STEMTAP_TRY(ReadPart(path.string(), "a plan.json", check));
-  report.totals = plan.totals;
-  for (const model::PlanKernel& kernel : plan.kernels) {
-    report.categories.push_back(model::CategoryOf(kernel.name));
-    AddBriefName(kernel.name, report);
-  }
+  AddDerived(plan, report);
   return plan;
 }
 
@@ -191,15 +203,19 @@ Result<Report> LoadReport(const std::string& session, const std::string& evaluat
   return report;
 }
 
+Result<Report> ReportOfPlan(const model::Plan& plan, const std::string& profile) {
+  Report report;
+  report.name = NameOf(profile);
+  report.plan_file = "plan.json";
+  report.plan = model::PlanToJson(plan);
+  STEMTAP_TRY(CheckSize(report.plan, profile, "plan"));
+  AddDerived(plan, report);
+  return report;
+}
+
 Status AddDiff(const analysis::RunDiff& diff, Report& report) {
   report.diff = analysis::DiffJson(diff);
-  if (report.diff.size() > kMaxPartBytes) {
-    return Error{fmt::format(
-        "{}: has too many kernels for a report: their comparison has {}; "
-        "expected at most {}",
-        EscapeForTerminal(diff.a.source), ShownBytes(static_cast<double>(report.diff.size())),
-        ShownBytes(static_cast<double>(kMaxPartBytes)))};
-  }
+  STEMTAP_TRY(CheckSize(report.diff, diff.a.source, "comparison"));
   for (const analysis::KernelDiff& kernel : diff.kernels) AddBriefName(kernel.name, report);
   return Success{};
 }
@@ -225,18 +241,15 @@ Status WriteReport(const Report& report, std::uint64_t made_unix_ms, std::string
           or_null(report.overview), std::string_view(",\"evaluation\":"),
           or_null(report.evaluation), std::string_view(",\"diff\":"), or_null(report.diff),
           std::string_view(",\"mask\":")}) {
-      const Status written = packed.Write(piece);
-      if (!written.ok()) return written;
+      STEMTAP_TRY(packed.Write(piece));
     }
-    const Status written =
-        report.mask.has_value() ? WriteMask(*report.mask, packed) : packed.Write("null");
-    return written.ok() ? packed.Write("}") : written;
+    STEMTAP_TRY(report.mask.has_value() ? WriteMask(*report.mask, packed) : packed.Write("null"));
+    return packed.Write("}");
   };
-  Status written = sink.Write(page.substr(0, at));
-  if (written.ok()) written = write_data();
-  if (written.ok()) written = packed.Finish();
-  if (written.ok()) written = sink.Write(page.substr(at + kDataPlaceholder.size()));
-  return written;
+  STEMTAP_TRY(sink.Write(page.substr(0, at)));
+  STEMTAP_TRY(write_data());
+  STEMTAP_TRY(packed.Finish());
+  return sink.Write(page.substr(at + kDataPlaceholder.size()));
 }
 
 }  // namespace stemtap::ui

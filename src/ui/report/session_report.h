@@ -29,8 +29,9 @@ namespace stemtap::ui {
 inline constexpr std::size_t kMaxPartBytes = std::size_t{256} << 20;
 
 struct Report {
-  std::string name;       // of the session directory, for display
-  std::string plan_file;  // "run/plan.json" of a session in run/, or the plan's file name
+  std::string name;       // of the session directory or the profile, for display
+  std::string plan_file;  // "run/plan.json" of a session in run/, or the plan's file name; of a
+                          // profile, the name under which the page saves the plan
   std::map<std::string, std::string> brief_names;  // for mangled names of the plan and the diff
   std::vector<model::KernelCategory> categories;   // of the kernels of the plan
   std::string cost;                                // model::CostText; empty if there are no samples
@@ -49,6 +50,9 @@ struct Report {
 // Loads `session`, the directory of a finished session or a plan.json, and `evaluation`, the output
 // of `stemtap evaluate --json` (empty if there is none).
 Result<Report> LoadReport(const std::string& session, const std::string& evaluation);
+
+// Returns the report of a recorded run without a session, with a plan that was made for it.
+Result<Report> ReportOfPlan(const model::Plan& plan, const std::string& profile);
 
 // Adds what `stemtap diff --json` prints about a baseline and this session.
 Status AddDiff(const analysis::RunDiff& diff, Report& report);

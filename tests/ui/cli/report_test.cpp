@@ -11,6 +11,7 @@
 
 #include "support/check_failure.h"
 #include "support/stemtap.h"
+#include "ui/cli/two_runs.h"
 #include "ui/report/page.h"
 #include "ui/report/session_files.h"
 #include "ui/report/unpack.h"
@@ -40,14 +41,6 @@ struct Session {
     directory.Write("run/mask.ndjson", test::kMask);
   }
 };
-
-#define STEMTAP_SKIP_WITHOUT_PAGE()                      \
-  do {                                                   \
-    if (ReportPage().empty()) {                          \
-      MESSAGE("SKIPPED: built without the report page"); \
-      return;                                            \
-    }                                                    \
-  } while (false)
 
 TEST_CASE("without the report page, stemtap states what a report requires") {
   if (!ReportPage().empty()) return;
@@ -203,32 +196,10 @@ TEST_CASE("a replay becomes a report with its own figures") {
   }
 }
 
-// Baseline is a session, and the recorded run and the plan that could replace it as a baseline.
-struct Baseline {
-  TempDir directory;
-  std::string profile = (directory / "before.csv").string();
-  std::string run = (directory / "before").string();
-  std::string after = (directory / "after").string();
-
-  Baseline() {
-    const std::string second = (directory / "after.csv").string();
-    CHECK(Generate(profile, "1").exit_code == 0);
-    CHECK(Generate(second, "2").exit_code == 0);
-    CHECK(RunStemtap({"replay", profile, "-q", "-o", run}).exit_code == 0);
-    CHECK(RunStemtap({"replay", second, "-q", "-o", after}).exit_code == 0);
-    directory.Write("plans/before.json", ReadFile(directory / "before/plan.json"));
-  }
-  static test::ProcessResult Generate(const std::string& path, const char* noise_seed) {
-    return RunStemtap(
-        {"generate", "llm-decode", "--launches", "20000", "--noise-seed", noise_seed, "-o", path});
-  }
-};
-
 TEST_CASE("a baseline is compared as stemtap diff compares it") {
   STEMTAP_SKIP_WITHOUT_PAGE();
-  const Baseline made;
-  for (const std::string& baseline :
-       {made.run, made.profile, (made.directory / "plans/before.json").string()}) {
+  const test::TwoRuns made;
+  for (const std::string& baseline : {made.before, made.before_profile, made.before_plan}) {
     CAPTURE(baseline);
     const auto diff = RunStemtap({"diff", baseline, made.after, "--json"});
     REQUIRE(diff.exit_code == 0);
@@ -245,13 +216,13 @@ TEST_CASE("a baseline is compared as stemtap diff compares it") {
 
 TEST_CASE("a baseline that cannot be compared fails with one line and writes no report") {
   STEMTAP_SKIP_WITHOUT_PAGE();
-  const Baseline made;
+  const test::TwoRuns made;
   const auto fails = [&](const std::string& baseline, int exit_code,
                          const std::vector<std::string>& words) {
     CheckFailure(RunReport({made.after, "--baseline", baseline}), exit_code, words);
     CHECK(!std::filesystem::exists(made.directory / "after/report.html"));
   };
-  fails(made.run + "-gone", 1, {"before-gone", "cannot be opened"});
+  fails(made.before + "-gone", 1, {"before-gone", "cannot be opened"});
   fails((made.directory / "plans").string(), 1, {"plans", "plan.json"});
   fails(made.directory.Write("text.csv", "no profile\n").string(), 1, {"text.csv"});
   // The session itself, whatever its path is.
@@ -260,8 +231,9 @@ TEST_CASE("a baseline that cannot be compared fails with one line and writes no 
                                   (made.directory / "link").string()}) {
     fails(same, 2, {"is the session itself; expected another run as the --baseline"});
   }
-  CheckFailure(RunReport({made.after, "--baseline", made.profile, "-o", made.profile}), 2,
-               {made.profile + ": is the input"});
+  CheckFailure(
+      RunReport({made.after, "--baseline", made.before_profile, "-o", made.before_profile}), 2,
+      {made.before_profile + ": is the input"});
 }
 
 }  // namespace

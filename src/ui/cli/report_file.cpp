@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/cli/report_file.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <memory>
+#include <system_error>
+
+#include "base/byte_sink.h"
+#include "base/text.h"
+#include "base/unix_ms.h"
+#include "ui/cli/output.h"
+#include "ui/report/page.h"
+
+namespace stemtap::ui {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A user who owns the session directory or can write to it could have placed a symbolic link there.
+Result<std::unique_ptr<ByteSink>> CreateSink(const std::string& path, ReportPlace place) {
+  if (place == ReportPlace::kUserFile) return CreateByteSink(path);
+  struct stat directory = {};
+  const std::string session = fs::path(path).parent_path().string();
+  if (::stat(session.empty() ? "." : session.c_str(), &directory) == 0 &&
+      (directory.st_uid != ::geteuid() || (directory.st_mode & S_IWOTH) != 0)) {
+    return Error{fmt::format("{}: other users can write there; expected -o FILE for the report",
+                             EscapeForTerminal(session))};
+  }
+  const mode_t before = ::umask(0077);
+  Result<std::unique_ptr<ByteSink>> sink = CreateByteSink(path);
+  ::umask(before);
+  return sink;
+}
+
+void PrintWritten(const Report& report, const std::string& path,
+                  const std::optional<std::uint64_t>& bytes) {
+  PrintMessage(fmt::format("stemtap: report of {} samples of {} kernels in {}{}\n",
+                           report.totals.samples, report.totals.kernels,
+                           path == "-" ? "standard output" : EscapeForTerminal(path),
+                           bytes ? ", " + ShownBytes(static_cast<double>(*bytes)) : ""));
+  if (report.mask && report.mask->left_out != 0) {
+    PrintMessage(fmt::format("stemtap: the report shows {} of {} decisions\n",
+                             report.mask->events.size(),
+                             report.mask->events.size() + report.mask->left_out));
+  }
+}
+
+}  // namespace
+
+Status CheckReportPage() {
+  if (!ReportPage().empty()) return Success{};
+  return Error{
+      "stemtap was built without the page of its reports; expected a build with Node.js and npm "
+      "(Debian: apt-get install nodejs npm)"};
+}
+
+Result<std::optional<std::uint64_t>> WriteReportFile(Report& report,
+                                                     const model::SimulatorRates& rates,
+                                                     const std::string& path, ReportPlace place) {
+  if (report.totals.samples > 0) report.cost = model::CostText(report.totals, rates);
+  const std::unique_ptr<ByteSink> sink = STEMTAP_TRY(CreateSink(path, place));
+  STEMTAP_TRY(WriteReport(report, UnixMs(), ReportPage(), *sink));
+  STEMTAP_TRY(sink->Finish());
+  std::optional<std::uint64_t> bytes;
+  std::error_code error;
+  if (path != "-" && fs::is_regular_file(path, error)) bytes = fs::file_size(path, error);
+  PrintWritten(report, path, bytes);
+  return bytes;
+}
+
+}  // namespace stemtap::ui

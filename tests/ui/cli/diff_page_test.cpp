@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs `stemtap diff --html` as a user does. tests/python/diff_test checks the figures of diff, and
+// the browser tests (tests/browser) what the page shows.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "support/check_failure.h"
+#include "support/stemtap.h"
+#include "ui/cli/two_runs.h"
+#include "ui/report/unpack.h"
+
+namespace stemtap::ui {
+namespace {
+
+using nlohmann::json;
+using test::CheckFailure;
+using test::ReadFile;
+using test::RunStemtap;
+using test::TempDir;
+
+test::ProcessResult RunDiff(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "diff");
+  return RunStemtap(arguments);
+}
+
+// Replaces the time at which a page was made.
+std::string WithoutTime(const std::string& data) {
+  static const std::regex made("\"made_unix_ms\":[0-9]+");
+  CHECK(std::regex_search(data, made));
+  return std::regex_replace(data, made, "");
+}
+
+// Returns a page without its data.
+std::string Shell(const std::string& page) {
+  const std::size_t begin = page.find("id=\"stemtap-data\">");
+  return page.substr(0, begin) + page.substr(page.find("</script>", begin));
+}
+
+TEST_CASE("without the report page, diff --html states what it requires, and diff works") {
+  if (!ReportPage().empty()) return;
+  const test::TwoRuns made;
+  const std::string page = (made.directory / "page.html").string();
+  CheckFailure(RunDiff({made.before, made.after, "--html", page}), 1,
+               {"without the page", "Node.js", "apt-get install nodejs npm"});
+  CHECK(!std::filesystem::exists(page));
+  CHECK(RunDiff({made.before, made.after}).exit_code == 0);
+}
+
+TEST_CASE("diff --html writes the page of report --baseline for a session or a plan") {
+  STEMTAP_SKIP_WITHOUT_PAGE();
+  const test::TwoRuns made;
+  const std::string expected = (made.directory / "expected.html").string();
+  const std::string page = (made.directory / "page.html").string();
+  for (const std::string& b : {made.after, made.after + "/plan.json", made.after_plan}) {
+    for (const std::string& a : {made.before, made.before_plan, made.before_profile}) {
+      CAPTURE(a);
+      CAPTURE(b);
+      REQUIRE(RunStemtap({"report", b, "--baseline", a, "-o", expected}).exit_code == 0);
+      const auto result = RunDiff({a, b, "--html", page});
+      CAPTURE(result.err);
+      REQUIRE(result.exit_code == 0);
+      CHECK(WithoutTime(test::DataOf(ReadFile(page))) ==
+            WithoutTime(test::DataOf(ReadFile(expected))));
+      CHECK(Shell(ReadFile(page)) == Shell(ReadFile(expected)));
+    }
+  }
+}
+
+TEST_CASE("the page of a profile has its default plan and the comparison of the profiles") {
+  STEMTAP_SKIP_WITHOUT_PAGE();
+  const test::TwoRuns made;
+  const std::string page = (made.directory / "page.html").string();
+  for (const std::string& a : {made.before, made.before_profile}) {
+    CAPTURE(a);
+    const auto result = RunDiff({a, made.after_profile, "--html", page, "--json"});
+    CAPTURE(result.err);
+    REQUIRE(result.exit_code == 0);
+    const std::string text = test::DataOf(ReadFile(page));
+    const auto plan = RunStemtap({"plan", made.after_profile, "--json"});
+    REQUIRE(plan.exit_code == 0);
+    CHECK(text.find("\"plan\":" + plan.out + ",") != std::string::npos);
+    CHECK(text.find("\"diff\":" + result.out + ",") != std::string::npos);
+    const json data = json::parse(text);
+    CHECK(data["folder"] == "after.csv");
+    CHECK(data["plan_file"] == "plan.json");
+    CHECK(data["categories"]["kernels"].size() == data["plan"]["kernels"].size());
+    CHECK(data["cost"].get<std::string>().starts_with("the samples cost about "));
+    for (const char* part : {"session", "overview", "mask", "evaluation"}) {
+      CHECK(data[part].is_null());
+    }
+  }
+}
+
+TEST_CASE("the page of two profiles separates the effect of other shapes") {
+  STEMTAP_SKIP_WITHOUT_PAGE();
+  const TempDir directory;
+  // A launch of two blocks takes 4 us, and a launch of one block takes 1 us.
+  const auto write = [&](const char* name, int small, int large) {
+    std::string rows =
+        "start_ns,duration_ns,device,stream,grid_x,grid_y,grid_z,block_x,block_y,block_z,name\n";
+    for (int i = 0; i < small + large; ++i) {
+      rows += std::to_string(i * 5000) +
+              (i < small ? ",1000,0,7,1,1,1,64,1,1,k\n" : ",4000,0,7,2,1,1,64,1,1,k\n");
+    }
+    return directory.Write(name, rows).string();
+  };
+  const std::string a = write("a.csv", 40, 10);
+  const std::string b = write("b.csv", 10, 40);
+  const std::string page = (directory / "page.html").string();
+  REQUIRE(RunDiff({a, b, "--html", page}).exit_code == 0);
+  const json diff = json::parse(test::DataOf(ReadFile(page)))["diff"];
+  CHECK(diff["by_shapes_ns"] == doctest::Approx(30 * 3000));
+  CHECK(diff["by_duration_ns"] == doctest::Approx(0));
+}
+
+TEST_CASE("diff --html changes neither stdout nor the exit code, and has the options of diff") {
+  STEMTAP_SKIP_WITHOUT_PAGE();
+  const test::TwoRuns made;
+  const std::string page = (made.directory / "page.html").string();
+  for (const std::string& b : {made.after, made.after_profile}) {
+    for (const std::vector<std::string>& more :
+         {std::vector<std::string>{}, {"--csv"}, {"--json"}, {"--exit-code"}}) {
+      // A threshold of 0 makes a kernel slower.
+      std::vector<std::string> arguments = {made.before_profile, b,    "--threshold", "0",
+                                            "--confidence",      "0.5"};
+      arguments.insert(arguments.end(), more.begin(), more.end());
+      const auto alone = RunDiff(arguments);
+      arguments.insert(arguments.end(), {"--html", page});
+      const auto result = RunDiff(arguments);
+      CAPTURE(result.err);
+      CHECK(result.out == alone.out);
+      CHECK(result.exit_code == alone.exit_code);
+      CHECK(result.err.find(" kernels in " + page + ", ") != std::string::npos);
+      const json diff = json::parse(test::DataOf(ReadFile(page)))["diff"];
+      CHECK(diff["threshold"] == 0.0);
+      CHECK(diff["confidence"] == 0.5);
+      std::filesystem::remove(page);
+    }
+  }
+}
+
+TEST_CASE("diff --html with unusable input or output fails with one line") {
+  STEMTAP_SKIP_WITHOUT_PAGE();
+  const test::TwoRuns made;
+  const std::string page = (made.directory / "page.html").string();
+  const auto fails = [&](const std::string& a, const std::string& b, const std::string& html,
+                         int exit_code, const std::vector<std::string>& words) {
+    CAPTURE(b);
+    CheckFailure(RunDiff({a, b, "--html", html}), exit_code, words);
+    CHECK(!std::filesystem::exists(page));
+  };
+  for (const std::string& b : {made.after, made.after_plan, made.after_profile}) {
+    fails(made.before + "-gone", b, page, 1, {"before-gone: cannot be opened"});
+    fails(made.before, b, "-", 2, {"--html: the comparison goes to standard output; expected a"});
+    fails(made.before, b, page + "/page.html", 1, {"page.html/page.html: cannot be written"});
+    fails(made.before, b, made.directory.path().string(), 1, {"is a directory"});
+    fails(made.before_profile, b, made.before_profile, 2, {"before.csv: is the input"});
+    fails(made.before, b, made.before + "/overview.json", 2, {"overview.json: is the input"});
+  }
+  for (const std::string& file : {made.after + "/plan.json", made.after + "/mask.ndjson"}) {
+    fails(made.before, made.after, file, 2, {file + ": is the input"});
+  }
+  fails(made.before, made.after_profile, made.after_profile, 2, {"after.csv: is the input"});
+  fails(made.before, made.after + "-gone", page, 1, {"after-gone: cannot be opened"});
+  fails(made.before, made.directory.Write("text.csv", "no profile\n").string(), page, 1,
+        {"text.csv"});
+  std::filesystem::create_directory(made.directory / "none");
+  fails(made.before, (made.directory / "none").string(), page, 1, {"plan.json"});
+  fails(made.before, "-", page, 2,
+        {"standard input: can be read only once, but --html reads it again; expected a file"});
+  // The failed commands leave no files behind and change none.
+  CHECK(json::parse(ReadFile(made.after + "/plan.json"))["schema"] == "stemtap.plan/1");
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(made.directory.path())) {
+    CHECK(entry.path().string().find(".tmp.") == std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace stemtap::ui
