@@ -225,6 +225,62 @@ test("there is no such section without a baseline", async () => {
   assert.equal(await page.evaluate(() => window.stemtapReport.data.diff), null);
 });
 
+describe("a page of two profiles", () => {
+  let page;
+  let diff;
+  const b = join(scratch, "often.csv");
+  before(async () => {
+    // Of one kernel, every tenth launch in A and every third in B is twice as large and takes twice as long.
+    const enlarge = (to, every) => {
+      let launches = 0;
+      rewrite("before.csv", to, (cells, name) => {
+        if (slow.test(name) && launches++ % every === 0) for (const at of [2, 5]) cells[at] *= 2;
+        return [...cells, name];
+      });
+    };
+    enlarge("seldom.csv", 10);
+    enlarge("often.csv", 3);
+    const runs = [join(scratch, "seldom.csv"), b];
+    const file = join(scratch, "profiles.html");
+    diff = JSON.parse(run("diff", ...runs, "--json", "--threshold", "0.02", "--html", file));
+    page = await openReport(context, file);
+    await changesTable(page).scrollIntoViewIfNeeded();
+    await page.locator('table[aria-label="Changes"][aria-rowcount]').waitFor();
+  });
+
+  test("separates the time from other shapes", async () => {
+    assert.deepEqual(await page.evaluate(() => window.stemtapReport.data.diff), diff);
+    assert.ok(diff.by_shapes_ns > 1e6, `${diff.by_shapes_ns}`);
+    const text = await page.locator("#changes").innerText();
+    assert.match(text, new RegExp(`\\+${(diff.by_shapes_ns / 1e6).toPrecision(4)} ms from shapes`));
+    assert.match(text, /counts from 2 % on/);
+    assert.match(text, /A, the baseline: .*seldom\.csv \(60,000 launches.* B, this run: often\.csv \(60,000 launches/);
+    const at = diff.kernels.findIndex((k) => slow.test(k.name));
+    assert.match((await cells(page, "By shapes"))[at], new RegExp(`^\\+${(diff.kernels[at].by_shapes_ns / 1e6).toPrecision(4)} ms$`));
+    assert.match(await page.locator("#changes .panel p").last().textContent(), /by shapes because launches have other grids or blocks/);
+    assert.match(await page.locator("#changes .how").first().textContent(), /the rest comes from their number and their shapes/);
+  });
+
+  test("has the plan of B, which it saves", async () => {
+    const download = page.waitForEvent("download");
+    await page.getByRole("button", { name: "plan.json" }).click();
+    assert.equal(readFileSync(await (await download).path(), "utf8"), run("plan", b, "--json"));
+    assert.equal(await page.locator("h1").innerText(), "often.csv");
+    const next = await page.locator(".next").innerText();
+    assert.match(next, /stemtap export --plan plan\.json --to /);
+    assert.match(next, /Save plan\.json \(section Tables\) in the directory in which you ran stemtap diff/);
+  });
+
+  test("has no breach of WCAG 2 AA, fits 360 px, and makes no requests", async () => {
+    await page.locator("#changes details").evaluateAll((all) => all.forEach((details) => (details.open = true)));
+    assert.deepEqual(await accessibilityBreaches(page), []);
+    await page.setViewportSize({ width: 360, height: 900 });
+    const over = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+    assert.ok(over <= 0, `${over} pixels too wide`);
+    assert.deepEqual(offences(page), []);
+  });
+});
+
 test("the notes of a comparison are shown", async () => {
   const plan = join(scratch, "plan.json");
   writeFileSync(plan, readFileSync(join(sessions.before, "plan.json")));

@@ -32,7 +32,7 @@ function figure(diff: Diff, changes: Change[], choose: (change: Change) => void)
   const shown = largestChanges(changes, maxShown);
   return makeFigure({ name: "changes", title: `The ${plural(shown.length, "largest change")}`, height: `${50 + rowHeight * Math.max(1, shown.length)}px`,
     how: "Left: how much more or less time a kernel takes in B than in A (wide bar), and the part of it that comes from longer or " +
-      "shorter launches (inner bar); the rest comes from their number. Right: the change of the mean duration with its interval, on a log axis; " +
+      `shorter launches (inner bar); the rest comes from their number${hasShapes(diff) ? " and their shapes" : ""}. Right: the change of the mean duration with its interval, on a log axis; ` +
       "an arrow is an end beyond the axis, and changes within the gray band are too small to count. A filled mark is real at the stated confidence, " +
       "an outline may be chance. Click a mark to select its kernel. Compare the baseline with a second run of itself to see what your machine does without a change.",
     label: () => "Largest changes: " + shown.slice(0, 3).map((c) => `${c.short} ${durationChange(c.time)}, ${c.diff.verdict}`).join("; "),
@@ -92,7 +92,7 @@ function table(context: Context, diff: Diff, changes: Change[], choose: (change:
       "or less often, by duration because a launch takes longer or shorter" + (hasShapes(diff) ? ", by shapes because launches have other grids or blocks. "
       : ". Sessions and plans do not contain the shapes of all launches: for them, the part by duration includes the effect of other shapes. ") +
       "A verdict other than same holds for the whole table; an interval holds for its kernel alone. Unclear: fewer than four launches in a run, " +
-      "launches in too few slices of a session, or 0 ns. * marks an interval that assumes independent launches. A kernel that is gone cannot be selected. changes.csv has the columns of stemtap diff --csv.")),
+      "launches in too few slices of a session, 0 ns, or less than half of the time in shapes that both runs have. * marks an interval that assumes independent launches. A kernel that is gone cannot be selected. changes.csv has the columns of stemtap diff --csv.")),
     h("div", { class: "tools" }, h("label", { for: "changes-search", class: "unseen" }, "Search changes"), input, found,
       copyButton("Copy CSV", text), h("button", { type: "button", class: "small", id: "download-changes",
         click: () => download("changes.csv", "text/csv;charset=utf-8", [text()]) }, "changes.csv")), grid.element);

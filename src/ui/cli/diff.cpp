@@ -41,9 +41,10 @@ Status CheckHtml(const DiffArguments& arguments) {
   STEMTAP_TRY(CheckReportPage());
   const bool is_profile = STEMTAP_TRY(KindOfInput(arguments.b)) == RunInput::kProfile;
   if (is_profile && !CanReadAgain({arguments.b})) {
-    return Error{fmt::format("{}: can be read only once, but --html reads it again; expected a file",
-                             model::NameOfSource(arguments.b)),
-                 2};
+    return Error{
+        fmt::format("{}: can be read only once, but --html reads it again; expected a file",
+                    model::NameOfSource(arguments.b)),
+        2};
   }
   return CheckOutputs({arguments.html}, {arguments.a, arguments.b});
 }

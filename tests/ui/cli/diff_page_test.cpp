@@ -2,6 +2,7 @@
 // Runs `stemtap diff --html` as a user does. tests/python/diff_test checks the figures of diff, and
 // the browser tests (tests/browser) what the page shows.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -39,6 +40,18 @@ std::string WithoutTime(const std::string& data) {
 std::string Shell(const std::string& page) {
   const std::size_t begin = page.find("id=\"stemtap-data\">");
   return page.substr(0, begin) + page.substr(page.find("</script>", begin));
+}
+
+// Returns a profile with launches of one block, which take `small_ns` or 1 ns more, and then of two
+// blocks, which take 4 us.
+std::string ProfileOf(int small, int large, int small_ns = 1000) {
+  std::string rows =
+      "start_ns,duration_ns,device,stream,grid_x,grid_y,grid_z,block_x,block_y,block_z,name\n";
+  for (int i = 0; i < small + large; ++i) {
+    rows += fmt::format("{},{},0,7,{},1,1,64,1,1,k\n", i * 5000,
+                        i < small ? small_ns + i % 2 : 4000, i < small ? 1 : 2);
+  }
+  return rows;
 }
 
 TEST_CASE("without the report page, diff --html states what it requires, and diff works") {
@@ -86,6 +99,8 @@ TEST_CASE("the page of a profile has its default plan and the comparison of the 
     CHECK(text.find("\"plan\":" + plan.out + ",") != std::string::npos);
     CHECK(text.find("\"diff\":" + result.out + ",") != std::string::npos);
     const json data = json::parse(text);
+    CHECK(data["plan"]["source"] == made.after_profile);
+    CHECK(data["plan"]["options"]["method"] == "optimal");
     CHECK(data["folder"] == "after.csv");
     CHECK(data["plan_file"] == "plan.json");
     CHECK(data["categories"]["kernels"].size() == data["plan"]["kernels"].size());
@@ -99,33 +114,22 @@ TEST_CASE("the page of a profile has its default plan and the comparison of the 
 TEST_CASE("the page of two profiles separates the effect of other shapes") {
   STEMTAP_SKIP_WITHOUT_PAGE();
   const TempDir directory;
-  // A launch of two blocks takes 4 us, and a launch of one block takes 1 us.
-  const auto write = [&](const char* name, int small, int large) {
-    std::string rows =
-        "start_ns,duration_ns,device,stream,grid_x,grid_y,grid_z,block_x,block_y,block_z,name\n";
-    for (int i = 0; i < small + large; ++i) {
-      rows += std::to_string(i * 5000) +
-              (i < small ? ",1000,0,7,1,1,1,64,1,1,k\n" : ",4000,0,7,2,1,1,64,1,1,k\n");
-    }
-    return directory.Write(name, rows).string();
-  };
-  const std::string a = write("a.csv", 40, 10);
-  const std::string b = write("b.csv", 10, 40);
+  const std::string a = directory.Write("a.csv", ProfileOf(40, 10)).string();
+  const std::string b = directory.Write("b.csv", ProfileOf(10, 40)).string();
   const std::string page = (directory / "page.html").string();
   REQUIRE(RunDiff({a, b, "--html", page}).exit_code == 0);
   const json diff = json::parse(test::DataOf(ReadFile(page)))["diff"];
-  CHECK(diff["by_shapes_ns"] == doctest::Approx(30 * 3000));
+  CHECK(diff["by_shapes_ns"] == doctest::Approx(30 * 2999.5));
   CHECK(diff["by_duration_ns"] == doctest::Approx(0));
 }
 
-TEST_CASE("diff --html changes neither stdout nor the exit code, and has the options of diff") {
+TEST_CASE("diff --html does not change stdout, and its page has the options of diff") {
   STEMTAP_SKIP_WITHOUT_PAGE();
   const test::TwoRuns made;
   const std::string page = (made.directory / "page.html").string();
   for (const std::string& b : {made.after, made.after_profile}) {
     for (const std::vector<std::string>& more :
-         {std::vector<std::string>{}, {"--csv"}, {"--json"}, {"--exit-code"}}) {
-      // A threshold of 0 makes a kernel slower.
+         {std::vector<std::string>{}, {"--csv"}, {"--json"}}) {
       std::vector<std::string> arguments = {made.before_profile, b,    "--threshold", "0",
                                             "--confidence",      "0.5"};
       arguments.insert(arguments.end(), more.begin(), more.end());
@@ -134,7 +138,7 @@ TEST_CASE("diff --html changes neither stdout nor the exit code, and has the opt
       const auto result = RunDiff(arguments);
       CAPTURE(result.err);
       CHECK(result.out == alone.out);
-      CHECK(result.exit_code == alone.exit_code);
+      CHECK(result.exit_code == 0);
       CHECK(result.err.find(" kernels in " + page + ", ") != std::string::npos);
       const json diff = json::parse(test::DataOf(ReadFile(page)))["diff"];
       CHECK(diff["threshold"] == 0.0);
@@ -142,6 +146,17 @@ TEST_CASE("diff --html changes neither stdout nor the exit code, and has the opt
       std::filesystem::remove(page);
     }
   }
+}
+
+TEST_CASE("diff --html --exit-code exits with 1 if a kernel is slower") {
+  STEMTAP_SKIP_WITHOUT_PAGE();
+  const TempDir directory;
+  const std::string a = directory.Write("a.csv", ProfileOf(50, 0)).string();
+  const std::string b = directory.Write("b.csv", ProfileOf(50, 0, 2000)).string();
+  const std::string page = (directory / "page.html").string();
+  CHECK(RunDiff({a, b, "--html", page, "--exit-code"}).exit_code == 1);
+  CHECK(json::parse(test::DataOf(ReadFile(page)))["diff"]["verdicts"]["slower"] == 1);
+  CHECK(RunDiff({b, a, "--html", page, "--exit-code"}).exit_code == 0);
 }
 
 TEST_CASE("diff --html with unusable input or output fails with one line") {

@@ -175,6 +175,29 @@ TEST_CASE("a report can be made from a plan") {
   CHECK(data["evaluation"].is_object());
 }
 
+TEST_CASE("a report can be made from a profile and its plan") {
+  const TempDir directory;
+  model::Plan plan;
+  plan.kernels.resize(2);
+  plan.kernels[0].name = "gemm";
+  plan.kernels[1].name = "_ZN2at6native29vectorized_elementwise_kernelILi4EfEEvif";
+  plan.totals.kernels = 2;
+  const auto report = ReportOfPlan(plan, (directory.Write("runs/a.csv", "")).string());
+  REQUIRE(report.ok());
+  CHECK(report.value().totals.kernels == 2);
+  const std::string text = test::DataOf(Html(report.value()));
+  CHECK(HasVerbatim(text, "plan", model::PlanToJson(plan)));
+  const json data = json::parse(text);
+  CHECK(data["folder"] == "a.csv");
+  CHECK(data["plan_file"] == "plan.json");
+  CHECK(data["categories"]["kernels"] == json{0, 5});  // gemm, elementwise
+  CHECK(data["brief_names"] ==
+        json{{plan.kernels[1].name, "vectorized_elementwise_kernel<4 float>"}});
+  for (const char* member : {"session", "overview", "mask", "evaluation", "diff"}) {
+    CHECK(data[member].is_null());
+  }
+}
+
 TEST_CASE("a byte order mark is not part of a text") {
   const Session session;
   session.directory.Write("run/plan.json", std::string("\xEF\xBB\xBF") + test::kPlanJson);
