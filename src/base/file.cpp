@@ -3,9 +3,16 @@
 
 #include <fmt/format.h>
 
+#include <system_error>
 #include <vector>
 
 namespace stemtap {
+
+bool Exists(const std::filesystem::path& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored);
+}
+
 Result<std::string> ReadWhole(ByteSource& source, std::size_t max_bytes,
                               std::string_view expected) {
   std::string text;

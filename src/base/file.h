@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ReadWhole reads small files into memory.
+// Helpers for files: whether a path exists, and the content of a small file.
 #pragma once
 
 #include <cstddef>
+#include <filesystem>
 #include <string>
 #include <string_view>
 
@@ -11,6 +12,10 @@
 #include "base/result.h"
 
 namespace stemtap {
+
+// Returns whether `path` leads to a file or a directory. Returns false for a broken link and for a
+// path that cannot be looked up.
+bool Exists(const std::filesystem::path& path);
 
 // Reads `source` from its current position to the end. Fails if there are more than `max_bytes`
 // bytes; the error message then describes the expected file with `expected`.

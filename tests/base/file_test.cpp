@@ -3,9 +3,11 @@
 
 #include <doctest/doctest.h>
 
+#include <filesystem>
 #include <string>
 
 #include "base/memory_source.h"
+#include "support/temp_dir.h"
 
 namespace stemtap {
 namespace {
@@ -24,6 +26,19 @@ TEST_CASE("a file is read completely, up to the limit") {
   }
   MemorySource empty("t", "");
   CHECK(ReadWhole(empty, 0, "nothing").value().empty());
+}
+
+TEST_CASE("a path that cannot be looked up does not exist") {
+  const test::TempDir scratch;
+  CHECK_FALSE(Exists(scratch / "file"));
+  const std::filesystem::path file = scratch.Write("file", "");
+  CHECK(Exists(file));
+  CHECK(Exists(file.parent_path()));
+  CHECK_FALSE(Exists(""));
+  CHECK_FALSE(Exists(file / "below"));
+  CHECK_FALSE(Exists(std::string(10'000, 'x')));
+  std::filesystem::create_symlink(scratch / "missing", scratch / "broken");
+  CHECK_FALSE(Exists(scratch / "broken"));
 }
 
 }  // namespace

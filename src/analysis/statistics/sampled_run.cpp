@@ -7,6 +7,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/file.h"
 #include "base/text.h"
 #include "model/json_text.h"
 #include "model/overview_reader.h"
@@ -14,16 +15,8 @@
 #include "model/plan_reader.h"
 
 namespace stemtap::analysis {
-namespace {
 
 namespace fs = std::filesystem;
-
-bool Exists(const fs::path& path) {
-  std::error_code ignored;
-  return fs::exists(path, ignored);
-}
-
-}  // namespace
 
 Result<SampledRun> LoadSampledRun(const std::string& path) {
   SampledRun run;

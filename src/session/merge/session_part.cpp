@@ -13,6 +13,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/file.h"
 #include "base/text.h"
 #include "model/json_text.h"
 #include "model/overview_check.h"
@@ -25,11 +26,6 @@ namespace stemtap::session {
 namespace {
 
 namespace fs = std::filesystem;
-
-bool Exists(const fs::path& path) {
-  std::error_code ignored;
-  return fs::exists(path, ignored);
-}
 
 // A merged plan numbers the launches of a session by its kept launches only. A larger sample index
 // would become a launch of the next session.

@@ -12,6 +12,7 @@
 #include <memory>
 #include <string>
 
+#include "base/file.h"
 #include "base/text.h"
 #include "formats/importers/registry.h"
 #include "model/profile_writer.h"
@@ -149,9 +150,8 @@ int Demo(const DemoArguments& arguments) {
   }
   const Status written = WriteProfile(*reader, profile);
   if (!written.ok()) return Fail(written.error());
-  const bool live = std::filesystem::exists(InstalledLibrary("libstemtap_inject.so")) &&
-                    std::filesystem::exists(InstalledPath("lib/fake_gpu/stemtap_play")) &&
-                    std::filesystem::exists(kLoader);
+  const bool live = Exists(InstalledLibrary("libstemtap_inject.so")) &&
+                    Exists(InstalledPath("lib/fake_gpu/stemtap_play")) && Exists(kLoader);
   const int code =
       live ? DemoLive(arguments, profile, directory) : DemoByReplay(arguments, profile, directory);
   std::filesystem::remove(profile);

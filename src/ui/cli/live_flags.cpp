@@ -9,6 +9,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "base/file.h"
 #include "base/text.h"
 #include "shm/session_env.h"
 #include "ui/cli/output.h"
@@ -163,7 +164,7 @@ int RunAndReport(const session::LiveOptions& options, bool require_kernels) {
   if (!no_profiler.ok()) return Fail(no_profiler.error());
   // If a program already has the injector loaded, the file is not needed (and without /proc it
   // cannot be found).
-  if (!options.command.empty() && !std::filesystem::exists(options.injector)) {
+  if (!options.command.empty() && !Exists(options.injector)) {
     return Fail(
         {fmt::format("{}: not found; this build has no injector (it needs CUPTI headers, see "
                      "docs/guide/install.md)",

@@ -17,6 +17,7 @@
 #include <system_error>
 
 #include "base/byte_sink.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "model/session_files.h"
 
@@ -91,7 +92,7 @@ fs::path SessionOf(const std::string& input) {
   const bool named = std::find(std::begin(model::kSessionFiles), std::end(model::kSessionFiles),
                                file.filename().string()) != std::end(model::kSessionFiles);
   const fs::path directory = file.has_parent_path() ? file.parent_path() : ".";
-  return named && fs::exists(directory / "session.json", error) ? directory : fs::path();
+  return named && Exists(directory / "session.json") ? directory : fs::path();
 }
 
 }  // namespace
@@ -164,8 +165,7 @@ std::string InstalledLibrary(const std::string& name) {
   // Debian uses an architecture-specific directory; other systems use lib or lib64.
   for (const char* directory : {"lib", "lib64", "lib/" STEMTAP_MULTIARCH}) {
     const std::string path = InstalledPath(fmt::format("{}/{}", directory, name));
-    std::error_code ignored;
-    if (std::filesystem::exists(path, ignored)) return path;
+    if (Exists(path)) return path;
   }
   return InstalledPath("lib/" + name);
 }

@@ -9,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/file.h"
 #include "base/text.h"
 #include "formats/importers/metric_join.h"
 #include "formats/importers/ranks.h"
@@ -19,8 +20,7 @@ bool CanReadAgain(const std::vector<std::string>& paths) {
   return std::all_of(paths.begin(), paths.end(), [](const std::string& path) {
     std::error_code error;
     // A missing path is reported when it is opened.
-    return path != "-" &&
-           (std::filesystem::is_regular_file(path, error) || !std::filesystem::exists(path, error));
+    return path != "-" && (std::filesystem::is_regular_file(path, error) || !Exists(path));
   });
 }
 
@@ -32,14 +32,13 @@ std::string RunName(const std::vector<std::string>& paths) {
 
 std::vector<std::string> RunPaths(const std::string& name) {
   constexpr std::string_view kBetween = ", ";
-  std::error_code error;
   std::vector<std::string> paths;
   std::size_t begin = 0;
-  for (std::size_t end = 0; end != std::string::npos && !std::filesystem::exists(name, error);
+  for (std::size_t end = 0; end != std::string::npos && !Exists(name);
        begin = end + kBetween.size()) {
     end = name.find(kBetween, begin);
     paths.push_back(name.substr(begin, end - begin));
-    if (!std::filesystem::exists(paths.back(), error)) return {name};
+    if (!Exists(paths.back())) return {name};
   }
   return paths.empty() ? std::vector<std::string>{name} : paths;
 }
@@ -67,8 +66,8 @@ Result<model::Profile> LoadRun(const std::vector<std::string>& paths, const std:
 
 Status CheckNotEmpty(const model::Profile& profile, const std::string& name) {
   if (!profile.records.empty()) return Success{};
-  return Error{fmt::format("{}: contains no kernel launch; expected at least one",
-                           EscapeForTerminal(name))};
+  return Error{
+      fmt::format("{}: contains no kernel launch; expected at least one", EscapeForTerminal(name))};
 }
 
 void AddMethodInputs(session::CommandSpec& command, std::string* bbv, std::string* metrics) {

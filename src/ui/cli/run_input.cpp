@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "base/byte_source.h"
+#include "base/file.h"
 
 namespace stemtap::ui {
 
@@ -20,7 +21,7 @@ Result<RunInput> KindOfInput(const std::string& path) {
   if (path == "-") return RunInput::kProfile;
   if (fs::is_directory(path, ignored)) return RunInput::kSession;
   // A stream can be read only once, by the reader of profiles.
-  if (fs::exists(path, ignored) && !fs::is_regular_file(path, ignored)) return RunInput::kProfile;
+  if (Exists(path) && !fs::is_regular_file(path, ignored)) return RunInput::kProfile;
   std::unique_ptr<ByteSource> source = STEMTAP_TRY(OpenByteSource(path));
   const std::string_view leading = STEMTAP_TRY(source->Peek(kLeading));
   return leading.find(kPlanSchema) == std::string_view::npos ? RunInput::kProfile : RunInput::kPlan;

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <system_error>
 
+#include "base/file.h"
 #include "model/session_files.h"
 #include "shm/session_env.h"
 
@@ -25,7 +26,7 @@ std::string SessionPath(const std::string& path) {
   const bool is_session_file = std::ranges::find(model::kSessionFiles, file.filename().string()) !=
                                    std::end(model::kSessionFiles) &&
                                fs::is_regular_file(file, ignored) &&
-                               fs::exists(directory / shm::kSessionFileName, ignored);
+                               Exists(directory / shm::kSessionFileName);
   return is_session_file ? directory.string() : path;
 }
 

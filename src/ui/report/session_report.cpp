@@ -13,6 +13,7 @@
 
 #include "base/brief_name.h"
 #include "base/byte_source.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "model/json_text.h"
 #include "model/overview_check.h"
@@ -30,11 +31,6 @@ namespace fs = std::filesystem;
 
 // Number of events written at a time.
 constexpr std::size_t kEventsAtOnce = 1024;
-
-bool Exists(const fs::path& path) {
-  std::error_code ignored;
-  return fs::exists(path, ignored);
-}
 
 // Checks the size of a part that was made for the run at `path`.
 Status CheckSize(const std::string& text, const std::string& path, const char* part) {

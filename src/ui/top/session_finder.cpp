@@ -15,6 +15,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/file.h"
 #include "base/text.h"
 #include "model/overview_reader.h"
 #include "shm/session_env.h"
@@ -46,9 +47,7 @@ std::optional<std::int64_t> ChangedAt(const std::string& path) {
 
 // Returns whether all files of the session are written.
 bool HasEnded(const std::string& directory) {
-  std::error_code ignored;
-  return fs::exists(directory + "/" + shm::kSessionFileName, ignored) &&
-         fs::exists(directory + "/plan.json", ignored);
+  return Exists(directory + "/" + shm::kSessionFileName) && Exists(directory + "/plan.json");
 }
 
 // Returns whether the session is running: its collector renews it or, before the first overview, a
@@ -153,7 +152,7 @@ std::string SessionOf(const fs::path& process) {
   if (directory.empty()) return directory;
   std::error_code ignored;
   const fs::path there = process / "root" / fs::path(directory).relative_path();
-  const bool other = fs::exists(there, ignored) && !fs::equivalent(there, directory, ignored);
+  const bool other = Exists(there) && !fs::equivalent(there, directory, ignored);
   return other ? there.string() : directory;
 }
 
@@ -171,8 +170,7 @@ const Candidate* NewestOf(const std::vector<Candidate>& candidates) {
 
 // Returns whether the session's own files list `pid` as one of its processes.
 bool Names(const std::string& directory, const std::string& pid) {
-  std::error_code ignored;
-  if (fs::exists(directory + "/" + shm::kRingPrefix + pid, ignored)) return true;
+  if (Exists(directory + "/" + shm::kRingPrefix + pid)) return true;
   model::OverviewReader reader(false);
   model::Overview overview;
   if (!reader.Read(directory + "/" + kOverviewName, overview).ok()) return false;
