@@ -20,7 +20,7 @@ def summary(session: Session) -> str:
     lines = [
         f"{_count(session.launches, 'launch')} of {_count(len(session.kernels), 'kernel')}, "
         f"{_ms(session.duration_ns)} ms of GPU time",
-        f"{_count(len(session.samples), 'sample')} in {_count(len(session.clusters), 'cluster')} hold "
+        f"{_count(len(session.samples), 'sample')} in {_count(len(session.clusters), 'cluster')}, "
         f"{_ms(session.sampled_duration_ns)} ms: {session.speedup:.1f}x less to trace",
         f"{bound(session)}, uncovered time {_percent(session.uncovered_fraction)}",
     ]

@@ -121,7 +121,7 @@ class Session:
     >>> session = Session("first-run")
     >>> print(session)
     180 launches of 3 kernels, 5.115 ms of GPU time
-    13 samples in 7 clusters hold 0.695 ms: 7.4x less to trace
+    13 samples in 7 clusters, 0.695 ms: 7.4x less to trace
     error bound 0.61 %, uncovered time 0.00 %
     >>> session.stats()
        time     total ms     launches   mean us  samples  kernel

@@ -124,6 +124,11 @@ std::string EscapeLines(std::string_view text) {
   return Escape(text, true);
 }
 
+std::string Plural(std::uint64_t count, std::string_view one, std::string_view many) {
+  if (count == 1) return fmt::format("1 {}", one);
+  return many.empty() ? fmt::format("{} {}s", count, one) : fmt::format("{} {}", count, many);
+}
+
 std::string ShownSeconds(double seconds) {
   if (seconds < 120.0) return fmt::format("{:.1f} s", seconds);
   if (seconds < 7200.0) return fmt::format("{:.0f} min", seconds / 60.0);

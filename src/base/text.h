@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -41,6 +42,10 @@ std::string ShortText(std::string_view text, std::size_t max_bytes);
 
 // Like EscapeForTerminal, but keeps line feeds.
 std::string EscapeLines(std::string_view text);
+
+// Returns a count with its noun: "1 kernel", "2 kernels", "2 launches". The default of `many` is
+// `one` with an s.
+std::string Plural(std::uint64_t count, std::string_view one, std::string_view many = {});
 
 // Returns a time in a unit that suits it: "12.3 s", "42 min", "7.5 h", "29.2 days".
 std::string ShownSeconds(double seconds);

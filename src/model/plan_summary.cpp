@@ -91,8 +91,8 @@ std::string ChoiceNote(const Plan& plan) {
     time_ns += kernel.duration_ns;
   }
   if (kernels == 0) return {};
-  return fmt::format("{} kernels with {:.3f} ms got no samples by choice (--max-uncovered)\n",
-                     kernels, Milliseconds(time_ns));
+  return fmt::format("{} with {:.3f} ms got no samples by choice (--max-uncovered)\n",
+                     Plural(kernels, "kernel"), Milliseconds(time_ns));
 }
 
 // Returns the lines of the summary about all launches.
@@ -102,10 +102,11 @@ std::string TotalsText(const Plan& plan) {
   const double calibrated_error =
       total > 0.0 ? std::fabs(t.calibrated_estimate_ns - total) / total : 0.0;
   std::string text = fmt::format(
-      "{} launches of {} kernel{}, {:.3f} ms of GPU time\n"
-      "{} samples in {} clusters hold {:.3f} ms: {:.1f}x less to trace\n",
-      t.invocations, t.kernels, t.kernels == 1 ? "" : "s", Milliseconds(t.duration_ns), t.samples,
-      t.clusters, Milliseconds(t.sampled_duration_ns), t.speedup);
+      "{} of {}, {:.3f} ms of GPU time\n"
+      "{} in {}, {:.3f} ms: {:.1f}x less to trace\n",
+      Plural(t.invocations, "launch", "launches"), Plural(t.kernels, "kernel"),
+      Milliseconds(t.duration_ns), Plural(t.samples, "sample"), Plural(t.clusters, "cluster"),
+      Milliseconds(t.sampled_duration_ns), t.speedup);
   text += std::isnan(t.bound) ? "no error bound can be stated for this selection"
                               : fmt::format("error bound {:.2f} %", 100 * t.bound);
   text += fmt::format(", uncovered time {:.2f} %", 100 * t.uncovered_fraction);

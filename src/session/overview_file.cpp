@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <new>
 
+#include "base/text.h"
+
 namespace stemtap::session {
 namespace {
 
@@ -48,8 +50,8 @@ void OverviewFile::Fail(const char* why) {
 
 std::string OverviewFile::Warning() const {
   if (failures_ == 0) return {};
-  return fmt::format("{} could not be written {} time{}, the last time: {}", kOverviewFileName,
-                     failures_, failures_ == 1 ? "" : "s", why_);
+  return fmt::format("{} could not be written {}, the last time: {}", kOverviewFileName,
+                     Plural(failures_, "time"), why_);
 }
 
 }  // namespace stemtap::session

@@ -95,5 +95,14 @@ TEST_CASE("times and sizes are shown in a unit that suits them") {
   CHECK(ShownBytes(5e18) == "5000 PB");
 }
 
+TEST_CASE("a count of one has its noun in the singular") {
+  CHECK(Plural(0, "kernel") == "0 kernels");
+  CHECK(Plural(1, "kernel") == "1 kernel");
+  CHECK(Plural(2, "kernel") == "2 kernels");
+  CHECK(Plural(1, "launch", "launches") == "1 launch");
+  CHECK(Plural(18'446'744'073'709'551'615u, "launch", "launches") ==
+        "18446744073709551615 launches");
+}
+
 }  // namespace
 }  // namespace stemtap

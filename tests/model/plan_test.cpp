@@ -93,6 +93,16 @@ PlanKernel SampledKernel(std::uint64_t invocations, std::vector<std::uint64_t> o
   return kernel;
 }
 
+TEST_CASE("the summary counts kernels without samples by choice, one in the singular") {
+  Plan plan;
+  plan.kernels = {SampledKernel(40, {}), SampledKernel(60, {0})};
+  CHECK_FALSE(Says(plan, "by choice"));
+  plan.kernels[0].uncovered_by_choice = true;
+  CHECK(Says(plan, "\n1 kernel with 0.004 ms got no samples by choice (--max-uncovered)\n"));
+  plan.kernels[1].uncovered_by_choice = true;
+  CHECK(Says(plan, "\n2 kernels with 0.010 ms got no samples by choice (--max-uncovered)\n"));
+}
+
 TEST_CASE("the summary reports a run in which only first launches were captured") {
   Plan plan;
   plan.totals.certified_bound = 0.4;

@@ -25,8 +25,8 @@ std::string Milliseconds(double ns) {
 }
 
 std::string SourceLine(char letter, const ComparedRun& run) {
-  return fmt::format("{}: {}: {} launches, {:.3f} ms of GPU time\n", letter,
-                     EscapeForTerminal(run.source), run.launches,
+  return fmt::format("{}: {}: {}, {:.3f} ms of GPU time\n", letter, EscapeForTerminal(run.source),
+                     Plural(run.launches, "launch", "launches"),
                      1e-6 * static_cast<double>(run.duration_ns));
 }
 

@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/text.h"
 #include "model/kernel_name.h"
 
 namespace stemtap::analysis {
@@ -172,10 +173,10 @@ RunDiff DiffRuns(ComparedRun a, ComparedRun b, const DiffOptions& options) {
     independent += kernel.change.assumes_independence ? 1 : 0;
   }
   if (independent != 0) {
-    diff.notes.push_back(fmt::format(
-        "the intervals of {} kernel{} (marked *) assume independent launches, because a run has "
-        "no order of them; real intervals are wider",
-        independent, independent == 1 ? "" : "s"));
+    diff.notes.push_back(
+        fmt::format("the intervals of {} (marked *) assume independent launches, because a run has "
+                    "no order of them; real intervals are wider",
+                    Plural(independent, "kernel")));
   }
   a.kernels.clear();
   b.kernels.clear();

@@ -36,19 +36,20 @@ std::string Listed(const std::vector<std::string>& named, std::uint64_t count) {
 std::string HeaderText(const ExtrapolationReport& report) {
   const Match& match = report.match;
   const Extrapolation& extrapolation = report.extrapolation;
-  std::string text = fmt::format("{} of {} samples have results, {} results read ({})\n",
-                                 match.matched, match.samples, report.results.rows.size(),
-                                 formats::NameOf(report.results.source));
-  const auto list = [&](const char* what, std::uint64_t count,
+  std::string text = fmt::format(
+      "{} of {} with results, {} read ({})\n", match.matched, Plural(match.samples, "sample"),
+      Plural(report.results.rows.size(), "result"), formats::NameOf(report.results.source));
+  const auto list = [&](const char* one, const char* what, std::uint64_t count,
                         const std::vector<std::string>& named) {
-    if (count > 0) text += fmt::format("{} {}: {}\n", count, what, Listed(named, count));
+    if (count == 0) return;
+    text += fmt::format("{}{}: {}\n", Plural(count, one), what, Listed(named, count));
   };
-  list("samples without a result", match.missing_count, match.missing);
-  list("results without a sample, not used", match.unmatched_count, match.unmatched);
-  list("additional results of a sample, not used", match.duplicate_count, match.duplicates);
-  text += fmt::format("uncovered: {} of native time, {} of {} clusters{}\n",
+  list("sample", " without a result", match.missing_count, match.missing);
+  list("result", " without a sample, not used", match.unmatched_count, match.unmatched);
+  list("additional result", " of a sample, not used", match.duplicate_count, match.duplicates);
+  text += fmt::format("uncovered: {} of native time, {} of {}{}\n",
                       Percent(extrapolation.uncovered_fraction), extrapolation.uncovered_clusters,
-                      extrapolation.clusters,
+                      Plural(extrapolation.clusters, "cluster"),
                       extrapolation.uncovered_fraction > 0.0
                           ? "; the totals omit it, except the calibrated totals that are scaled to "
                             "the whole run"
@@ -104,11 +105,9 @@ std::string ChoiceNote(const model::Plan& plan) {
   }
   if (kernels == 0) return {};
   return fmt::format(
-      "{} kernel{} with {} of native time ha{} no samples by choice (--max-uncovered); totals "
-      "scaled "
-      "to the whole run treat this time like the rest",
-      kernels, kernels == 1 ? "" : "s",
-      Percent(time_ns / static_cast<double>(plan.totals.duration_ns)), kernels == 1 ? "s" : "ve");
+      "{} with {} of native time got no samples by choice (--max-uncovered); totals scaled to the "
+      "whole run treat this time like the rest",
+      Plural(kernels, "kernel"), Percent(time_ns / static_cast<double>(plan.totals.duration_ns)));
 }
 
 // Returns whether a cluster that was meant to have samples has no result.
@@ -125,7 +124,7 @@ bool LacksResults(const ExtrapolationReport& report) {
 std::string NextStep(const ExtrapolationReport& report) {
   const Match& match = report.match;
   if (match.missing_count > 0) {
-    return fmt::format("run the {} samples without a result: {}", match.missing_count,
+    return fmt::format("run the {} without a result: {}", Plural(match.missing_count, "sample"),
                        Listed(match.missing, match.missing_count));
   }
   if (LacksResults(report)) {

@@ -95,9 +95,9 @@ std::vector<TextColumn> TextColumns(const StatsTable& table) {
 // Returns the lines above the table.
 std::string Heading(const StatsTable& table) {
   std::string text =
-      fmt::format("{}: {} launches of {} kernel{}, {:.3f} ms of GPU time",
-                  EscapeForTerminal(table.source), table.launches, table.kernels,
-                  table.kernels == 1 ? "" : "s", 1e-6 * static_cast<double>(table.duration_ns));
+      fmt::format("{}: {} of {}, {:.3f} ms of GPU time", EscapeForTerminal(table.source),
+                  Plural(table.launches, "launch", "launches"), Plural(table.kernels, "kernel"),
+                  1e-6 * static_cast<double>(table.duration_ns));
   if (!std::isnan(table.bound)) text += fmt::format(", error bound {:.2f} %", 100 * table.bound);
   text += '\n';
   if (table.is_estimated) {

@@ -143,7 +143,8 @@ std::string Explain(const Consumer& consumer, const CountedPlan& counted, std::s
                      DeviceName(device));
       between = ", ";
     }
-    fmt::format_to(std::back_inserter(text), "; {} kernels of graphs\n", counted.graph_kernels);
+    fmt::format_to(std::back_inserter(text), "; {} of graphs\n",
+                   Plural(counted.graph_kernels, "kernel"));
   }
   fmt::format_to(std::back_inserter(text), "\n{:>12} {:>7} {:>12}  kernel\n", "index", "device",
                  "id");

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/text.h"
 #include "formats/exporters/consumers.h"
 
 namespace stemtap::formats {
@@ -60,8 +61,8 @@ class Timeline {
           launches, input_.options.timeline_launches));
     }
     if (without_time_ != 0) {
-      exported.notes.push_back(
-          fmt::format("{} launches without a start time are not shown", without_time_));
+      exported.notes.push_back(fmt::format("omits {} without a start time",
+                                           Plural(without_time_, "launch", "launches")));
     }
     exported.files.push_back({"", Text()});
     return exported;

@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "base/text.h"
 #include "formats/importers/gpu_tracks.h"
 #include "formats/importers/json_stream.h"
 #include "formats/importers/kineto_kernels.h"
@@ -198,9 +199,9 @@ Status KinetoReader::CheckKernels() const {
   }
   if (kernels_.graphs() > 0) {
     return Error{
-        fmt::format("{}: {} launches of whole CUDA graphs and no kernels; expected kernels (record "
+        fmt::format("{}: {} of whole CUDA graphs and no kernels; expected kernels (record "
                     "with XLA_FLAGS=--xla_gpu_enable_command_buffer=)",
-                    stream_.name(), kernels_.graphs())};
+                    stream_.name(), Plural(kernels_.graphs(), "launch", "launches"))};
   }
   if (is_kineto_) return Success{};
   return Error{fmt::format(
@@ -222,14 +223,15 @@ void KinetoReader::WarnAtEnd() {
   kernels_.WarnOfFields(source, *launches_);
   if (kernels_.graphs() > 0) {
     launches_->Warn(fmt::format(
-        "{}: {} launches of CUDA graphs were recorded as a whole, without their kernels; record "
+        "{}: {} recorded as a whole, without their kernels; record "
         "with XLA_FLAGS=--xla_gpu_enable_command_buffer= to include them",
-        source, kernels_.graphs()));
+        source,
+        Plural(kernels_.graphs(), "launch of a CUDA graph was", "launches of CUDA graphs were")));
   }
   if (others_.no_stream > 0) {
-    launches_->Warn(
-        fmt::format("{}: {} events of category 'cuda' are on no known stream; treated as kernels",
-                    source, others_.no_stream));
+    launches_->Warn(fmt::format(
+        "{}: {} on no known stream; treated as kernels", source,
+        Plural(others_.no_stream, "event of category 'cuda' is", "events of category 'cuda' are")));
   }
   if (others_.tracks.has_gpu() && std::find(kXlaMaxEvents.begin(), kXlaMaxEvents.end(),
                                             others_.no_category) != kXlaMaxEvents.end()) {

@@ -110,11 +110,13 @@ class Join {
           metrics_name_, profile_name_, FirstName(metrics_), FirstName(profile_))};
     }
     if (spelled > exact) {
-      Warn(fmt::format("{} kernel names are joined despite different spelling", spelled - exact));
+      Warn(fmt::format("{} joined despite different spelling",
+                       Plural(spelled - exact, "kernel name is", "kernel names are")));
     }
     if (groups_ > spelled) {
-      Warn(fmt::format("{} kernels are joined by function name alone, such as '{}'",
-                       groups_ - spelled, ShownCell(by_function_)));
+      Warn(fmt::format("{} joined by function name alone, such as '{}'",
+                       Plural(groups_ - spelled, "kernel is", "kernels are"),
+                       ShownCell(by_function_)));
     }
     STEMTAP_TRY(Pair());
     WarnOfLeftOver();
@@ -221,24 +223,25 @@ class Join {
   void WarnOfLeftOver() {
     if (uneven_ > 0) {
       Warn(fmt::format(
-          "{} kernels were launched a different number of times, such as {}; their first launches "
+          "{} launched a different number of times, such as {}; the first launches of both files "
           "are joined, which is wrong if the profiler skipped launches (ncu --launch-skip)",
-          uneven_, uneven_example_));
+          Plural(uneven_, "kernel was", "kernels were"), uneven_example_));
     }
     const auto count = [](const std::vector<std::uint32_t>& groups) {
-      return std::count(groups.begin(), groups.end(), kNoGroup);
+      return static_cast<std::uint64_t>(std::count(groups.begin(), groups.end(), kNoGroup));
     };
     if (unmatched_there_ > 0) {
-      Warn(fmt::format("{} kernel names ({} launches) are not in {}; skipped",
-                       count(metrics_group_of_), unmatched_there_, profile_name_));
+      Warn(fmt::format("{} ({}) skipped, not in {}",
+                       Plural(count(metrics_group_of_), "kernel name"),
+                       Plural(unmatched_there_, "launch", "launches"), profile_name_));
     }
     const auto without = static_cast<std::size_t>(std::count(rows_.begin(), rows_.end(), kNoRow));
     if (without > 0) {
       Warn(
           fmt::format("{} of the {} launches of {} have metrics; {} have none, {} of them in {} "
-                      "kernels without any metrics",
+                      "without any metrics",
                       rows_.size() - without, rows_.size(), profile_name_, without, unmatched_here_,
-                      count(group_of_)));
+                      Plural(count(group_of_), "kernel")));
     }
   }
 

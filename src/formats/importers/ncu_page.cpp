@@ -389,13 +389,14 @@ Status PageReader::ReadLine() {
 
 void PageReader::Report() {
   if (others_ > 0) {
-    Warn(fmt::format("{}: {} lines outside the table are skipped", lines_.name(), others_));
+    Warn(fmt::format("{}: {} outside the table skipped", lines_.name(), Plural(others_, "line")));
   }
   if (notes_ > kMaxNotes) {
-    Warn(fmt::format("{}: {} more warnings of ncu", lines_.name(), notes_ - kMaxNotes));
+    Warn(fmt::format("{}: {} of ncu", lines_.name(), Plural(notes_ - kMaxNotes, "more warning")));
   }
   if (rules_ > 0) {
-    Warn(fmt::format("{}: {} rows without a metric (advice) are skipped", lines_.name(), rules_));
+    Warn(fmt::format("{}: {} without a metric (advice) skipped", lines_.name(),
+                     Plural(rules_, "row")));
   }
   if (ids_back_ > 0) {
     Warn(

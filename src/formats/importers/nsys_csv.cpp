@@ -349,8 +349,8 @@ void ReportReader::Warn() {
                     file, report_->name));
   }
   if (memory_.count > 0) {
-    launches_.Warn(
-        fmt::format("{}: {} rows are memory copies and sets; skipped", file, memory_.count));
+    launches_.Warn(fmt::format("{}: {} of memory copies and sets skipped", file,
+                               Plural(memory_.count, "row")));
   }
   if (no_grid_.count > 0) {
     launches_.Warn(
@@ -377,9 +377,8 @@ void ReportReader::Warn() {
                     file, report_->columns[column], step));
   }
   if (rest_.count > 0) {
-    launches_.Warn(
-        fmt::format("{}:{}: another report begins; it and later ones are skipped ({} lines)", file,
-                    rest_.first_line, rest_.count));
+    launches_.Warn(fmt::format("{}:{}: another report begins; it and later ones are skipped ({})",
+                               file, rest_.first_line, Plural(rest_.count, "line")));
   }
   if (several_devices_) {
     launches_.Warn(

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/text.h"
 #include "formats/importers/row_times.h"
 
 namespace stemtap::formats {
@@ -216,9 +217,11 @@ Status KernelTable::WarnOfGraphs() {
   const std::int64_t graphs = sqlite3_column_int64(count.get(), 0);
   if (graphs > 0) {
     launches_.Warn(
-        fmt::format("{}: {} launches of CUDA graphs were recorded as a whole, without their "
+        fmt::format("{}: {} recorded as a whole, without their "
                     "kernels; record with --cuda-graph-trace=node to include them",
-                    database_.name(), graphs));
+                    database_.name(),
+                    Plural(static_cast<std::uint64_t>(graphs), "launch of a CUDA graph was",
+                           "launches of CUDA graphs were")));
   }
   return Success{};
 }

@@ -250,16 +250,16 @@ Status NvprofTable::AddKernel(std::string_view name) {
 
 void NvprofTable::Report() {
   if (copies_ > 0) {
-    launches_->Warn(fmt::format("{}: {} rows of copies, sets and unified memory are skipped",
-                                lines_.name(), copies_));
+    launches_->Warn(fmt::format("{}: {} of copies, sets and unified memory skipped", lines_.name(),
+                                Plural(copies_, "row")));
   }
   if (others_ > 0) {
     launches_->Warn(
-        fmt::format("{}: {} lines outside the trace are skipped", lines_.name(), others_));
+        fmt::format("{}: {} outside the trace skipped", lines_.name(), Plural(others_, "line")));
   }
   if (no_suffix_ > 0) {
-    launches_->Warn(
-        fmt::format("{}: {} launches have no correlation id", lines_.name(), no_suffix_));
+    launches_->Warn(fmt::format("{}: {} no correlation id", lines_.name(),
+                                Plural(no_suffix_, "launch has", "launches have")));
   }
   launches_->Finish(lines_.name());
 }

@@ -12,6 +12,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/text.h"
 #include "shm/correlation.h"
 
 namespace stemtap::formats {
@@ -60,8 +61,8 @@ void RecordedLaunches::SetProcess(std::uint64_t id) {
 
 void RecordedLaunches::Finish(std::string_view source) {
   if (names_cut_ > 0) {
-    Warn(fmt::format("{}: {} launches have a name of more than {} bytes; it is truncated", source,
-                     names_cut_, shm::kMaxNameBytes));
+    Warn(fmt::format("{}: {} a name of more than {} bytes; it is truncated", source,
+                     Plural(names_cut_, "launch has", "launches have"), shm::kMaxNameBytes));
   }
   const auto earlier = [](const shm::KernelRecord& a, const shm::KernelRecord& b) {
     return a.start_ns < b.start_ns;
@@ -112,10 +113,10 @@ void RecordedLaunches::CountDoubles(std::string_view source) {
     }
   }
   if (doubles == 0) return;
-  Warn(
-      fmt::format("{}: {} launches equal another launch in every cell and are counted; if the file "
-                  "contains its events twice, totals are too large",
-                  source, doubles));
+  Warn(fmt::format(
+      "{}: {} another launch in every cell; if the file contains its events twice, totals are "
+      "too large",
+      source, Plural(doubles, "launch equals", "launches equal")));
 }
 
 void RecordedLaunches::CountSharedIds(std::string_view source) {
@@ -135,9 +136,9 @@ void RecordedLaunches::CountSharedIds(std::string_view source) {
   }
   if (shared == 0) return;
   Warn(fmt::format(
-      "{}: {} launches share a correlation id with a launch on another stream, outside of graphs; "
-      "they are numbered in order of start, which may differ from the launch order",
-      source, shared));
+      "{}: {} a correlation id with a launch on another stream, outside of graphs; the order of "
+      "start is used, which may differ from the launch order",
+      source, Plural(shared, "launch shares", "launches share")));
 }
 
 void RecordedLaunches::NumberDevices(std::string_view source) {

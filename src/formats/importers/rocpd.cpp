@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/text.h"
 #include "formats/importers/rocprof_kernel.h"
 #include "formats/importers/row_times.h"
 
@@ -89,7 +90,9 @@ class DispatchTable {
   Status SetExtents(const TableRows& rows, shm::KernelRecord& record);
   Status SetPlace(const TableRows& rows, shm::KernelRecord& record);
   void Warn(std::uint64_t count, std::string_view what) {
-    if (count > 0) launches_.Warn(fmt::format("{}: {} {}", database_.name(), count, what));
+    if (count == 0) return;
+    launches_.Warn(
+        fmt::format("{}: {} {}", database_.name(), Plural(count, "launch", "launches"), what));
   }
 
   Database& database_;
@@ -216,10 +219,9 @@ Status DispatchTable::Read(Processes& processes, std::set<std::int64_t>& nodes) 
     STEMTAP_TRY(AddRow(rows, processes, nodes));
   }
   times_.Warn(database_.name(), rows.table(), launches_);
-  Warn(uneven_, "launches have a grid that is not a multiple of their work-groups; rounded up");
-  Warn(no_device_,
-       fmt::format("launches are on agents without a type_index in {}; their devices are unknown",
-                   Name(kAgentTable)));
+  Warn(uneven_, "with a grid that is not a multiple of the work-group; rounded up");
+  Warn(no_device_, fmt::format("on agents without a type_index in {}, so the device is unknown",
+                               Name(kAgentTable)));
   return Success{};
 }
 

@@ -311,13 +311,13 @@ void RocprofTrace::WarnOfNames() {
 
 void RocprofTrace::Report() {
   if (other_kinds_ > 0) {
-    launches_->Warn(
-        fmt::format("{}: {} rows are not kernels and are skipped", lines_.name(), other_kinds_));
+    launches_->Warn(fmt::format("{}: {} of other kinds than kernels skipped", lines_.name(),
+                                Plural(other_kinds_, "row")));
   }
   if (uneven_ > 0) {
-    launches_->Warn(fmt::format(
-        "{}: the grids of {} launches are not multiples of their work-groups; rounded up",
-        lines_.name(), uneven_));
+    launches_->Warn(
+        fmt::format("{}: {} a grid that is not a multiple of the work-group; rounded up",
+                    lines_.name(), Plural(uneven_, "launch has", "launches have")));
   }
   if (!long_queues_.empty()) {
     launches_->Warn(fmt::format("{}: queues are addresses; they are numbered 0 to {}",

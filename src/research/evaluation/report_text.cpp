@@ -94,10 +94,10 @@ std::vector<Column> ColumnsOf(const Evaluation& evaluation) {
 }
 
 std::string WorkloadLine(const EvaluatedWorkload& workload) {
-  std::string line =
-      fmt::format("{}: {} launches of {} kernels, {:.3f} ms, one of each: {}", Name(workload.name),
-                  workload.launches, workload.kernels,
-                  static_cast<double>(workload.total_ns) * 1e-6, Speedup(workload.speedup_limit));
+  std::string line = fmt::format(
+      "{}: {} of {}, {:.3f} ms, one of each: {}", Name(workload.name),
+      Plural(workload.launches, "launch", "launches"), Plural(workload.kernels, "kernel"),
+      static_cast<double>(workload.total_ns) * 1e-6, Speedup(workload.speedup_limit));
   if (workload.excluded.invocations > 0) {
     line += fmt::format("; {} excluded ({:.3f} ms)", workload.excluded.invocations,
                         static_cast<double>(workload.excluded.duration_ns) * 1e-6);

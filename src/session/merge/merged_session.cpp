@@ -111,11 +111,11 @@ std::string SessionLine(std::size_t number, const model::PlanSession& session,
   if (session.launches == 0) {
     line += "no kernel was recorded";
   } else {
-    line += fmt::format("{} launches, {:.3f} ms, {}", session.launches,
+    line += fmt::format("{}, {:.3f} ms, {}", Plural(session.launches, "launch", "launches"),
                         static_cast<double>(session.duration_ns) * 1e-6, BoundOf(session));
   }
   if (own.counters.dropped != 0) line += fmt::format(", {} dropped", own.counters.dropped);
-  if (own.counters.gaps != 0) line += fmt::format(", {} gaps", own.counters.gaps);
+  if (own.counters.gaps != 0) line += ", " + Plural(own.counters.gaps, "gap");
   if (own.signal != 0) {
     line += fmt::format(", ended by signal {}", own.signal);
   } else if (own.exit_code != 0) {

@@ -173,17 +173,17 @@ std::string Verdict(const analysis::Alignment& alignment) {
   if (alignment.only_in_a == 0 && alignment.only_in_b == 0) {
     return "not aligned: the same launches in the same order, on streams that do not correspond\n";
   }
-  return fmt::format(
-      "not aligned: {} launches only in A, {} only in B, {} kernels with unequal counts\n",
-      alignment.only_in_a, alignment.only_in_b, alignment.differs.size());
+  return fmt::format("not aligned: {} only in A, {} only in B, {} with unequal counts\n",
+                     Plural(alignment.only_in_a, "launch", "launches"), alignment.only_in_b,
+                     Plural(alignment.differs.size(), "kernel"));
 }
 
 std::string AlignmentText(const AlignArguments& arguments, const analysis::Run& a,
                           const analysis::Run& b, const analysis::Alignment& alignment) {
-  std::string text =
-      fmt::format("A: {} launches, {}\nB: {} launches, {}\n{} launches paired\n", a.launches.size(),
-                  EscapeForTerminal(arguments.a), b.launches.size(), EscapeForTerminal(arguments.b),
-                  alignment.paired);
+  std::string text = fmt::format(
+      "A: {}, {}\nB: {}, {}\n{} paired\n", Plural(a.launches.size(), "launch", "launches"),
+      EscapeForTerminal(arguments.a), Plural(b.launches.size(), "launch", "launches"),
+      EscapeForTerminal(arguments.b), Plural(alignment.paired, "launch", "launches"));
   for (const std::string& ignored : alignment.ignored) {
     text += fmt::format("not compared, because a run lacks it for some launches: {}\n", ignored);
   }
@@ -247,11 +247,11 @@ std::string TransferText(const AlignArguments& arguments, const analysis::PlanTr
   }
   const model::PlanTotals& totals = transfer.plan.totals;
   return text + fmt::format(
-                    "plan for B in {}: {} samples, {} dropped, {:.2f} % of B's time uncovered, "
+                    "plan for B in {}: {}, {} dropped, {:.2f} % of B's time uncovered, "
                     "{:.2f} % in joined launches, observed error {:.2f} %\n",
-                    EscapeForTerminal(arguments.output), totals.samples, transfer.dropped.size(),
-                    100 * totals.uncovered_fraction, 100 * totals.joined_fraction,
-                    100 * totals.observed_error);
+                    EscapeForTerminal(arguments.output), Plural(totals.samples, "sample"),
+                    transfer.dropped.size(), 100 * totals.uncovered_fraction,
+                    100 * totals.joined_fraction, 100 * totals.observed_error);
 }
 
 ordered_json TransferJson(const AlignArguments& arguments, const analysis::PlanTransfer& transfer) {

@@ -64,8 +64,9 @@ int RunConvert(const ConvertArguments& arguments) {
   const Status finished = writer.value()->Finish();
   if (!finished.ok()) return fail(finished.error());
   Warn(reader.warnings());
-  PrintMessage(fmt::format("stemtap: {} invocations of {} kernels, {} of duration 0, in {}\n",
-                           invocations, reader.names().size(), zero_duration,
+  PrintMessage(fmt::format("stemtap: {} of {}, {} of duration 0, in {}\n",
+                           Plural(invocations, "launch", "launches"),
+                           Plural(reader.names().size(), "kernel"), zero_duration,
                            to_stdout ? "standard output" : EscapeForTerminal(arguments.output)));
   if (!arguments.json) return 0;
   const nlohmann::ordered_json json = {{"source", RunName(arguments.profiles)},

@@ -139,7 +139,8 @@ int Demo(const DemoArguments& arguments) {
           .string();
   std::unique_ptr<model::ProfileReader> reader;
   if (arguments.profile.empty()) {
-    PrintMessage(fmt::format("stemtap: an LLM decode loop of {} launches\n", arguments.launches));
+    PrintMessage(fmt::format("stemtap: an LLM decode loop of {}\n",
+                             Plural(arguments.launches, "launch", "launches")));
     research::LlmDecodeOptions generated;
     generated.launches = arguments.launches;
     reader = research::MakeLlmDecode(generated);

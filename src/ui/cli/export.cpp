@@ -327,8 +327,8 @@ Result<std::string> Export(const ExportArguments& arguments) {
   if (!to_stdout) STEMTAP_TRY(WriteToPath(arguments, consumer, exported, paths, written));
   std::vector<std::string> notes = exported.notes;
   if (counted.left_out != 0) {
-    notes.push_back(fmt::format("{} samples of other devices are omitted (--device {})",
-                                counted.left_out, *arguments.device));
+    notes.push_back(fmt::format("omits {} of other devices (--device {})",
+                                Plural(counted.left_out, "sample"), *arguments.device));
   }
   if (!arguments.weights_csv.empty()) {
     STEMTAP_TRY(WriteOutput(arguments.weights_csv, formats::WeightsCsv(counted)));
@@ -337,7 +337,7 @@ Result<std::string> Export(const ExportArguments& arguments) {
     notes.push_back("weights: keep the plan for 'stemtap extrapolate', or use --weights-csv");
   }
   PrintMessage(
-      fmt::format("stemtap: {} launches for {} in {}{}\n", exported.ids, tool,
+      fmt::format("stemtap: {} for {} in {}{}\n", Plural(exported.ids, "launch", "launches"), tool,
                   to_stdout ? "standard output" : EscapeForTerminal(arguments.output),
                   exported.runs > 1 ? fmt::format(", {} runs of the program", exported.runs) : ""));
   for (const std::string& note : notes) PrintMessage("stemtap: " + EscapeForTerminal(note) + "\n");

@@ -48,10 +48,10 @@ int Generate(const GenerateArguments& arguments) {
   }
   const Status finished = writer.value()->Finish();
   if (!finished.ok()) return Fail(finished.error());
-  PrintMessage(fmt::format("stemtap: {} launches of {} kernels, {:.3f} s of kernel time, in {}\n",
-                           launches, reader.value()->names().size(),
-                           static_cast<double>(duration_ns) * 1e-9,
-                           to_stdout ? "standard output" : EscapeForTerminal(arguments.output)));
+  PrintMessage(fmt::format(
+      "stemtap: {} of {}, {:.3f} s of kernel time, in {}\n", Plural(launches, "launch", "launches"),
+      Plural(reader.value()->names().size(), "kernel"), static_cast<double>(duration_ns) * 1e-9,
+      to_stdout ? "standard output" : EscapeForTerminal(arguments.output)));
   if (!arguments.json) return 0;
   const nlohmann::ordered_json json = {{"workload", arguments.workload},
                                        {"output", arguments.output},

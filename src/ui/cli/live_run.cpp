@@ -13,6 +13,7 @@
 
 #include "base/byte_source.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "shm/session_env.h"
 
 namespace stemtap::ui {
@@ -104,7 +105,7 @@ std::string WhyNotPlain(const std::string& path, const model::Plan& plan,
   }
   const auto graph_kernels = devices[0]["graph_kernels"].get<std::uint64_t>();
   if (graph_kernels != 0 && !model.graph_kernels) {
-    return fmt::format("has {} launches made by CUDA graphs", graph_kernels);
+    return fmt::format("has {} made by CUDA graphs", Plural(graph_kernels, "launch", "launches"));
   }
   return {};
 }

@@ -30,8 +30,8 @@ int RunMerge(const MergeArguments& arguments) {
   const model::Plan& plan = merged.value().plan;
   if (!arguments.quiet) {
     const std::string directory = EscapeForTerminal(arguments.output);
-    PrintMessage(fmt::format("stemtap: {} sessions in {}\nnext: stemtap report {}\n",
-                             plan.sessions.size(), directory, directory));
+    PrintMessage(fmt::format("stemtap: {} in {}\nnext: stemtap report {}\n",
+                             Plural(plan.sessions.size(), "session"), directory, directory));
   }
   return arguments.json ? Print(TotalsJson(plan)) : PrintText(merged.value().summary);
 }

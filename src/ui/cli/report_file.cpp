@@ -38,8 +38,9 @@ Result<std::unique_ptr<ByteSink>> CreateSink(const std::string& path, ReportPlac
 
 void PrintWritten(const Report& report, const std::string& path,
                   const std::optional<std::uint64_t>& bytes) {
-  PrintMessage(fmt::format("stemtap: report of {} samples of {} kernels in {}{}\n",
-                           report.totals.samples, report.totals.kernels,
+  PrintMessage(fmt::format("stemtap: report of {} of {} in {}{}\n",
+                           Plural(report.totals.samples, "sample"),
+                           Plural(report.totals.kernels, "kernel"),
                            path == "-" ? "standard output" : EscapeForTerminal(path),
                            bytes ? ", " + ShownBytes(static_cast<double>(*bytes)) : ""));
   if (report.mask && report.mask->left_out != 0) {

@@ -284,9 +284,10 @@ std::vector<Line> ChosenKernel(const Model& model, std::size_t name_lines, const
   add_name(Apart(*row.kernel) + (mangled ? BriefName(name) : name), Style::kStrong);
   if (mangled) add_name(name, Style::kDim);
   LineMaker sums = canvas.NewLine();
-  sums.Add(fmt::format("{} launches, {} each, {} captured, {} of them imputed",
-                       Count(row.invocations), row.invocations == 0 ? "-" : Duration(row.mean_ns()),
-                       Count(row.captured), Count(row.imputed)));
+  sums.Add(fmt::format("{} {}, {} each, {} captured, {} of them imputed", Count(row.invocations),
+                       row.invocations == 1 ? "launch" : "launches",
+                       row.invocations == 0 ? "-" : Duration(row.mean_ns()), Count(row.captured),
+                       Count(row.imputed)));
   lines.push_back(sums.Take());
   const DurationAxis axis =
       DurationsOf(model.run().KernelsIn(row), std::clamp(canvas.width - 24, 0, 96), false);

@@ -395,8 +395,8 @@ TEST_CASE("jax: whole graphs are counted, and a trace with only graphs is an err
   const model::Profile profile =
       MustParse("[" + kXlaNames + "," + graph + "," + Xla(1, 7, "2", "k", kDetails) + "]");
   CHECK(profile.records.size() == 1);
-  CHECK(Has(profile.warnings, "1 launches of CUDA graphs were recorded as a whole"));
-  CheckError("[" + kXlaNames + "," + graph + "]", "1 launches of whole CUDA graphs");
+  CHECK(Has(profile.warnings, "1 launch of a CUDA graph was recorded as a whole"));
+  CheckError("[" + kXlaNames + "," + graph + "]", "1 launch of whole CUDA graphs");
 }
 
 TEST_CASE("jax: streams that are named after their events are an error") {
@@ -428,7 +428,7 @@ TEST_CASE("a trace whose GPU events have other categories is read or rejected") 
       R"({"ph":"X","cat":"cuda","name":"cudaMemcpyAsync","pid":0,"tid":7,"ts":1,"dur":2}])");
   REQUIRE(guessed.records.size() == 1);
   CHECK(guessed.records[0].stream == 3);
-  CHECK(Has(guessed.warnings, "1 events of category 'cuda' are on no known stream"));
+  CHECK(Has(guessed.warnings, "1 event of category 'cuda' is on no known stream"));
 
   for (
       const std::string_view refused :

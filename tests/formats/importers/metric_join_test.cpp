@@ -70,10 +70,10 @@ TEST_CASE("names and counts that differ are counted") {
   REQUIRE(p.warnings.size() == 3);
   CHECK(p.warnings[0].starts_with(
       "ncu.csv: 2 kernels were launched a different number of times, such "
-      "as 'a' 2 times, 3 in run.csv; their first launches are joined"));
-  CHECK(p.warnings[1] == "ncu.csv: 1 kernel names (1 launches) are not in run.csv; skipped");
+      "as 'a' 2 times, 3 in run.csv; the first launches of both files are joined"));
+  CHECK(p.warnings[1] == "ncu.csv: 1 kernel name (1 launch) skipped, not in run.csv");
   CHECK(p.warnings[2] ==
-        "ncu.csv: 4 of the 6 launches of run.csv have metrics; 2 have none, 1 of them in 1 kernels "
+        "ncu.csv: 4 of the 6 launches of run.csv have metrics; 2 have none, 1 of them in 1 kernel "
         "without any metrics");
 }
 
@@ -82,7 +82,7 @@ TEST_CASE("names with different spellings are joined if no name is equal") {
                                          "name,duration_ns,m\n\"void f<int>(int *,float)\",1,7\n");
   CHECK(Column(spaces) == std::vector{7.0});
   REQUIRE(spaces.warnings.size() == 1);
-  CHECK(spaces.warnings[0] == "ncu.csv: 1 kernel names are joined despite different spelling");
+  CHECK(spaces.warnings[0] == "ncu.csv: 1 kernel name is joined despite different spelling");
 
   const model::Profile mangled = MustJoin("name,duration_ns\n_Z4axpyPfi,1\n",
                                           "name,duration_ns,m\n\"axpy(float *, int)\",1,7\n");
@@ -99,7 +99,7 @@ TEST_CASE("names of one function are joined last, and counted together") {
       "name,duration_ns,m\nscale,1,1\nscale,1,2\nexact,1,3\nscale,1,4\n");
   CHECK(Column(p) == std::vector{1.0, 2.0, 3.0, 4.0});
   REQUIRE(p.warnings.size() == 1);
-  CHECK(p.warnings[0] == "ncu.csv: 1 kernels are joined by function name alone, such as 'scale'");
+  CHECK(p.warnings[0] == "ncu.csv: 1 kernel is joined by function name alone, such as 'scale'");
   // An equal name has priority: f(int) does not also match f by its function name.
   const model::Profile mixed = MustJoin("name,duration_ns\nf(int),1\nf(float),1\n",
                                         "name,duration_ns,m\nf,1,1\nf(int),1,2\n");

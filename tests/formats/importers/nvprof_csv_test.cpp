@@ -92,8 +92,8 @@ TEST_CASE("nvprof: other rows are counted, and launches are in order of start") 
   REQUIRE(p.warnings.size() == 3);
   CHECK(p.warnings[0] ==
         "t.csv:1: nvprof reports '======== Warning: 3 records have invalid timestamps'");
-  CHECK(p.warnings[1] == "t.csv: 2 rows of copies, sets and unified memory are skipped");
-  CHECK(p.warnings[2] == "t.csv: 2 lines outside the trace are skipped");
+  CHECK(p.warnings[1] == "t.csv: 2 rows of copies, sets and unified memory skipped");
+  CHECK(p.warnings[2] == "t.csv: 2 lines outside the trace skipped");
 }
 
 TEST_CASE("nvprof: a column of correlation ids does not change names") {
@@ -105,7 +105,7 @@ TEST_CASE("nvprof: a column of correlation ids does not change names") {
   const model::Profile bare = MustParse("\"Start\",\"Duration\",\"Name\"\nus,us,\n1,1,\"a [x]\"\n");
   CHECK(bare.names.name(0) == "a [x]");
   REQUIRE(bare.warnings.size() == 1);
-  CHECK(bare.warnings[0] == "t.csv: 1 launches have no correlation id");
+  CHECK(bare.warnings[0] == "t.csv: 1 launch has no correlation id");
 }
 
 TEST_CASE("nvprof: bad rows are errors with their line") {

@@ -48,7 +48,7 @@ TEST_CASE("launches are in order of correlation ids, kernels of a graph by start
   launches.Add(At(20, 12, 4), "k");
   CHECK(Starts(launches) == Times{0, 7, 8, 20, 30, 5});
   REQUIRE(launches.warnings().size() == 1);
-  CHECK(launches.warnings()[0].starts_with("file: 1 launches share a correlation id"));
+  CHECK(launches.warnings()[0].starts_with("file: 1 launch shares a correlation id"));
 }
 
 TEST_CASE("launches that share a correlation id across streams without a graph are counted") {
@@ -68,7 +68,7 @@ TEST_CASE("launches that share a correlation id across streams without a graph a
   const auto counted = [](const std::vector<std::string>& warnings) {
     return std::any_of(warnings.begin(), warnings.end(), [](const std::string& warning) {
       return warning.starts_with(
-          "file: 1 launches share a correlation id with a launch on another stream");
+          "file: 1 launch shares a correlation id with a launch on another stream");
     });
   };
   CHECK(counted(warnings_of(10, 0)));
@@ -87,7 +87,7 @@ TEST_CASE("launches that are recorded twice are counted") {
     launches.Finish("file");
     const std::vector<std::string>& warnings = launches.warnings();
     return std::any_of(warnings.begin(), warnings.end(), [](const std::string& warning) {
-      return warning.starts_with("file: 1 launches equal another launch in every cell");
+      return warning.starts_with("file: 1 launch equals another launch in every cell");
     });
   };
   CHECK(doubles(At(0, 10, 1), At(0, 10, 1)));

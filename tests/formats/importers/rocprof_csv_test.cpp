@@ -85,7 +85,7 @@ TEST_CASE("rocprofv3: rows are in order of start, and other kinds are counted") 
   CHECK(p.names.name(p.records[0].name_id) == "a()");
   CHECK(p.records[1].start_ns == 100);
   REQUIRE(p.warnings.size() == 1);
-  CHECK(p.warnings[0] == "t.csv: 1 rows are not kernels and are skipped");
+  CHECK(p.warnings[0] == "t.csv: 1 row of other kinds than kernels skipped");
 }
 
 TEST_CASE("rocprofv3: a grid that is not a multiple of the work-group is rounded up") {
@@ -96,7 +96,7 @@ TEST_CASE("rocprofv3: a grid that is not a multiple of the work-group is rounded
   CHECK(p.records[1].grid[0] == 4);
   REQUIRE(p.warnings.size() == 1);
   CHECK(p.warnings[0] ==
-        "t.csv: the grids of 1 launches are not multiples of their work-groups; rounded up");
+        "t.csv: 1 launch has a grid that is not a multiple of the work-group; rounded up");
 }
 
 TEST_CASE("rocprofv3: agents become device ordinals") {

@@ -41,7 +41,7 @@ TEST_CASE("align compares two runs and transfers a plan") {
 
   const auto text = RunStemtap({"align", a, b});
   CHECK(text.exit_code == 0);
-  CHECK(text.out.find("not aligned: 0 launches only in A, 1 only in B, 1 kernels with unequal") !=
+  CHECK(text.out.find("not aligned: 0 launches only in A, 1 only in B, 1 kernel with unequal") !=
         std::string::npos);
   CHECK(text.out.find("warm_up") != std::string::npos);
   CHECK(RunStemtap({"align", a, b, "--exit-code"}).exit_code == 1);

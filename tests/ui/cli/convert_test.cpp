@@ -24,7 +24,7 @@ TEST_CASE("standard output contains only the profile") {
   const auto converted = RunStemtap({"convert", generated, "-o", "-"});
   REQUIRE(converted.exit_code == 0);
   CHECK(converted.out == made.out);
-  CHECK(converted.err.find("5 invocations") != std::string::npos);
+  CHECK(converted.err.find("5 launches") != std::string::npos);
 }
 
 TEST_CASE("counts are on stderr, and on stdout as JSON on request") {
@@ -34,7 +34,7 @@ TEST_CASE("counts are on stderr, and on stdout as JSON on request") {
   const auto plain = RunStemtap({"convert", csv, "-o", output});
   CHECK(plain.exit_code == 0);
   CHECK(plain.out.empty());
-  CHECK(plain.err.find("3 invocations of 2 kernels, 2 of duration 0") != std::string::npos);
+  CHECK(plain.err.find("3 launches of 2 kernels, 2 of duration 0") != std::string::npos);
 
   const auto converted = RunStemtap({"convert", csv, "-o", output, "--json"});
   REQUIRE(converted.exit_code == 0);

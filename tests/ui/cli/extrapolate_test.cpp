@@ -71,10 +71,10 @@ TEST_CASE("extrapolate prints totals, ratios and missing results") {
   const auto text =
       RunStemtap({"extrapolate", "--plan", files.plan, "--results", files.Results(1)});
   REQUIRE(text.exit_code == 0);
-  CHECK(text.out.find("1 samples without a result: launch ") != std::string::npos);
+  CHECK(text.out.find("1 sample without a result: launch ") != std::string::npos);
   CHECK(text.out.find("uncovered: ") != std::string::npos);
   CHECK(text.out.find("intervals at 95 % confidence; they do not cover ") != std::string::npos);
-  CHECK(text.out.find("next: run the 1 samples") != std::string::npos);
+  CHECK(text.out.find("next: run the 1 sample") != std::string::npos);
 }
 
 TEST_CASE("extrapolate scales totals over uncovered time and reports it") {

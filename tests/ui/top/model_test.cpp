@@ -242,12 +242,12 @@ TEST_CASE("names are brief in the table and complete above the clusters") {
   shown.model.Press({Key::kEscape});
   shown.Type("g");
   shown.model.Press({Key::kEnter});
-  CHECK(Has(shown.Screen(), name.substr(0, 80) + "\n" + name.substr(80) + "\n1 launches"));
+  CHECK(Has(shown.Screen(), name.substr(0, 80) + "\n" + name.substr(80) + "\n1 launch,"));
   // A mangled name is shown in both forms.
   made.kernels[0].name = "_ZN3lib4gemmILi4EfEEvPf";
   Shown mangled({made});
   mangled.model.Press({Key::kEnter});
-  CHECK(Has(mangled.Screen(), "\ngemm<4 float>\n_ZN3lib4gemmILi4EfEEvPf\n1 launches"));
+  CHECK(Has(mangled.Screen(), "\ngemm<4 float>\n_ZN3lib4gemmILi4EfEEvPf\n1 launch,"));
   // A very long name leaves room for the table below it.
   made.kernels[0].name = std::string(4000, 'y');
   Shown longest({made});
