@@ -66,7 +66,7 @@ stats::Moments MomentsOf(std::span<const stats::Moments> cells) {
 }
 
 // Returns the captured time of a kernel plus `overhead` per sample.
-double CostOf(const std::vector<StratumRange>& kernel, double overhead) {
+double CaptureCost(const std::vector<StratumRange>& kernel, double overhead) {
   double cost = 0.0;
   for (const StratumRange& s : kernel) {
     cost += static_cast<double>(s.sample_size) * (s.moments.mean() + overhead);
@@ -75,7 +75,7 @@ double CostOf(const std::vector<StratumRange>& kernel, double overhead) {
 }
 
 // Returns the captured time plus the overhead of each sample.
-double CostOf(const Strata& strata) {
+double CaptureCost(const Strata& strata) {
   double total = 0.0;
   double launches = 0.0;
   for (const auto& kernel : strata) {
@@ -86,7 +86,7 @@ double CostOf(const Strata& strata) {
   }
   const double overhead = SampleOverhead(total, launches);
   double cost = 0.0;
-  for (const auto& kernel : strata) cost += CostOf(kernel, overhead);
+  for (const auto& kernel : strata) cost += CaptureCost(kernel, overhead);
   return cost;
 }
 
@@ -114,7 +114,7 @@ void Tune(std::span<const KernelCells> kernels, double error_bound, double confi
   for (int i = 0; i < kMaxTries; ++i) {
     Candidate tried;
     tried.strata = solve(ask);
-    tried.cost = CostOf(tried.strata);
+    tried.cost = CaptureCost(tried.strata);
     tried.bound = CertifiedBoundOf(kernels, tried.strata, confidence);
     const bool meets = tried.bound <= error_bound;
     // A tighter bound only costs more.
@@ -193,7 +193,7 @@ Strata DesignOptimal(std::span<const KernelCells> kernels, const SamplingOptions
     if (all.count() == 0) continue;
     least[k].push_back({0, kernels[k].size(), all, std::min(options.min_samples, all.count())});
   }
-  const bool improvable = best.cost > CostOf(least) * (1.0 + 1e-9);
+  const bool improvable = best.cost > CaptureCost(least) * (1.0 + 1e-9);
   if (cells <= kMaxCellsForRoot && improvable) {
     Strata before;
     for (const double looseness : kRootLooseness) {
@@ -211,7 +211,7 @@ Strata DesignOptimal(std::span<const KernelCells> kernels, const SamplingOptions
   for (double ask = 0.5 * options.error_bound; !std::isfinite(best.cost); ask *= 0.5) {
     best.strata = solve(ask > 1e-12 ? ask : 0.0);
     best.bound = CertifiedBoundOf(kernels, best.strata, options.confidence);
-    if (best.bound <= options.error_bound || ask <= 1e-12) best.cost = CostOf(best.strata);
+    if (best.bound <= options.error_bound || ask <= 1e-12) best.cost = CaptureCost(best.strata);
   }
   return std::move(best.strata);
 }
@@ -232,7 +232,7 @@ std::vector<bool> ExpensiveKernels(const Strata& strata, double max_ns) {
   for (std::size_t k = 0; k < strata.size(); ++k) {
     double time_ns = 0.0;
     for (const StratumRange& s : strata[k]) time_ns += s.moments.sum();
-    if (time_ns > 0.0) prices.push_back({CostOf(strata[k], 0.0) / time_ns, time_ns, k});
+    if (time_ns > 0.0) prices.push_back({CaptureCost(strata[k], 0.0) / time_ns, time_ns, k});
   }
   std::stable_sort(prices.begin(), prices.end(),
                    [](const Price& a, const Price& b) { return a.rate > b.rate; });
@@ -290,7 +290,7 @@ Strata DesignWithUncovered(std::span<const KernelCells> kernels, const SamplingO
     before = std::move(uncovered);
     if (std::find(before.begin(), before.end(), true) == before.end()) break;
     Strata tried = DesignWithout(before, kernels, options, parallel);
-    if (!tried.empty() && CostOf(tried) < CostOf(best)) best = std::move(tried);
+    if (!tried.empty() && CaptureCost(tried) < CaptureCost(best)) best = std::move(tried);
   }
   return best;
 }
