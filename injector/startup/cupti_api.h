@@ -47,9 +47,6 @@ struct CuptiApi {
   const char* Describe(CUptiResult result) const noexcept;
 };
 
-// The oldest version whose kernel records have the layout that the decoder expects.
-inline constexpr std::uint32_t kOldestCupti = 12;
-
 // Looks up every function in `library`. Returns the name of the first required function that is
 // missing, or nullptr if none is.
 const char* LoadCuptiApi(void* library, CuptiApi& api) noexcept;

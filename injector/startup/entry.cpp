@@ -16,6 +16,7 @@
 #include "control/program_control.h"
 #include "gate/launch_gate.h"
 #include "recording/duration_engine.h"
+#include "shm/cupti_version.h"
 #include "startup/collector_starter.h"
 #include "startup/cupti_api.h"
 #include "startup/locator.h"
@@ -159,10 +160,10 @@ bool StartRecording(Library& library, char* problem) noexcept {
   }
   const CUptiResult result = library.api.GetVersion(&library.api.version);
   header.cupti_version = library.api.version;
-  if (result != CUPTI_SUCCESS || library.api.version < kOldestCupti) {
+  if (result != CUPTI_SUCCESS || library.api.version < shm::kOldestCupti) {
     ::snprintf(problem, kReasonBytes,
                "CUPTI version %u is not supported; expected %u (CUDA 10.1) or later",
-               library.api.version, kOldestCupti);
+               library.api.version, shm::kOldestCupti);
     return false;
   }
   CUpti_SubscriberHandle subscriber = nullptr;

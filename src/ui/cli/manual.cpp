@@ -8,19 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "shm/cupti_version.h"
 #include "stemtap/version.h"
 #include "ui/cli/command_table.h"
 #include "ui/cli/commands.h"
 #include "ui/cli/output.h"
 
 namespace stemtap::ui {
-
-namespace {
-
-// As in injector/startup/cupti_api.h.
-constexpr int kOldestCupti = 12;
-
-}  // namespace
 
 CommandTable VisibleTable(const CommandTable& table) {
   CommandTable visible = table;
@@ -36,8 +30,9 @@ int PrintVersion() {
   const std::string newest = STEMTAP_NEWEST_CUPTI;
   return Print(fmt::format(
       "stemtap {}\ncommit {}, {} build\n{}\n", kVersion, STEMTAP_COMMIT, STEMTAP_BUILD_KIND,
-      newest.empty() ? "without the injected library: built without CUPTI headers"
-                     : fmt::format("CUPTI versions {} (CUDA 10.1) to {}", kOldestCupti, newest)));
+      newest.empty()
+          ? "without the injected library: built without CUPTI headers"
+          : fmt::format("CUPTI versions {} (CUDA 10.1) to {}", shm::kOldestCupti, newest)));
 }
 
 CommandSpec HelpCommand(const CommandTable& table) {
