@@ -3,87 +3,21 @@
 
 #include <doctest/doctest.h>
 
-#include <clocale>
-#include <cmath>
-#include <memory>
+#include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/overview_reader.h"
-#include "ui/top/draw.h"
 #include "ui/top/made_overview.h"
-#include "ui/top/text_cells.h"
+#include "ui/top/shown.h"
 
-using namespace stemtap;
-using namespace stemtap::ui;
-using test::JsonOf;
-using test::MadeKernel;
-using test::MadeOverview;
-
+namespace stemtap::ui {
 namespace {
 
-// Shown contains overviews and a model that shows them.
-struct Shown {
-  explicit Shown(const std::vector<MadeOverview>& made) { Again(made); }
-
-  void Again(const std::vector<MadeOverview>& made) {
-    std::vector<std::unique_ptr<model::Overview>> next;
-    std::vector<Session> sessions;
-    for (const MadeOverview& m : made) {
-      Result<model::Overview> parsed = model::ParseOverview(JsonOf(m), "made");
-      if (!parsed.ok()) FAIL(parsed.error().message);
-      next.push_back(std::make_unique<model::Overview>(std::move(parsed).value()));
-      sessions.push_back({"/s/rank" + std::to_string(next.size()),
-                          m.state == "ended" ? SessionState::kEnded : SessionState::kRunning,
-                          next.back().get(), ""});
-      sessions.back().launches_per_s = 1000.0;
-    }
-    model.Show(sessions);
-    overviews = std::move(next);
-  }
-  void Type(const std::string& keys) {
-    for (const char c : keys) model.Press({Key::kCharacter, static_cast<char32_t>(c)});
-  }
-  std::vector<std::string> Names() const {
-    std::vector<std::string> names;
-    for (const std::uint32_t i : model.order())
-      names.push_back(model.run().kernels[i].kernel->name);
-    return names;
-  }
-  std::string Screen(int width = 80, int height = 24, bool unicode = false) {
-    std::string text;
-    const Frame frame = DrawScreen(model, width, height, unicode);
-    for (const Line& line : frame.lines) text += line.Text() + "\n";
-    return text;
-  }
-  // Returns the text of the row under the cursor.
-  std::string Cursor(int height = 24) {
-    for (const Line& line : DrawScreen(model, 80, height, false).lines) {
-      if (line.rest == Style::kCursor) return line.Text();
-    }
-    return "";
-  }
-
-  std::vector<std::unique_ptr<model::Overview>> overviews;
-  Model model;
-};
-
-bool Has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
-std::vector<MadeKernel> Many(int count) {
-  std::vector<MadeKernel> kernels;
-  for (int i = 0; i < count; ++i) {
-    kernels.push_back(
-        {"kernel_" + std::to_string(i), 10, static_cast<std::uint64_t>(count - i) * 1000, 1});
-  }
-  return kernels;
-}
-
+using test::JsonOf;
+using test::MadeOverview;
 using Names = std::vector<std::string>;
-
-}  // namespace
 
 TEST_CASE("kernels are sorted by time, or by another column") {
   Shown shown({MadeOverview()});
@@ -154,14 +88,6 @@ TEST_CASE("the filter applies while typing and ignores case") {
   CHECK(!ContainsIgnoringCase("", "a"));
 }
 
-TEST_CASE("the end of a filter that is longer than the screen is visible") {
-  Shown shown({MadeOverview()});
-  shown.Type("/abcdefghijklmnopqrstuvwxyz");
-  const Frame frame = DrawScreen(shown.model, 20, 10, false);
-  CHECK(Has(frame.lines.back().Text(), "xyz"));
-  CHECK(frame.lines.back().Text().find("xyz") + 3 == static_cast<std::size_t>(frame.input_column));
-}
-
 TEST_CASE("the cursor stays on its kernel, or on the first row if it was not moved") {
   Shown shown({MadeOverview()});
   CHECK(Has(shown.Cursor(), "gemm_alpha"));
@@ -227,184 +153,6 @@ TEST_CASE("one key opens the clusters of a kernel") {
   CHECK(shown.model.view() == View::kKernels);
 }
 
-TEST_CASE("names are brief in the table and complete above the clusters") {
-  MadeOverview made;
-  const std::string name = "void b::gemm<b::Tile<64>, " + std::string(90, 'x') + ">(float*)";
-  made.kernels = {{name, 1, 5}, {"void a::relu<z::Half>(int)", 1, 4}};
-  Shown shown({made});
-  CHECK(Has(shown.Screen(), " gemm<Tile<64>, x"));
-  CHECK(!Has(shown.Screen(), "b::"));
-  CHECK(Has(shown.Screen(), " relu<Half>\n"));
-  shown.Type("n");
-  CHECK(shown.Names() == Names{name, "void a::relu<z::Half>(int)"});
-  shown.Type("/a::");  // the filter applies to the full name
-  CHECK(shown.Names() == Names{"void a::relu<z::Half>(int)"});
-  shown.model.Press({Key::kEscape});
-  shown.Type("g");
-  shown.model.Press({Key::kEnter});
-  CHECK(Has(shown.Screen(), name.substr(0, 80) + "\n" + name.substr(80) + "\n1 launch,"));
-  // A mangled name is shown in both forms.
-  made.kernels[0].name = "_ZN3lib4gemmILi4EfEEvPf";
-  Shown mangled({made});
-  mangled.model.Press({Key::kEnter});
-  CHECK(Has(mangled.Screen(), "\ngemm<4 float>\n_ZN3lib4gemmILi4EfEEvPf\n1 launch,"));
-  // A very long name leaves room for the table below it.
-  made.kernels[0].name = std::string(4000, 'y');
-  Shown longest({made});
-  longest.model.Press({Key::kEnter});
-  for (const int height : {8, 12, 24}) {
-    CAPTURE(height);
-    CHECK(Has(longest.Screen(80, height), "y~\n"));
-    CHECK(Has(longest.Screen(80, height), " closed\n"));
-  }
-}
-
-TEST_CASE("processes are shown with the reason why they are disabled") {
-  MadeOverview made;
-  made.processes =
-      R"([{"pid":77,"program":"a","state":"stood_down","reason":"no \u001b[5m CUPTI"},{"pid":78}])";
-  Shown shown({made});
-  CHECK(Has(shown.Screen(), "1 of 2 processes are not recorded: no \\x1B[5m CUPTI\n"));
-  shown.model.Press({Key::kTab});
-  const std::string screen = shown.Screen();
-  CHECK(Has(screen, "stood_down"));
-  CHECK(Has(screen, "no \\x1B[5m CUPTI"));
-  CHECK(!Has(screen, "\x1B"));
-  shown.model.Press({Key::kTab});
-  CHECK(shown.model.view() == View::kKernels);
-}
-
-TEST_CASE("the header contains the figures of the session") {
-  MadeOverview made;
-  made.dropped = 12;
-  made.losses = R"({"ring_full":10,"incomplete":2})";
-  Shown shown({made});
-  const std::string screen = shown.Screen();
-  CHECK(Has(screen, "running 0:12"));
-  CHECK(Has(screen, "python3 decode.py"));
-  CHECK(Has(screen, "launches 4,500  1,000/s"));
-  CHECK(Has(screen, "kernels 3  time 10.0 ms  level gate (log)\n"));
-  CHECK(Has(screen, "3 open, 3 closed"));
-  CHECK(Has(screen, "captured 21 launches, 1.00 % of the time"));
-  CHECK(Has(screen, "bound 6.10 %  asked for 5.00 % at 95.0 % confidence"));
-  CHECK(Has(screen, "dropped 12  ring_full 10, incomplete 2"));
-  bool bad = false;
-  for (const Line& line : DrawScreen(shown.model, 80, 24, false).lines) {
-    for (const Span& span : line.spans)
-      bad = bad || (span.text == "12" && span.style == Style::kBad);
-  }
-  CHECK(bad);
-  CHECK(Has(screen, "60.00 %"));
-  CHECK(Has(screen, "6.00 us"));
-}
-
-TEST_CASE("the header shows how busy the GPU is, now or over the whole session") {
-  MadeOverview made;
-  // One second per slice; the last two complete seconds are idle.
-  made.activity =
-      R"({"devices":1,"start_ns":0,"width_ns":1000000000,"count":9,"slices":[[0,9,9,900000000],[1,9,9,1000000000],)"
-      R"([2,9,9,1000000000],[3,9,9,1000000000],[4,9,9,500000000],[8,9,9,9]]})";
-  Shown shown({made});
-  CHECK(Has(shown.Screen(100), "1,000/s  GPU busy 0 %  kernels 3"));
-  made.state = "ended";
-  shown.Again({made});
-  CHECK(Has(shown.Screen(100), "1,000/s  GPU busy 50.0 %  kernels 3"));
-  MadeOverview other;  // does not know
-  other.state = "ended";
-  shown.Again({made, other});
-  CHECK(Has(shown.Screen(100), "GPU busy 50.0 %"));
-  shown.Again({MadeOverview()});
-  CHECK(!Has(shown.Screen(100), "busy"));
-  // The slices end with the last kernel, so the idle time after it is in no slice.
-  made.state = "running";
-  made.activity =
-      R"({"devices":1,"start_ns":0,"width_ns":1000000000,"count":9,"slices":[[7,9,9,1000000000],[8,9,9,9]]})";
-  shown.Again({made});
-  CHECK(Has(shown.Screen(100), "GPU busy 50.0 %"));
-  std::vector<Session> sessions = shown.model.sessions();
-  sessions[0].launches_per_s = 0.0;
-  shown.model.Show(sessions);
-  CHECK(Has(shown.Screen(100), "0/s  GPU busy 0 %"));
-}
-
-TEST_CASE("a large screen shows charts above the table, a small one only the table") {
-  MadeOverview made;
-  made.activity =
-      R"({"devices":2,"start_ns":0,"width_ns":1000000000,"count":4,"slices":[[0,9,9,2000000000],[3,9,9,1000000000]]})";
-  made.kernels = Many(100);
-  Shown shown({made});
-  const auto title_line = [&](int width, int height) {
-    const std::vector<Line> lines = DrawScreen(shown.model, width, height, false).lines;
-    for (std::size_t i = 0; i < lines.size(); ++i) {
-      if (Has(lines[i].Text(), "launches per second")) return static_cast<int>(i);
-    }
-    return -1;
-  };
-  CHECK(title_line(80, 24) == -1);
-  CHECK(title_line(100, 45) == -1);
-  CHECK(title_line(160, 30) == -1);
-  CHECK(title_line(160, 37) == -1);
-  CHECK(title_line(160, 38) == 5);
-  CHECK(title_line(160, 45) == 5);
-  const std::vector<Line> lines = DrawScreen(shown.model, 160, 45, false).lines;
-  CHECK(Has(lines[5].Text(), "GPU busy, mean of 2 devices"));
-  CHECK(Has(lines[5].Text(), "bound (log), requested: 5.00 %"));
-  CHECK(Has(lines[6].Text(), "      10|"));
-  CHECK(Has(lines[9].Text(), "       5|"));
-  CHECK(Has(lines[11].Text(), "       0|"));
-  CHECK(Has(lines[6].Text(), "   100 %|##########"));
-  CHECK(Has(lines[12].Text(), "0" + std::string(39, ' ') + "0:04"));
-  CHECK(lines[12].Text().ends_with("0:12"));
-  CHECK(lines[13].Text().empty());
-  CHECK(Has(lines[14].Text(), "LAUNCHES"));
-  CHECK(Has(lines[43].Text(), "kernel_28"));
-  for (const Line& line : lines) CHECK(ColumnsOf(line.Text()) <= 160);
-  // With few kernels, the charts use the lines that the table does not need.
-  made.kernels = Many(3);
-  shown.Again({made});
-  const std::vector<Line> few = DrawScreen(shown.model, 160, 45, false).lines;
-  CHECK(Has(few[5 + 14 + 3].Text(), "LAUNCHES"));
-  // The clusters and the help need the space.
-  shown.model.Press({Key::kEnter});
-  CHECK(title_line(160, 45) == -1);
-  shown.model.Press({Key::kEscape});
-  shown.Type("h");
-  CHECK(title_line(160, 45) == -1);
-  shown.Type("h");
-  // Without activity, the other two charts have its space.
-  made.activity.clear();
-  shown.Again({made});
-  CHECK(title_line(160, 45) == 5);
-  CHECK(!Has(shown.Screen(160, 45), "GPU busy"));
-  // Launches observed: 100/s until 1 s, 225/s until 5 s, 200/s until 10 s.
-  CHECK(Has(shown.Screen(160, 45), "     240|"));
-}
-
-TEST_CASE("the header reports that the bound is the observed error") {
-  MadeOverview made;
-  CHECK_FALSE(Has(Shown({made}).Screen(), "observed error"));
-  made.state = "ended";
-  made.certified_bound = "0.048";
-  CHECK(Has(Shown({made}).Screen(),
-            "the bound is the observed error, which exceeds the certified bound, 4.80 %\n"));
-  // The bound of several sessions is the mean of their bounds.
-  Shown several({made, made});
-  CHECK_FALSE(Has(several.Screen(), "observed error"));
-}
-
-TEST_CASE("the only kernel has all of the time") {
-  MadeOverview made;
-  made.kernels = {{"alone", 1000, 6000000}};
-  Shown shown({made});
-  CHECK(Has(shown.Screen(), "\n100.0 % "));
-  made.kernels.push_back({"tiny", 1, 6});
-  shown.Again({made});
-  CHECK(Has(shown.Screen(), "\n100.0 % "));
-  made.kernels[1].duration_ns = 6000;
-  shown.Again({made});
-  CHECK(Has(shown.Screen(), "\n99.90 % "));
-}
-
 TEST_CASE("the table and the header agree on open clusters") {
   std::string json = JsonOf({});
   const std::string from = R"("state":"open"})";
@@ -416,26 +164,6 @@ TEST_CASE("the table and the header agree on open clusters") {
   std::uint64_t open = 0;
   for (const KernelRow& row : model.run().kernels) open += row.open;
   CHECK(open == overview.value().clusters_open);
-}
-
-TEST_CASE("the header reports that only the longest kernels are listed") {
-  Result<model::Overview> overview = model::ParseOverview(JsonOf({}), "made");
-  REQUIRE(overview.ok());
-  overview.value().kernels_known = 10000;
-  Model model;
-  model.Show({{"/a", SessionState::kRunning, &overview.value(), ""}});
-  CHECK(Has(Snapshot(model, false), "kernels 10,000, the longest 3 listed  "));
-}
-
-TEST_CASE("launches that are not processed yet are shown as pending") {
-  Result<model::Overview> overview = model::ParseOverview(JsonOf({}), "made");
-  REQUIRE(overview.ok());
-  overview.value().kept += 63;
-  Model model;
-  model.Show({{"/a", SessionState::kRunning, &overview.value(), ""}});
-  CHECK(Has(Snapshot(model, false), "launches 4,500 +63  "));
-  model.Show({{"/a", SessionState::kKilled, &overview.value(), ""}});
-  CHECK(Has(Snapshot(model, false), "launches 4,500  "));
 }
 
 TEST_CASE("the help, pause and quit keys work") {
@@ -537,104 +265,5 @@ TEST_CASE("separate kernels with the same name stay separate") {
   CHECK(Has(Snapshot(model, false), "<8,1,2 256> [4242] gemm_alpha"));
 }
 
-TEST_CASE("every screen fits any size and any names") {
-  REQUIRE(std::setlocale(LC_CTYPE, "C.UTF-8") != nullptr);
-  MadeOverview made;
-  made.kernels = Many(50);
-  made.kernels[0].name = "\\u0007\\u001b]0;owned\\u0007\\u4e2d\\u6587\\u4e2d\\u6587\\u202e";
-  made.kernels[1].name = std::string(5000, 'x');
-  made.command = R"(["\u001b[2J", "\n\n"])";
-  made.processes = R"([{"pid":1,"program":"\u001b[2J","state":"\u0007","reason":"\u4e2d"}])";
-  Shown shown({made, made});
-  for (const std::string keys : {"", "]", "/x", "h", "s"}) {
-    shown.Type(keys);
-    for (const Key key : {Key::kNone, Key::kEnter, Key::kTab, Key::kTab}) {
-      shown.model.Press({key});
-      for (const int height : {0, 1, 2, 3, 4, 5, 7, 24, 60}) {
-        for (const int width : {0, 1, 2, 3, 10, 20, 40, 61, 80, 200}) {
-          const Frame frame = DrawScreen(shown.model, width, height, true);
-          CAPTURE(width);
-          CAPTURE(height);
-          CHECK(static_cast<int>(frame.lines.size()) == (width > 0 ? height : 0));
-          for (const Line& line : frame.lines) {
-            const std::string text = line.Text();
-            CHECK(ColumnsOf(text) <= width);
-            for (const char c : text) CHECK((static_cast<unsigned char>(c) >= 0x20 && c != 0x7F));
-          }
-          CHECK(frame.input_column < std::max(width, 1));
-        }
-      }
-    }
-    shown.model.Press({Key::kEscape});
-    shown.model.Press({Key::kEscape});
-  }
-}
-
-TEST_CASE("a low screen shows kernels before figures") {
-  Shown shown({MadeOverview()});
-  const std::string screen = shown.Screen(80, 6);
-  CHECK(Has(screen, "gemm_alpha"));
-  CHECK(Has(screen, "relu"));
-  CHECK(Has(screen, "q quit"));
-  // A short screen shows dropped records first, then the quality of the sample.
-  CHECK(Has(shown.Screen(80, 7), "\nbound 6.10 %"));
-  MadeOverview made;
-  made.dropped = 12;
-  shown.Again({made});
-  CHECK(Has(shown.Screen(80, 7), "\ndropped 12"));
-}
-
-TEST_CASE("a session without an overview is shown as waiting") {
-  Model model;
-  model.Show(
-      {{"/s", SessionState::kWaiting, nullptr, "/s/overview.json: No such file or directory"}});
-  std::string text;
-  for (const Line& line : DrawScreen(model, 80, 24, false).lines) text += line.Text() + "\n";
-  CHECK(Has(text, "waiting for the first overview: /s/overview.json: No such file"));
-  CHECK(Has(text, "no kernel yet"));
-}
-
-TEST_CASE("an ended session without launches is not reported as waiting for launches") {
-  MadeOverview made;
-  made.kernels.clear();
-  made.processes = "[]";
-  made.state = "ended";
-  Shown shown({made});
-  CHECK(Has(shown.Screen(), "\nno kernel was recorded\n"));
-  shown.model.Press({Key::kTab});
-  CHECK(Has(shown.Screen(), "\nno process was traced\n"));
-}
-
-TEST_CASE("problems of a session are shown below its title") {
-  const Result<model::Overview> overview = model::ParseOverview(JsonOf({}), "made");
-  REQUIRE(overview.ok());
-  Model model;
-  const auto second_line = [&](Session session) {
-    model.Show({std::move(session)});
-    return DrawScreen(model, 100, 24, false).lines[1].Text();
-  };
-  Session session = {"/s", SessionState::kRunning, &overview.value(), ""};
-  CHECK(second_line(session).starts_with("bound "));
-  session.overdue_s = 75;
-  CHECK(second_line(session).starts_with("these figures are 1:15 old: the collector, process "));
-  session = {"/s", SessionState::kEnded, &overview.value(), ""};
-  CHECK(second_line(session) == "ended, without a plan.json in /s");
-  session.plan = true;
-  CHECK(second_line(session) == "ended, the plan is /s/plan.json");
-  // For several sessions, shows counts.
-  session.overdue_s = 75;
-  model.Show({session, session});
-  CHECK(Has(Snapshot(model, false), "2 ended  2 stale\n"));
-}
-
-TEST_CASE("a snapshot contains the full name of every kernel") {
-  MadeOverview made;
-  made.kernels = Many(300);
-  made.kernels[299].name = std::string(400, 'y');
-  Shown shown({made});
-  const std::string text = Snapshot(shown.model, false);
-  CHECK(Has(text, "kernel_298"));
-  CHECK(Has(text, std::string(400, 'y')));
-  CHECK(Has(text, "4242 recording"));
-  CHECK(!Has(text, " \n"));
-}
+}  // namespace
+}  // namespace stemtap::ui
