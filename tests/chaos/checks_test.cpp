@@ -58,6 +58,9 @@ TEST_CASE("unexpected output on stderr is found") {
   CHECK(CheckErrors(bare, bare + "a summary\n", false).empty());
   CHECK(Finds(CheckErrors("", "terminate called after\n", false), "terminate"));
   CHECK(Finds(CheckErrors("", "fake CUPTI: no buffer\n", false), "fake CUPTI"));
+  CHECK(Finds(CheckErrors("", "a: a.c:1: f: Assertion `n > 0' failed.\n", false), "n > 0"));
+  CHECK(Finds(CheckErrors("", "vector:9: f: Assertion 'n < size()' failed.\n", false), "size"));
+  CHECK(CheckErrors("", "    raise AssertionError(\nAssertionError: Len is 7\n", false).empty());
 }
 
 const char* kSessionJson =
