@@ -1,17 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/kernel_name.h"
 
-#include <cxxabi.h>
-
 #include <algorithm>
-#include <cstdlib>
-#include <memory>
+
+// The demangler behind abi::__cxa_demangle, which cannot stop at a size: calls `add` for each piece
+// of the C++ form. Returns 0 if `mangled` is valid. See CMakeLists.txt.
+// NOLINTNEXTLINE(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp)
+extern "C" int __gcclibcxx_demangle_callback(const char* mangled,
+                                             void (*add)(const char*, std::size_t, void*),
+                                             void* context);
 
 namespace stemtap::model {
 namespace {
 
-// Longer names are not demangled.
-constexpr std::size_t kMaxMangled = 16384;
+// TooLong ends the demangling of a name that exceeds kMaxDemangledBytes.
+struct TooLong {};
+
+void AddPiece(const char* piece, std::size_t bytes, void* text) {
+  auto& demangled = *static_cast<std::string*>(text);
+  if (demangled.size() + bytes > kMaxDemangledBytes) throw TooLong();
+  demangled.append(piece, bytes);
+}
 
 // Function is the position of the function in a demangled name.
 struct Function {
@@ -82,12 +91,14 @@ std::size_t CastLength(std::string_view text) {
 }  // namespace
 
 std::string Demangled(std::string_view name) {
-  if (!name.starts_with("_Z") || name.size() > kMaxMangled) return std::string(name);
-  const std::string mangled(name);
-  int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> text(
-      abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status), &std::free);
-  return status == 0 && text != nullptr ? std::string(text.get()) : mangled;
+  std::string mangled(name);
+  if (!name.starts_with("_Z") || name.size() > kMaxDemangledBytes) return mangled;
+  std::string text;
+  try {
+    if (__gcclibcxx_demangle_callback(mangled.c_str(), &AddPiece, &text) == 0) return text;
+  } catch (const TooLong&) {
+  }
+  return mangled;
 }
 
 std::string BaseName(std::string_view name) {

@@ -4,12 +4,19 @@
 // without template arguments and parameters, or the function name only.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
 namespace stemtap::model {
 
-// Returns the C++ form of a mangled name; `name` itself if it is not mangled or longer than 16 KiB.
+// Maximum bytes of a name that Demangled returns. Substitutions can repeat a part of a name, which
+// may repeat other parts: 300 bytes demangle to gigabytes. If smaller, names of template-heavy
+// libraries (about 5,000 bytes) keep their mangled form, which other tools do not print; if larger,
+// a hostile profile costs more time and memory per name.
+inline constexpr std::size_t kMaxDemangledBytes = 65536;
+
+// Returns the C++ form of a mangled name; `name` itself if it is not mangled or too long.
 std::string Demangled(std::string_view name);
 
 // Returns the unqualified function name: "gemm" for "void lib::gemm<float, 4>(float const*)", for

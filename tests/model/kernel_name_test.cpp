@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/kernel_name.h"
 
+#include <cxxabi.h>
 #include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <memory>
+#include <string>
 
 namespace stemtap::model {
 namespace {
@@ -48,6 +53,57 @@ TEST_CASE("the function of a kernel has namespaces, but no return type, argument
     CAPTURE(name);
     CHECK(FunctionName(FunctionName(name)) == FunctionName(name));
   }
+}
+
+// Returns a name of about 14 bytes per level, whose C++ form is three times as long per level:
+// f(B, A<B, B, B>, A<A<B, B, B>, A<B, B, B>, A<B, B, B> >, ...).
+std::string Tripled(int levels) {
+  const auto part = [](int number) {  // the part with this number: S_, S0_, ..., S9_, SA_, ...
+    if (number == 0) return std::string("S_");
+    return std::string("S") + "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[number - 1] + "_";
+  };
+  std::string name = "_Z1f1B1AIS_S_S_E";
+  for (int level = 1; level < levels; ++level) {
+    const std::string last = part(level + 1);
+    name += part(1) + "I" + last + last + last + "E";
+  }
+  return name;
+}
+
+std::string DemangledWithoutLimit(const std::string& name) {
+  const std::unique_ptr<char, decltype(&std::free)> text(
+      abi::__cxa_demangle(name.c_str(), nullptr, nullptr, nullptr), &std::free);
+  return text == nullptr ? name : std::string(text.get());
+}
+
+TEST_CASE("names are demangled up to the maximum length") {
+  CHECK(Demangled(Tripled(2)) == "f(B, A<B, B, B>, A<A<B, B, B>, A<B, B, B>, A<B, B, B> >)");
+  std::size_t longest = 0;
+  for (int levels = 1; levels < 12; ++levels) {
+    CAPTURE(levels);
+    const std::string name = Tripled(levels);
+    const std::string text = DemangledWithoutLimit(name);
+    REQUIRE(text != name);
+    const bool fits = text.size() <= kMaxDemangledBytes;
+    CHECK(Demangled(name) == (fits ? text : name));
+    if (fits) longest = text.size();
+  }
+  CHECK(longest > kMaxDemangledBytes / 4);
+  CHECK(longest < kMaxDemangledBytes);
+  CHECK(Demangled("_Z") == "_Z");
+  CHECK(Demangled("_Z3addPii(") == "_Z3addPii(");
+}
+
+// The C++ form has 70 GB.
+TEST_CASE("a name that expands exponentially stays mangled") {
+  const std::string name = Tripled(21);
+  REQUIRE(name.size() < 300);
+  CHECK(Demangled(name) == name);
+  CHECK(BaseName(name) == name);
+  CHECK(FunctionName(name) == name);
+  CHECK(Spelling(name) == name);
+  CHECK(MaySameKernel(name, name));
+  CHECK_FALSE(MaySameKernel(name, "f(B)"));
 }
 
 }  // namespace
