@@ -5,24 +5,41 @@
 #include <cstddef>
 
 namespace stemtap::session {
+namespace {
 
-std::span<const BusyStretch> BusyTime::Add(std::uint64_t start, std::uint64_t end) {
+// Adds ascending stretches to `slices`. Most calls are about one slice, which takes one step.
+void AddBusy(std::span<const BusyStretch> stretches, stats::TimeSlices& slices) {
+  if (stretches.empty()) return;
+  stats::TimeSlices::Slice sum = {stretches.size(), 0};
+  for (const BusyStretch& stretch : stretches) sum.duration_ns += stretch.end - stretch.start;
+  if (slices.AddWithin(stretches.front().start, stretches.back().end, sum)) return;
+  for (const BusyStretch& stretch : stretches) {
+    slices.AddSpread(stretch.start, stretch.end - stretch.start);
+  }
+}
+
+}  // namespace
+
+std::span<const BusyStretch> BusyTime::AddAnywhere(std::uint64_t start, std::uint64_t end) {
+  last_end_ = std::max(last_end(), end);
+  first_start_ = std::min(first_start_, start);
   if (start < closed_end_) {
     cut_ns_ += std::min(end, closed_end_) - start;
     start = closed_end_;
     if (start >= end) return {};
   }
-  if (open_.empty() || start > open_.back().end) {  // the common case: one stream
-    open_.push_back({start, end});
-  } else if (start >= open_.back().start) {
-    open_.back().end = std::max(open_.back().end, end);
+  if (open_count_ == 0 || start > open_[open_count_ - 1].end) {
+    open_[open_count_++] = {start, end};
+  } else if (start >= open_[open_count_ - 1].start) {
+    open_[open_count_ - 1].end = std::max(open_[open_count_ - 1].end, end);
   } else {
     Merge(start, end);
   }
-  if (open_.size() < kMaxOpen) return {};
-  const auto half = open_.begin() + kMaxOpen / 2;
-  closed_.assign(open_.begin(), half);
-  open_.erase(open_.begin(), half);
+  if (open_count_ < kMaxOpen) return {};
+  const auto half = open_.begin() + closed_.size();
+  std::copy(open_.begin(), half, closed_.begin());
+  std::copy(half, open_.end(), open_.begin());
+  open_count_ -= closed_.size();
   for (const BusyStretch& stretch : closed_) closed_ns_ += stretch.end - stretch.start;
   closed_end_ = closed_.back().end;
   return closed_;
@@ -30,45 +47,52 @@ std::span<const BusyStretch> BusyTime::Add(std::uint64_t start, std::uint64_t en
 
 void BusyTime::Merge(std::uint64_t start, std::uint64_t end) {
   // Merges [start, end) with the intervals that overlap or touch it.
+  const auto open_end = open_.begin() + open_count_;
   const auto first =
-      std::lower_bound(open_.begin(), open_.end(), start,
+      std::lower_bound(open_.begin(), open_end, start,
                        [](const BusyStretch& s, std::uint64_t at) { return s.end < at; });
   auto behind = first;
-  while (behind != open_.end() && behind->start <= end) {
+  while (behind != open_end && behind->start <= end) {
     start = std::min(start, behind->start);
     end = std::max(end, behind->end);
     ++behind;
   }
   if (first == behind) {
-    open_.insert(first, {start, end});
+    std::copy_backward(first, open_end, open_end + 1);
+    ++open_count_;
   } else {
-    *first = {start, end};
-    open_.erase(first + 1, behind);
+    open_count_ = std::copy(behind, open_end, first + 1) - open_.begin();
   }
+  *first = {start, end};
 }
 
 std::uint64_t BusyTime::busy_ns() const {
   std::uint64_t sum = closed_ns_;
-  for (const BusyStretch& stretch : open_) sum += stretch.end - stretch.start;
+  for (const BusyStretch& stretch : open()) sum += stretch.end - stretch.start;
   return sum;
 }
 
-void IdleTime::Add(const BusyStretch& busy) {
-  const std::uint64_t from = busy_until_;
-  busy_until_ = std::max(busy_until_, busy.end);
-  if (from == 0 || busy.start <= from) return;
-  const model::IdleGap gap = {from, busy.start - from};
-  std::size_t bin = 0;
-  while (bin + 1 < bins_.size() && gap.duration_ns >= model::kIdleEdges[bin + 1]) ++bin;
-  ++bins_[bin].gaps;
-  bins_[bin].idle_ns += gap.duration_ns;
-  const bool is_full = longest_.size() == model::kMaxIdleGaps;
-  if (is_full && gap.duration_ns <= longest_.back().duration_ns) return;
+void IdleTime::Add(std::span<const BusyStretch> stretches) {
+  for (const BusyStretch& busy : stretches) {
+    const std::uint64_t from = busy_until_;
+    busy_until_ = std::max(from, busy.end);
+    if (from == 0 || busy.start <= from) continue;
+    const std::uint64_t idle_ns = busy.start - from;
+    std::size_t bin = 0;
+    while (bin + 1 < bins_.size() && idle_ns >= model::kIdleEdges[bin + 1]) ++bin;
+    ++bins_[bin].gaps;
+    bins_[bin].idle_ns += idle_ns;
+    if (idle_ns > listed_ns_) List({from, idle_ns});
+  }
+}
+
+void IdleTime::List(const model::IdleGap& gap) {
   const auto shorter = std::find_if(longest_.begin(), longest_.end(), [&](const auto& known) {
     return known.duration_ns < gap.duration_ns;
   });
   longest_.insert(shorter, gap);
-  if (is_full) longest_.pop_back();
+  if (longest_.size() > model::kMaxIdleGaps) longest_.pop_back();
+  if (longest_.size() == model::kMaxIdleGaps) listed_ns_ = longest_.back().duration_ns;
 }
 
 void IdleTime::Store(DeviceTotals& totals) const {
@@ -82,35 +106,39 @@ void IdleTime::Store(DeviceTotals& totals) const {
 
 void DeviceUse::Add(const shm::KernelRecord& record, std::uint16_t process) {
   const std::uint32_t key = std::uint32_t{process} << 16 | record.device;
-  if (last_ == nullptr || key != last_key_) {
-    last_ = &devices_[key];
-    last_key_ = key;
-  }
+  if (last_ == nullptr || key != last_key_) SelectDevice(key);
   Device& device = *last_;
-  ++device.launches;
   device.graph_kernels += record.graph_id != 0;
-  device.duration_ns += record.duration_ns;
   if (device.last == nullptr || device.last->stream != record.stream) {
-    auto at = device.streams.find(record.stream);
-    if (at == device.streams.end()) {
-      const bool full = device.streams.size() >= kMaxStreams;
-      const std::uint32_t stream = full ? shm::kUnknown32 : record.stream;
-      at = device.streams.try_emplace(stream, StreamTotals{stream, 0, 0}).first;
-    }
-    device.last = &at->second;
+    SelectStream(record.stream, device);
   }
   ++device.last->launches;
   device.last->duration_ns += record.duration_ns;
   if (record.start_ns == shm::kUnknownTime) return;
   const std::uint64_t end = record.start_ns + record.duration_ns;
   if (end < record.start_ns) return;  // an overflow, which no clock reaches
-  device.first_start = std::min(device.first_start, record.start_ns);
-  device.last_end = std::max(device.last_end, end);
   launches_.AddSpread(record.start_ns, record.duration_ns);
-  for (const BusyStretch& stretch : device.busy.Add(record.start_ns, end)) {
-    busy_.AddSpread(stretch.start, stretch.end - stretch.start);
-    device.idle.Add(stretch);
+  const std::span<const BusyStretch> closed = device.busy.Add(record.start_ns, end);
+  if (!closed.empty()) AddFinal(closed, device);
+}
+
+void DeviceUse::SelectDevice(std::uint32_t key) {
+  last_ = &devices_[key];
+  last_key_ = key;
+}
+
+void DeviceUse::SelectStream(std::uint32_t stream, Device& device) {
+  auto at = device.streams.find(stream);
+  if (at == device.streams.end()) {
+    if (device.streams.size() >= kMaxStreams) stream = shm::kUnknown32;
+    at = device.streams.try_emplace(stream, StreamTotals{stream, 0, 0}).first;
   }
+  device.last = &at->second;
+}
+
+void DeviceUse::AddFinal(std::span<const BusyStretch> stretches, Device& device) {
+  AddBusy(stretches, busy_);
+  device.idle.Add(stretches);
 }
 
 std::vector<DeviceTotals> DeviceUse::Totals() const {
@@ -119,18 +147,21 @@ std::vector<DeviceTotals> DeviceUse::Totals() const {
     DeviceTotals totals;
     totals.process = static_cast<std::uint16_t>(key >> 16);
     totals.device = static_cast<std::uint16_t>(key);
-    totals.launches = device.launches;
     totals.graph_kernels = device.graph_kernels;
-    totals.duration_ns = device.duration_ns;
     totals.busy_ns = device.busy.busy_ns();
     totals.cut_ns = device.busy.cut_ns();
-    totals.span_ns =
-        device.last_end > device.first_start ? device.last_end - device.first_start : 0;
-    if (device.last_end != 0) totals.start_ns = device.first_start;
+    const std::uint64_t start = device.busy.first_start();
+    const std::uint64_t end = device.busy.last_end();
+    totals.span_ns = end > start ? end - start : 0;
+    if (end != 0) totals.start_ns = start;
     IdleTime idle = device.idle;
-    for (const BusyStretch& stretch : device.busy.open()) idle.Add(stretch);
+    idle.Add(device.busy.open());
     idle.Store(totals);
-    for (const auto& [number, stream] : device.streams) totals.streams.push_back(stream);
+    for (const auto& [number, stream] : device.streams) {
+      totals.launches += stream.launches;
+      totals.duration_ns += stream.duration_ns;
+      totals.streams.push_back(stream);
+    }
     all.push_back(std::move(totals));
   }
   return all;
@@ -140,10 +171,8 @@ model::Activity DeviceUse::Activity() const {
   model::Activity activity;
   stats::TimeSlices busy = busy_;
   for (const auto& [key, device] : devices_) {
-    for (const BusyStretch& stretch : device.busy.open()) {
-      busy.AddSpread(stretch.start, stretch.end - stretch.start);
-    }
-    activity.devices += device.last_end != 0;
+    AddBusy(device.busy.open(), busy);
+    activity.devices += device.busy.last_end() != 0;
   }
   if (launches_.slices().empty() || busy.slices().empty()) return {};
 

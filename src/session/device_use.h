@@ -39,23 +39,38 @@ class BusyTime {
  public:
   // Returns the stretches that this call made final: ascending, and after all earlier ones. They
   // are valid until the next call. REQUIRES: start <= end.
-  std::span<const BusyStretch> Add(std::uint64_t start, std::uint64_t end);
+  std::span<const BusyStretch> Add(std::uint64_t start, std::uint64_t end) {
+    // The common case: kernels that do not overlap.
+    if (start <= last_end_ || open_count_ >= kMaxOpen - 1) return AddAnywhere(start, end);
+    open_[open_count_++] = {start, end};
+    last_end_ = end;
+    return {};
+  }
 
   std::uint64_t busy_ns() const;
   // Returns the stretches that later intervals may still change, after all final ones.
-  std::span<const BusyStretch> open() const { return open_; }
+  std::span<const BusyStretch> open() const { return {open_.data(), open_count_}; }
   std::uint64_t cut_ns() const { return cut_ns_; }
+  // The first start and the last end of all intervals; 2^64 - 1 and 0 if there are none.
+  std::uint64_t first_start() const { return first_start_; }
+  std::uint64_t last_end() const { return first_start_ == kNone ? 0 : last_end_; }
 
  private:
-  // 2 KiB per device. In a launch window of 65,536 records (launch_sequencer.h), few records are
+  // 3 KiB per device. In a launch window of 65,536 records (launch_sequencer.h), few records are
   // out of order by more than the number of concurrent kernels, which is at most 128 on a GPU.
   static constexpr std::size_t kMaxOpen = 128;
 
+  static constexpr std::uint64_t kNone = ~std::uint64_t{0};
+
+  std::span<const BusyStretch> AddAnywhere(std::uint64_t start, std::uint64_t end);
   void Merge(std::uint64_t start, std::uint64_t end);
 
-  std::vector<BusyStretch> open_;    // ascending, disjoint, not adjacent
-  std::vector<BusyStretch> closed_;  // the stretches that the last call made final
-  std::uint64_t closed_ns_ = 0;      // total of the intervals before `open_`
+  std::uint64_t first_start_ = kNone;
+  std::uint64_t last_end_ = kNone;  // the end of the last open stretch; kNone is never exceeded
+  std::size_t open_count_ = 0;
+  std::array<BusyStretch, kMaxOpen> open_;        // ascending, disjoint, not adjacent
+  std::array<BusyStretch, kMaxOpen / 2> closed_;  // the stretches that the last call made final
+  std::uint64_t closed_ns_ = 0;                   // total of all final stretches
   std::uint64_t closed_end_ = 0;
   std::uint64_t cut_ns_ = 0;
 };
@@ -64,13 +79,16 @@ class BusyTime {
 class IdleTime {
  public:
   // REQUIRES: stretches are added in ascending order.
-  void Add(const BusyStretch& busy);
+  void Add(std::span<const BusyStretch> stretches);
   // Stores the non-empty bins and the longest gaps in `totals`.
   void Store(DeviceTotals& totals) const;
 
  private:
+  void List(const model::IdleGap& gap);
+
   std::array<model::IdleBin, model::kIdleBins> bins_ = {};
   std::vector<model::IdleGap> longest_;  // descending
+  std::uint64_t listed_ns_ = 0;          // longer gaps are among the longest
   std::uint64_t busy_until_ = 0;         // 0: no stretch yet
 };
 
@@ -89,16 +107,17 @@ class DeviceUse {
 
  private:
   struct Device {
-    std::uint64_t launches = 0;
     std::uint64_t graph_kernels = 0;
-    std::uint64_t duration_ns = 0;
-    std::uint64_t first_start = ~std::uint64_t{0};
-    std::uint64_t last_end = 0;
     BusyTime busy;
     IdleTime idle;  // of the final stretches
     std::map<std::uint32_t, StreamTotals> streams;
     StreamTotals* last = nullptr;  // last used entry of streams
   };
+
+  // Rare steps of Add, in functions of their own. Inline, they would make Add save more registers.
+  void SelectDevice(std::uint32_t key);
+  static void SelectStream(std::uint32_t stream, Device& device);
+  void AddFinal(std::span<const BusyStretch> stretches, Device& device);
 
   std::map<std::uint32_t, Device> devices_;  // by process << 16 | device
   stats::TimeSlices launches_{model::Activity::kMaxSlices};

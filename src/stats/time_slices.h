@@ -54,13 +54,18 @@ class TimeSlices {
   // Counts a launch in the slice of its start, and divides its duration among the slices that it
   // overlaps. If the end does not fit, the whole duration is in the slice of the start.
   void AddSpread(std::uint64_t start_ns, std::uint64_t duration_ns) {
+    if (AddWithin(start_ns, start_ns + duration_ns, {1, duration_ns})) return;
+    AddOverSlices(start_ns, duration_ns);
+  }
+
+  // Adds launches that begin at `start_ns` or later and end by `end_ns`, if both are in one of the
+  // slices. Otherwise, adds nothing and returns false.
+  bool AddWithin(std::uint64_t start_ns, std::uint64_t end_ns, const Slice& launches) {
     const std::uint64_t at = (start_ns >> shift_) - first_;
-    if (at < slices_.size() && ((start_ns + duration_ns) >> shift_) - first_ == at) {
-      ++slices_[at].launches;
-      slices_[at].duration_ns += duration_ns;
-    } else {
-      AddOverSlices(start_ns, duration_ns);
-    }
+    if (at >= slices_.size() || (end_ns >> shift_) - first_ != at) return false;
+    slices_[at].launches += launches.launches;
+    slices_[at].duration_ns += launches.duration_ns;
+    return true;
   }
 
   // slices()[i] has the number first() + i and counts starts in [number, number + 1) << shift().

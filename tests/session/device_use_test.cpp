@@ -108,6 +108,33 @@ TEST_CASE("totals are kept for each process, device and stream") {
   CHECK(totals[2].busy_ns == 40);
 }
 
+TEST_CASE("each bin of gaps begins at its edge") {
+  for (std::size_t i = 1; i < model::kIdleBins; ++i) {
+    for (const std::uint64_t gap : {model::kIdleEdges[i] - 1, model::kIdleEdges[i]}) {
+      CAPTURE(gap);
+      DeviceUse use;
+      use.Add(At(1, 1, 0, 7), 0);
+      use.Add(At(2 + gap, 1, 0, 7), 0);
+      const std::vector<model::IdleBin> idle = use.Totals()[0].idle;
+      REQUIRE(idle.size() == 1);
+      CHECK(idle[0].lower_ns == model::kIdleEdges[gap < model::kIdleEdges[i] ? i - 1 : i]);
+      CHECK(idle[0].idle_ns == gap);
+    }
+  }
+}
+
+TEST_CASE("the span of a device includes kernels that arrive too late") {
+  DeviceUse use;
+  for (std::uint64_t i = 10; i < 1000; ++i) use.Add(At(100 * i, 10, 0, 7), 0);
+  use.Add(At(400, 10, 0, 7), 0);
+  const DeviceTotals totals = use.Totals()[0];
+  CHECK(totals.launches == 991);
+  CHECK(totals.duration_ns == 9910);
+  CHECK(totals.cut_ns == 10);
+  CHECK(totals.start_ns == 400);
+  CHECK(totals.span_ns == 99'910 - 400);
+}
+
 TEST_CASE("gaps between kernels are counted by length, with the longest in detail") {
   DeviceUse use;
   std::uint64_t now = 1'000'000;

@@ -126,6 +126,21 @@ TEST_CASE("a spread launch whose end is too far has all of its time in the slice
   CHECK(slices.launches() == 2);
 }
 
+TEST_CASE("launches are added in one step only if they are within one slice") {
+  TimeSlices slices(8);
+  CHECK_FALSE(slices.AddWithin(0, 1, {1, 1}));  // no slices yet
+  slices.AddSpread(0, 4);
+  slices.AddSpread(62, 2);  // 8 slices of 8 ns
+  REQUIRE(slices.shift() == 3);
+  CHECK(slices.AddWithin(8, 15, {3, 6}));
+  CHECK_FALSE(slices.AddWithin(8, 16, {3, 6}));
+  CHECK_FALSE(slices.AddWithin(15, 8 * 16, {3, 6}));
+  CHECK_FALSE(slices.AddWithin(64, 65, {3, 6}));
+  CHECK(slices.launches() == 5);
+  CHECK(slices.slices()[1].launches == 3);
+  CHECK(slices.slices()[1].duration_ns == 6);
+}
+
 TEST_CASE("unknown starts are in no slice, even without known starts") {
   TimeSlices slices;
   for (int i = 0; i < 10; ++i) slices.Add(~std::uint64_t{0}, 5);
