@@ -197,9 +197,9 @@ Status Matcher::OrderWithinName(const std::string& kernel, const Planned& planne
     return Success{};
   }
   if (rows.size() < sampled.size()) {
-    match_.warnings.push_back(fmt::format(
-        "{} rows of '{}' for {} samples; they are assigned to the first samples in launch order",
-        rows.size(), name, sampled.size()));
+    match_.warnings.push_back(
+        fmt::format("{} of '{}' for {}; the first samples in launch order get results",
+                    Plural(rows.size(), "row"), name, Plural(sampled.size(), "sample")));
   }
   for (std::size_t i = 0; i < rows.size(); ++i) Pair(*sampled[i], rows[i]);
   return Success{};

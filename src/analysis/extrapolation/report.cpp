@@ -182,9 +182,8 @@ std::vector<std::string> Caveats(const ExtrapolationReport& report) {
   }
   if (report.extrapolation.single_clusters > 0) {
     caveats.push_back(fmt::format(
-        "{} clusters have one result each; their spread is estimated from the differences between "
-        "clusters",
-        report.extrapolation.single_clusters));
+        "{} one result only; the spread is estimated from the differences between clusters",
+        Plural(report.extrapolation.single_clusters, "cluster has", "clusters have")));
   }
   if (std::string note = ChoiceNote(report.plan); !note.empty()) {
     caveats.push_back(std::move(note));
