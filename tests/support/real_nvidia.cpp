@@ -23,7 +23,9 @@ std::optional<std::filesystem::path> RealNvidia(const char* kind) {
   std::error_code ignored;
   if (!is_new || !std::filesystem::exists(tool, ignored)) return at->second;
   // One download at a time: all kinds share one cache directory.
-  const ProcessResult result = RunProcess({"flock", tool, tool, kind}, {.timeout = kTimeout});
+  ProcessOptions options;
+  options.timeout = kTimeout;
+  const ProcessResult result = RunProcess({"flock", tool, tool, kind}, options);
   // The tool prints "REAL_<X>=<directory>".
   const std::size_t equals = result.out.find('=');
   if (result.exit_code != 0 || equals == std::string::npos) return std::nullopt;
