@@ -5,7 +5,7 @@
 
 // The demangler behind abi::__cxa_demangle, which cannot stop at a size: calls `add` for each piece
 // of the C++ form. Returns 0 if `mangled` is valid. See CMakeLists.txt.
-// NOLINTNEXTLINE(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp)
+// NOLINTNEXTLINE(bugprone-reserved-identifier): libstdc++ chose the name
 extern "C" int __gcclibcxx_demangle_callback(const char* mangled,
                                              void (*add)(const char*, std::size_t, void*),
                                              void* context);
@@ -110,7 +110,7 @@ std::string BaseName(std::string_view name) {
 }
 
 std::string FunctionName(std::string_view name) {
-  const std::string text = Demangled(name);
+  std::string text = Demangled(name);
   if (text.find_first_of("(<") == std::string::npos) return text;
   const Function function = FindFunction(text);
   const std::string_view whole =
