@@ -83,20 +83,31 @@ TEST_CASE("waiting for output that never comes ends with the child") {
 }
 
 TEST_CASE("a background process is awaited only on request") {
+  // The background reader keeps stdout open until the test writes to its fifo. Each child has a fifo
+  // of its own: the reader of the first child may still have the fifo open when the second starts.
   const TempDir dir;
-  const std::string fifo = (dir / "fifo").string();
-  REQUIRE(RunProcess({"mkfifo", fifo}).exit_code == 0);
+  const auto make_fifo = [&](const char* name) {
+    const std::string fifo = (dir / name).string();
+    REQUIRE(RunProcess({"mkfifo", fifo}).exit_code == 0);
+    return fifo;
+  };
+  const auto script = [](const std::string& fifo) {
+    return "(read x < '" + fifo + "'; echo late $x) & echo early";
+  };
+  const auto write = [](const std::string& fifo) {
+    REQUIRE(RunProcess({"sh", "-c", "echo go > '" + fifo + "'"}).exit_code == 0);
+  };
 
-  // The background reader keeps stdout open until the test writes to the fifo.
-  const std::string script = "(read x < '" + fifo + "'; echo late $x) & echo early";
-  Process quick({"sh", "-c", script});
+  const std::string first = make_fifo("first");
+  Process quick({"sh", "-c", script(first)});
   CHECK(quick.Wait().out == "early\n");
-  REQUIRE(RunProcess({"sh", "-c", "echo go > '" + fifo + "'"}).exit_code == 0);
+  write(first);
 
+  const std::string second = make_fifo("second");
   ProcessOptions options;
   options.until_closed = true;
-  Process patient({"sh", "-c", script}, options);
-  REQUIRE(RunProcess({"sh", "-c", "echo go > '" + fifo + "'"}).exit_code == 0);
+  Process patient({"sh", "-c", script(second)}, options);
+  write(second);
   CHECK(patient.Wait().out.find("late go\n") != std::string::npos);
 }
 
