@@ -34,7 +34,7 @@ struct Capture {
 // does not use the durations of the captures.
 class CaptureExpiry {
  public:
-  // Marks the early captures of clusters that have drifted. `bound_ns`: the error bound as a time.
+  // Marks the early captures of clusters that have drifted. `bound_ns`: the error bound of the kernel.
   // `captures` are in order of `launches`.
   void Update(const stats::LogSketch& durations, const KernelClusters& clusters, double bound_ns,
               std::vector<Capture>& captures);
@@ -58,8 +58,8 @@ class KernelCaptures {
   void Add(const CapturedLaunch& launch, std::uint64_t launches) {
     by_credit_.push_back({launch, launches});
   }
-  // Updates imputed durations and marks expired captures. `bound_ns` is the error bound as a time.
-  void Update(const KernelSketch& sketch, const KernelClusters& clusters, double bound_ns);
+  // Updates imputed durations and marks expired captures. `error_bound` is a ratio.
+  void Update(const KernelSketch& sketch, const KernelClusters& clusters, double error_bound);
   // Adds the captures to their clusters.
   void CountIn(KernelClusters& clusters) const;
 

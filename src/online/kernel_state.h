@@ -49,11 +49,11 @@ class KernelState {
   // Adds a capture by credit. REQUIRES: Observe has seen the launch.
   void AddCaptured(const CapturedLaunch& captured);
 
-  // Recomputes the cells of the launches. They stay valid until the next call. `bound_ns` is the
-  // error bound as a time.
-  void UpdateCells(double bound_ns) {
+  // Recomputes the cells of the launches. They stay valid until the next call. `error_bound`
+  // is a ratio.
+  void UpdateCells(double error_bound) {
     sketch_.UpdateCells();
-    captures_.Update(sketch_, clusters_, bound_ns);
+    captures_.Update(sketch_, clusters_, error_bound);
   }
   const sampling::KernelCells& cells() const { return sketch_.cells().moments; }
 

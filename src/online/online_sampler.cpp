@@ -54,10 +54,10 @@ void OnlineSampler::UpdateKernel(std::size_t i) {
   KernelState& kernel = kernels_[batches_.kernel(i)];
   kernel.Observe(batches_.batch(), batches_.order(i));
   if (schedule_.due()) {
-    kernel.UpdateCells(BoundNs(kernel));
+    kernel.UpdateCells(options_.error_bound);
   } else if (kernel.clusters().empty()) {
     // One cluster until the next allocation. Nothing is captured for it.
-    kernel.UpdateCells(BoundNs(kernel));
+    kernel.UpdateCells(options_.error_bound);
     if (!kernel.cells().empty()) kernel.SetCut(std::array<std::size_t, 1>{0}, true);
   }
 }
@@ -133,12 +133,6 @@ void OnlineSampler::Allocate(const ParallelFor& parallel, bool last) {
   if (status_.duration_ns != 0) {
     status_.bound = BoundOf(Views(), options_) / static_cast<double>(status_.duration_ns);
   }
-}
-
-double OnlineSampler::BoundNs(const KernelState& kernel) const {
-  const bool by_kernel = options_.bound == sampling::BoundScope::kKernel;
-  return options_.error_bound *
-         static_cast<double>(by_kernel ? kernel.duration_ns() : status_.duration_ns);
 }
 
 void OnlineSampler::UpdateClusters() {
@@ -249,7 +243,7 @@ model::Plan OnlineSampler::Finish(const ParallelFor& parallel) {
   events_.clear();
   batches_.Begin({});
   for (KernelState& kernel : kernels_) {
-    if (kernel.sketch().stale()) kernel.UpdateCells(BoundNs(kernel));
+    if (kernel.sketch().stale()) kernel.UpdateCells(options_.error_bound);
   }
   Allocate(parallel, true);
   sampling::PlanBuilder builder(options_);

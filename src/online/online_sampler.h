@@ -134,8 +134,6 @@ class OnlineSampler {
   // Allocates samples: decides about cuts and sets the targets and releases of the clusters.
   // `last`: the run has ended, so nothing can be captured any more.
   void Allocate(const ParallelFor& parallel, bool last);
-  // Returns the error bound that applies to `kernel`, ns.
-  double BoundNs(const KernelState& kernel) const;
   // Updates the clusters with the launches since the last allocation.
   void UpdateClusters();
   // Sums the imputed durations again, which change with every native launch.

@@ -10,10 +10,10 @@
 namespace stemtap::online {
 namespace {
 
-// Number of doublings of the observations over which the captures of a cluster are released.
-// With 3, workloads whose durations grow made up to a quarter more captures at an error bound of
-// 1 %, because the first clusters are cut from few launches.
-constexpr double kReleaseDoublings = 5.0;
+// The captures of a cluster are released in this many parts: the first at once, and another each
+// time the observations have doubled. With 3, workloads whose durations grow made up to a quarter
+// more captures at an error bound of 1 %, because the first clusters are cut from few launches.
+constexpr double kReleases = 5.0;
 // Minimum number of observations before the first release; fewer do not form a distribution.
 constexpr std::uint64_t kMinObserved = 64;
 
@@ -99,7 +99,7 @@ ReleaseSchedule::ReleaseSchedule(std::uint64_t observe_first)
 double ReleaseSchedule::ShareAt(std::uint64_t observed) const {
   const double doublings =
       std::log2(static_cast<double>(observed) / static_cast<double>(first_release_));
-  return std::clamp((1.0 + doublings) / kReleaseDoublings, 0.0, 1.0);
+  return std::clamp((1.0 + doublings) / kReleases, 0.0, 1.0);
 }
 
 std::uint64_t ReleaseSchedule::Released(std::uint64_t target, double share) {

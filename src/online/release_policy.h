@@ -42,6 +42,7 @@ class ReleaseSchedule {
   std::uint64_t first_release_;
 };
 
+// Supplements requests additional captures for clusters whose captures differ from their mean.
 class Supplements {
  public:
   // Raises the target of clusters that have their captures by one and releases it: of clusters that
