@@ -61,8 +61,8 @@ class Timeline {
           launches, input_.options.timeline_launches));
     }
     if (without_time_ != 0) {
-      exported.notes.push_back(fmt::format("omits {} without a start time",
-                                           Plural(without_time_, "launch", "launches")));
+      exported.notes.push_back(fmt::format("{} no start time; not shown",
+                                           Plural(without_time_, "launch has", "launches have")));
     }
     exported.files.push_back({"", Text()});
     return exported;

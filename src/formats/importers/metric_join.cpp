@@ -231,9 +231,9 @@ class Join {
       return static_cast<std::uint64_t>(std::count(groups.begin(), groups.end(), kNoGroup));
     };
     if (unmatched_there_ > 0) {
-      Warn(fmt::format("{} ({}) skipped, not in {}",
-                       Plural(count(metrics_group_of_), "kernel name"),
-                       Plural(unmatched_there_, "launch", "launches"), profile_name_));
+      Warn(fmt::format("{} not in {} ({}); skipped",
+                       Plural(count(metrics_group_of_), "kernel name is", "kernel names are"),
+                       profile_name_, Plural(unmatched_there_, "launch", "launches")));
     }
     const auto without = static_cast<std::size_t>(std::count(rows_.begin(), rows_.end(), kNoRow));
     if (without > 0) {

@@ -389,14 +389,15 @@ Status PageReader::ReadLine() {
 
 void PageReader::Report() {
   if (others_ > 0) {
-    Warn(fmt::format("{}: {} outside the table skipped", lines_.name(), Plural(others_, "line")));
+    Warn(fmt::format("{}: {} outside the table; skipped", lines_.name(),
+                     Plural(others_, "line is", "lines are")));
   }
   if (notes_ > kMaxNotes) {
     Warn(fmt::format("{}: {} of ncu", lines_.name(), Plural(notes_ - kMaxNotes, "more warning")));
   }
   if (rules_ > 0) {
-    Warn(fmt::format("{}: {} without a metric (advice) skipped", lines_.name(),
-                     Plural(rules_, "row")));
+    Warn(fmt::format("{}: {} no metric (advice); skipped", lines_.name(),
+                     Plural(rules_, "row has", "rows have")));
   }
   if (ids_back_ > 0) {
     Warn(

@@ -349,8 +349,9 @@ void ReportReader::Warn() {
                     file, report_->name));
   }
   if (memory_.count > 0) {
-    launches_.Warn(fmt::format("{}: {} of memory copies and sets skipped", file,
-                               Plural(memory_.count, "row")));
+    launches_.Warn(fmt::format(
+        "{}: {}; skipped", file,
+        Plural(memory_.count, "row is a memory copy or set", "rows are memory copies and sets")));
   }
   if (no_grid_.count > 0) {
     launches_.Warn(

@@ -250,12 +250,13 @@ Status NvprofTable::AddKernel(std::string_view name) {
 
 void NvprofTable::Report() {
   if (copies_ > 0) {
-    launches_->Warn(fmt::format("{}: {} of copies, sets and unified memory skipped", lines_.name(),
-                                Plural(copies_, "row")));
+    launches_->Warn(fmt::format("{}: {}; skipped", lines_.name(),
+                                Plural(copies_, "row is a copy, a set or unified memory",
+                                       "rows are copies, sets and unified memory")));
   }
   if (others_ > 0) {
-    launches_->Warn(
-        fmt::format("{}: {} outside the trace skipped", lines_.name(), Plural(others_, "line")));
+    launches_->Warn(fmt::format("{}: {} outside the trace; skipped", lines_.name(),
+                                Plural(others_, "line is", "lines are")));
   }
   if (no_suffix_ > 0) {
     launches_->Warn(fmt::format("{}: {} no correlation id", lines_.name(),

@@ -91,8 +91,8 @@ class DispatchTable {
   Status SetPlace(const TableRows& rows, shm::KernelRecord& record);
   void Warn(std::uint64_t count, std::string_view what) {
     if (count == 0) return;
-    launches_.Warn(
-        fmt::format("{}: {} {}", database_.name(), Plural(count, "launch", "launches"), what));
+    launches_.Warn(fmt::format("{}: {} {}", database_.name(),
+                               Plural(count, "launch has", "launches have"), what));
   }
 
   Database& database_;
@@ -219,8 +219,8 @@ Status DispatchTable::Read(Processes& processes, std::set<std::int64_t>& nodes) 
     STEMTAP_TRY(AddRow(rows, processes, nodes));
   }
   times_.Warn(database_.name(), rows.table(), launches_);
-  Warn(uneven_, "with a grid that is not a multiple of the work-group; rounded up");
-  Warn(no_device_, fmt::format("on agents without a type_index in {}, so the device is unknown",
+  Warn(uneven_, "a grid that is not a multiple of the work-group; rounded up");
+  Warn(no_device_, fmt::format("an agent without a type_index in {}; the device is unknown",
                                Name(kAgentTable)));
   return Success{};
 }

@@ -311,8 +311,9 @@ void RocprofTrace::WarnOfNames() {
 
 void RocprofTrace::Report() {
   if (other_kinds_ > 0) {
-    launches_->Warn(fmt::format("{}: {} of other kinds than kernels skipped", lines_.name(),
-                                Plural(other_kinds_, "row")));
+    launches_->Warn(
+        fmt::format("{}: {}; skipped", lines_.name(),
+                    Plural(other_kinds_, "row is not a kernel", "rows are not kernels")));
   }
   if (uneven_ > 0) {
     launches_->Warn(

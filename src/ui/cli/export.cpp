@@ -327,8 +327,9 @@ Result<std::string> Export(const ExportArguments& arguments) {
   if (!to_stdout) STEMTAP_TRY(WriteToPath(arguments, consumer, exported, paths, written));
   std::vector<std::string> notes = exported.notes;
   if (counted.left_out != 0) {
-    notes.push_back(fmt::format("omits {} of other devices (--device {})",
-                                Plural(counted.left_out, "sample"), *arguments.device));
+    notes.push_back(fmt::format("{} on other devices; omitted (--device {})",
+                                Plural(counted.left_out, "sample is", "samples are"),
+                                *arguments.device));
   }
   if (!arguments.weights_csv.empty()) {
     STEMTAP_TRY(WriteOutput(arguments.weights_csv, formats::WeightsCsv(counted)));

@@ -155,7 +155,7 @@ TEST_CASE("perfetto reports launches without start times and rejects samples wit
   model::Profile profile = TwoDevices();
   const model::Plan plan = PlanOf(profile, {2});
   profile.records[0].start_ns = shm::kUnknownTime;
-  CHECK(Exports("perfetto", profile, plan).notes[0].find("omits 1 launch without") !=
+  CHECK(Exports("perfetto", profile, plan).notes[0].find("1 launch has no start time; not shown") !=
         std::string::npos);
   profile.records[2].start_ns = shm::kUnknownTime;
   CHECK(RefusalOf("perfetto", profile, plan).find("launch 2 has no start time") !=

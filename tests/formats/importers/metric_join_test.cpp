@@ -71,7 +71,7 @@ TEST_CASE("names and counts that differ are counted") {
   CHECK(p.warnings[0].starts_with(
       "ncu.csv: 2 kernels were launched a different number of times, such "
       "as 'a' 2 times, 3 in run.csv; the first launches of both files are joined"));
-  CHECK(p.warnings[1] == "ncu.csv: 1 kernel name (1 launch) skipped, not in run.csv");
+  CHECK(p.warnings[1] == "ncu.csv: 1 kernel name is not in run.csv (1 launch); skipped");
   CHECK(p.warnings[2] ==
         "ncu.csv: 4 of the 6 launches of run.csv have metrics; 2 have none, 1 of them in 1 kernel "
         "without any metrics");

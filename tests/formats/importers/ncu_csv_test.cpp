@@ -85,7 +85,7 @@ TEST_CASE("ncu raw page: launches, units and metrics are read between other line
     CHECK(p.metrics[2][0] == 1234567.0);
     REQUIRE(p.warnings.size() == 4);
     CHECK(p.warnings[0].starts_with("t.csv:7: ncu reports '==WARNING== Launching the workload"));
-    CHECK(p.warnings[1] == "t.csv: 2 lines outside the table skipped");
+    CHECK(p.warnings[1] == "t.csv: 2 lines are outside the table; skipped");
     CHECK(
         p.warnings[2] ==
         "t.csv: 1 metrics contain no numbers and are ignored, such as 'launch__func_cache_config'");
@@ -116,7 +116,7 @@ TEST_CASE("ncu details page: each row is one metric") {
   CHECK(p.metrics[2][1] == doctest::Approx(2.5e6));
   CHECK(p.metrics[3][2] == doctest::Approx(1.75e9));
   REQUIRE(p.warnings.size() == 2);
-  CHECK(p.warnings[0] == "t.csv: 1 row without a metric (advice) skipped");
+  CHECK(p.warnings[0] == "t.csv: 1 row has no metric (advice); skipped");
   CHECK(p.warnings[1].starts_with("t.csv: durations are not printed in ns"));
 }
 
@@ -148,7 +148,7 @@ TEST_CASE("ncu details page: rows of metrics may omit the columns of rules") {
   REQUIRE(p.metric_names == std::vector<std::string>{"Duration", "Executed Instructions"});
   CHECK(p.metrics[1][0] == 8.0);
   REQUIRE(p.warnings.size() == 1);
-  CHECK(p.warnings[0] == "t.csv: 1 row without a metric (advice) skipped");
+  CHECK(p.warnings[0] == "t.csv: 1 row has no metric (advice); skipped");
   // Rejects a row without its value or with more columns than the header.
   CHECK(ErrorOf(RulesHeader() + Launch("0", "a") + ",\"S\",\"Duration\",\"ns\"\n") ==
         "t.csv:2: 14 cells; expected 15 to 20");
@@ -226,7 +226,7 @@ TEST_CASE("ncu: tables with other columns within the page are skipped") {
   const model::Profile p = MustParse(RulesHeader() + rows + other + more);
   REQUIRE(p.metric_names == std::vector<std::string>{"Duration", "Executed Instructions"});
   REQUIRE(p.warnings.size() == 1);
-  CHECK(p.warnings[0] == "t.csv: 3 lines outside the table skipped");
+  CHECK(p.warnings[0] == "t.csv: 3 lines are outside the table; skipped");
   // Valid only directly after its header and only with its columns.
   CHECK(ErrorOf(RulesHeader() + rows + other + more + "\"1\",\"RTX\",\"0-15\"\n") ==
         "t.csv:7: 3 cells; expected 15 to 20");

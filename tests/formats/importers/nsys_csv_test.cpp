@@ -71,7 +71,7 @@ TEST_CASE("cuda_gpu_trace: kernels are read in order of start, and copies and se
   CHECK(profile.records[1].shared_bytes == 1000);
   REQUIRE(profile.warnings.size() == 3);
   CHECK(profile.warnings[2].find("does not distinguish processes") != std::string::npos);
-  CHECK(profile.warnings[0] == "t.csv: 2 rows of memory copies and sets skipped");
+  CHECK(profile.warnings[0] == "t.csv: 2 rows are memory copies and sets; skipped");
   CHECK(profile.warnings[1] == kRounded);
 }
 
@@ -239,7 +239,7 @@ TEST_CASE("rows without a grid that are not memory operations are counted separa
       MustParse(kShort + "1,2,,k\n1,2,3,k\n1,2,,[CUDA memset]\n1,2,0,x\n");
   CHECK(profile.records.size() == 1);
   REQUIRE(profile.warnings.size() == 2);
-  CHECK(profile.warnings[0] == "t.csv: 1 row of memory copies and sets skipped");
+  CHECK(profile.warnings[0] == "t.csv: 1 row is a memory copy or set; skipped");
   CHECK(profile.warnings[1] ==
         "t.csv:2: a row without a grid is not a kernel (2 such rows); skipped");
 }
@@ -393,8 +393,8 @@ TEST_CASE("recorded cuda_gpu_trace equals the canonical profile except for round
     std::string left_out;
   };
   for (const Case& run :
-       {Case{"assignment_bg_r19", 9359, "3836 rows of memory copies and sets skipped"},
-        Case{"cloverleaf_nsys", 1312, "279 rows of memory copies and sets skipped"}}) {
+       {Case{"assignment_bg_r19", 9359, "3836 rows are memory copies and sets; skipped"},
+        Case{"cloverleaf_nsys", 1312, "279 rows are memory copies and sets; skipped"}}) {
     CAPTURE(run.name);
     const auto native = SharedPath("data/native/nsys-csv/" + run.name + ".cuda_gpu_trace.csv.gz");
     const auto canonical = SharedPath("data/profiles/" + run.name + ".csv.gz");

@@ -92,8 +92,8 @@ TEST_CASE("nvprof: other rows are counted, and launches are in order of start") 
   REQUIRE(p.warnings.size() == 3);
   CHECK(p.warnings[0] ==
         "t.csv:1: nvprof reports '======== Warning: 3 records have invalid timestamps'");
-  CHECK(p.warnings[1] == "t.csv: 2 rows of copies, sets and unified memory skipped");
-  CHECK(p.warnings[2] == "t.csv: 2 lines outside the trace skipped");
+  CHECK(p.warnings[1] == "t.csv: 2 rows are copies, sets and unified memory; skipped");
+  CHECK(p.warnings[2] == "t.csv: 2 lines are outside the trace; skipped");
 }
 
 TEST_CASE("nvprof: a column of correlation ids does not change names") {
@@ -211,7 +211,7 @@ TEST_CASE("nvprof: recorded files equal the profiles with the same name") {
         [](const auto& a, const auto& b) { return a.correlation_id < b.correlation_id; }));
     CHECK(shared == file.shared);
     REQUIRE(ours.warnings.size() == 1);
-    CHECK(ours.warnings[0].find(std::to_string(file.copies) + " rows of copies") !=
+    CHECK(ours.warnings[0].find(std::to_string(file.copies) + " rows are copies") !=
           std::string::npos);
   }
 }

@@ -120,7 +120,7 @@ TEST_CASE("rocpd: names, durations, devices, streams, extents and launch order a
   CHECK(profile.records[1].device == 1);
   CHECK(profile.records[1].stream == 3);
   REQUIRE(profile.warnings.size() == 1);
-  CHECK(profile.warnings[0].find("2 launches with a grid that is not a multiple") !=
+  CHECK(profile.warnings[0].find("2 launches have a grid that is not a multiple") !=
         std::string::npos);
 }
 
@@ -155,7 +155,7 @@ TEST_CASE("rocpd: tables without a recording id and with few columns are read") 
   CHECK(profile.records[0].device == shm::kUnknown16);
   CHECK(profile.records[0].grid[0] == shm::kUnknownExtent);
   REQUIRE(profile.warnings.size() == 1);
-  CHECK(profile.warnings[0].find("1 launch on agents without a type_index") != std::string::npos);
+  CHECK(profile.warnings[0].find("1 launch has an agent without a type_index") != std::string::npos);
 }
 
 TEST_CASE("rocpd: rows without usable times are skipped and counted") {

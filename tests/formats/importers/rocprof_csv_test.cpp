@@ -85,7 +85,7 @@ TEST_CASE("rocprofv3: rows are in order of start, and other kinds are counted") 
   CHECK(p.names.name(p.records[0].name_id) == "a()");
   CHECK(p.records[1].start_ns == 100);
   REQUIRE(p.warnings.size() == 1);
-  CHECK(p.warnings[0] == "t.csv: 1 row of other kinds than kernels skipped");
+  CHECK(p.warnings[0] == "t.csv: 1 row is not a kernel; skipped");
 }
 
 TEST_CASE("rocprofv3: a grid that is not a multiple of the work-group is rounded up") {

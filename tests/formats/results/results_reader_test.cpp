@@ -376,7 +376,7 @@ TEST_CASE("the details page of ncu has shorter rows than its header") {
   REQUIRE(results.rows.size() == 1);
   CHECK(Value(results, 0, "Duration") == 2500.0);
   CHECK(results.warnings ==
-        std::vector<std::string>{"log: 1 row without a metric (advice) skipped"});
+        std::vector<std::string>{"log: 1 row has no metric (advice); skipped"});
 }
 
 TEST_CASE("any CSV with an id column is a table of results") {
