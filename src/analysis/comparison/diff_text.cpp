@@ -10,6 +10,7 @@
 #include "base/brief_name.h"
 #include "base/csv.h"
 #include "base/text.h"
+#include "model/json_text.h"
 
 namespace stemtap::analysis {
 namespace {
@@ -25,7 +26,7 @@ std::string Milliseconds(double ns) {
 }
 
 std::string SourceLine(char letter, const ComparedRun& run) {
-  return fmt::format("{}: {}: {}, {:.3f} ms of GPU time\n", letter, EscapeForTerminal(run.source),
+  return fmt::format("{}: {}: {}, {:.3f} ms of GPU time\n", letter, model::NameOfSource(run.source),
                      Plural(run.launches, "launch", "launches"),
                      1e-6 * static_cast<double>(run.duration_ns));
 }

@@ -10,6 +10,7 @@
 #include "base/brief_name.h"
 #include "base/csv.h"
 #include "base/text.h"
+#include "model/json_text.h"
 
 namespace stemtap::analysis {
 namespace {
@@ -95,7 +96,7 @@ std::vector<TextColumn> TextColumns(const StatsTable& table) {
 // Returns the lines above the table.
 std::string Heading(const StatsTable& table) {
   std::string text =
-      fmt::format("{}: {} of {}, {:.3f} ms of GPU time", EscapeForTerminal(table.source),
+      fmt::format("{}: {} of {}, {:.3f} ms of GPU time", model::NameOfSource(table.source),
                   Plural(table.launches, "launch", "launches"), Plural(table.kernels, "kernel"),
                   1e-6 * static_cast<double>(table.duration_ns));
   if (!std::isnan(table.bound)) text += fmt::format(", error bound {:.2f} %", 100 * table.bound);

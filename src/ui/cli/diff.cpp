@@ -69,16 +69,19 @@ Status WriteHtml(const analysis::RunDiff& diff, const DiffArguments& arguments) 
   return Success{};
 }
 
-int RunDiffCommand(const DiffArguments& arguments) {
+// Compares the runs, and writes the page if there is an --html.
+Result<analysis::RunDiff> Compare(const DiffArguments& arguments) {
   const bool has_html = !arguments.html.empty();
-  const Status use = has_html ? CheckHtml(arguments) : Success{};
-  if (!use.ok()) return Fail(use.error());
-  const Result<analysis::RunDiff> compared =
-      CompareRuns(arguments.a, arguments.b, arguments.options);
+  if (has_html) STEMTAP_TRY(CheckHtml(arguments));
+  analysis::RunDiff diff = STEMTAP_TRY(CompareRuns(arguments.a, arguments.b, arguments.options));
+  if (has_html) STEMTAP_TRY(WriteHtml(diff, arguments));
+  return diff;
+}
+
+int RunDiffCommand(const DiffArguments& arguments) {
+  const Result<analysis::RunDiff> compared = Compare(arguments);
   if (!compared.ok()) return Fail(compared.error());
   const analysis::RunDiff& diff = compared.value();
-  const Status written = has_html ? WriteHtml(diff, arguments) : Success{};
-  if (!written.ok()) return Fail(written.error());
   const int printed = arguments.json  ? Print(analysis::DiffJson(diff))
                       : arguments.csv ? Print(analysis::DiffCsv(diff))
                                       : PrintText(analysis::DiffText(diff));

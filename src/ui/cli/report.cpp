@@ -9,10 +9,10 @@
 #include <optional>
 #include <string>
 #include <system_error>
-#include <utility>
 
 #include "analysis/comparison/run_diff.h"
 #include "base/text.h"
+#include "model/json_text.h"
 #include "ui/cli/commands.h"
 #include "ui/cli/output.h"
 #include "ui/cli/report_file.h"
@@ -35,16 +35,6 @@ struct ReportArguments {
   bool json = false;
 };
 
-// Compares the session with the baseline like `stemtap diff BASELINE SESSION`.
-Status AddBaseline(const ReportArguments& arguments, Report& report) {
-  const analysis::RunDiff diff =
-      STEMTAP_TRY(CompareRuns(arguments.baseline, arguments.session, analysis::DiffOptions()));
-  STEMTAP_TRY(AddDiff(diff, report));
-  PrintMessage(fmt::format("stemtap: compared with {}: {}\n", EscapeForTerminal(arguments.baseline),
-                           analysis::DiffCounts(diff)));
-  return Success{};
-}
-
 Status CheckBaseline(const ReportArguments& arguments) {
   std::error_code ignored;
   if (!fs::equivalent(arguments.baseline, arguments.session, ignored)) return Success{};
@@ -53,55 +43,60 @@ Status CheckBaseline(const ReportArguments& arguments) {
                2};
 }
 
-int RunReport(ReportArguments arguments) {
+// Compares the session with the baseline like `stemtap diff BASELINE SESSION`.
+Status AddBaseline(const ReportArguments& arguments, Report& report) {
+  const analysis::RunDiff diff =
+      STEMTAP_TRY(CompareRuns(arguments.baseline, arguments.session, analysis::DiffOptions()));
+  STEMTAP_TRY(AddDiff(diff, report));
+  PrintMessage(fmt::format("stemtap: compared with {}: {}\n",
+                           model::NameOfSource(arguments.baseline), analysis::DiffCounts(diff)));
+  return Success{};
+}
+
+// Returns where the report of `session` is written by default.
+Result<std::string> DefaultOutput(const std::string& session) {
+  std::error_code ignored;
+  if (!fs::is_regular_file(session, ignored)) return (fs::path(session) / "report.html").string();
+  return Error{fmt::format("{}: is a plan, not a session directory; expected -o FILE",
+                           EscapeForTerminal(session)),
+               2};
+}
+
+// Writes the report. Returns what --json prints.
+Result<std::string> MakeReport(ReportArguments arguments) {
   if (arguments.output == "-" && arguments.json) {
-    return Fail({"--json and the report both go to standard output; expected -o FILE", 2});
+    return Error{"--json and the report both go to standard output; expected -o FILE", 2};
   }
-  const Status page = CheckReportPage();
-  if (!page.ok()) return Fail(page.error());
-  if (arguments.session.empty()) {
-    Result<std::string> newest = NewestSession(Newest::kEnded);
-    if (!newest.ok()) return Fail(newest.error());
-    arguments.session = std::move(newest).value();
+  STEMTAP_TRY(CheckReportPage());
+  if (arguments.session.empty()) arguments.session = STEMTAP_TRY(NewestSession(Newest::kEnded));
+  ReportPlace place = ReportPlace::kUserFile;
+  if (arguments.output.empty()) {
+    arguments.output = STEMTAP_TRY(DefaultOutput(arguments.session));
+    place = ReportPlace::kSession;
   }
-  std::error_code error;
-  std::string output = arguments.output;
-  if (output.empty()) {
-    if (fs::is_regular_file(arguments.session, error)) {
-      return Fail({fmt::format("{}: is a plan, not a session directory; expected -o FILE",
-                               EscapeForTerminal(arguments.session)),
-                   2});
-    }
-    output = (fs::path(arguments.session) / "report.html").string();
-  }
-  const Status use =
-      CheckOutputs({output}, {arguments.session, arguments.evaluation, arguments.baseline});
-  if (!use.ok()) return Fail(use.error());
-  const Status baseline = CheckBaseline(arguments);
-  if (!baseline.ok()) return Fail(baseline.error());
-  Result<Report> report = LoadReport(arguments.session, arguments.evaluation);
-  if (!report.ok()) return Fail(report.error());
-  Warn(report.value().warnings);
-  if (!arguments.baseline.empty()) {
-    const Status added = AddBaseline(arguments, report.value());
-    if (!added.ok()) return Fail(added.error());
-  }
-  const Result<std::optional<std::uint64_t>> written =
-      WriteReportFile(report.value(), arguments.rates, output,
-                      arguments.output.empty() ? ReportPlace::kSession : ReportPlace::kUserFile);
-  if (!written.ok()) return Fail(written.error());
-  if (!arguments.json) return 0;
-  const std::optional<std::uint64_t> bytes = written.value();
-  const MaskEvents mask = std::move(report.value().mask).value_or(MaskEvents());
+  STEMTAP_TRY(CheckOutputs({arguments.output},
+                           {arguments.session, arguments.evaluation, arguments.baseline}));
+  STEMTAP_TRY(CheckBaseline(arguments));
+  Report report = STEMTAP_TRY(LoadReport(arguments.session, arguments.evaluation));
+  Warn(report.warnings);
+  if (!arguments.baseline.empty()) STEMTAP_TRY(AddBaseline(arguments, report));
+  const std::optional<std::uint64_t> bytes =
+      STEMTAP_TRY(WriteReportFile(report, arguments.rates, arguments.output, place));
   const nlohmann::ordered_json json = {
       {"session", arguments.session},
-      {"output", output},
+      {"output", arguments.output},
       {"bytes", bytes ? nlohmann::ordered_json(*bytes) : nlohmann::ordered_json()},
-      {"samples", report.value().totals.samples},
-      {"kernels", report.value().totals.kernels},
-      {"decisions", mask.events.size()},
-      {"decisions_left_out", mask.left_out}};
-  return Print(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+      {"samples", report.totals.samples},
+      {"kernels", report.totals.kernels},
+      {"decisions", report.mask ? report.mask->events.size() : 0},
+      {"decisions_left_out", report.mask ? report.mask->left_out : 0}};
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+int RunReport(const ReportArguments& arguments) {
+  const Result<std::string> json = MakeReport(arguments);
+  if (!json.ok()) return Fail(json.error());
+  return arguments.json ? Print(json.value()) : 0;
 }
 
 }  // namespace

@@ -214,6 +214,21 @@ TEST_CASE("a baseline is compared as stemtap diff compares it") {
   CHECK(json::parse(test::DataOf(alone.out))["diff"].is_null());
 }
 
+TEST_CASE("a baseline can be standard input") {
+  STEMTAP_SKIP_WITHOUT_PAGE();
+  const test::TwoRuns made;
+  const auto run = [&](const std::string& command) {
+    return test::RunProcess({"sh", "-c", "exec \"$0\" " + command + " < \"$2\"",
+                             test::StemtapProgram().string(), made.after, made.before_profile});
+  };
+  const auto report = run("report \"$1\" --baseline - -o -");
+  CAPTURE(report.err);
+  REQUIRE(report.exit_code == 0);
+  CHECK(json::parse(test::DataOf(report.out))["diff"]["a"]["launches"] == 20000);
+  CHECK(report.err.find("compared with standard input: 0 slower") != std::string::npos);
+  CHECK(run("diff - \"$1\"").out.starts_with("A: standard input: 20000 launches, "));
+}
+
 TEST_CASE("a baseline that cannot be compared fails with one line and writes no report") {
   STEMTAP_SKIP_WITHOUT_PAGE();
   const test::TwoRuns made;
