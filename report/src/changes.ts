@@ -8,6 +8,8 @@ import type { Diff, DiffKernel } from "./types";
 
 export const verdicts = ["slower", "faster", "new", "gone", "unclear", "same"] as const;
 
+const minComparedLaunches = 4; // kMinComparedLaunches of src/analysis/comparison/mean_change.h
+
 export interface Change extends Names {
   diff: DiffKernel;
   time: number; // ns, B - A
@@ -18,8 +20,10 @@ export const isDecided = ({ diff }: Change) => diff.verdict === "slower" || diff
 
 export const differenceOf = (diff: Diff) => diff.b.duration_ns - diff.a.duration_ns;
 
-// A run without shapes has no part by shapes. Sessions and plans have none.
-export const hasShapes = (diff: Diff) => diff.kernels.some((k) => k.by_shapes_ns !== 0);
+// Sessions and plans contain no shapes, so their comparison has no part by shapes. Less than half a ns is a rounding
+// error.
+export const hasShapePart = (kernel: DiffKernel) => Math.abs(kernel.by_shapes_ns) >= 0.5;
+export const hasShapes = (diff: Diff) => diff.kernels.some(hasShapePart);
 
 // Returns the kernels in the order of `stemtap diff`.
 export function changesOf(model: Model, diff: Diff): Change[] {
@@ -50,7 +54,7 @@ export function intervalText({ diff }: Change): string {
   if (diff.mean_change === null) return "–";
   if (diff.change === null) return "other shapes";
   if (diff.lower === null || diff.upper === null) {
-    return Math.min(diff.launches_a, diff.launches_b) < 4 ? "few launches" : "few slices";
+    return Math.min(diff.launches_a, diff.launches_b) < minComparedLaunches ? "few launches" : "few slices";
   }
   const bound = (ratio: number) => percentChange(ratio).replace(" %", "");
   return `${bound(diff.lower)} to ${bound(diff.upper)} %${diff.assumes_independence ? " *" : ""}`;

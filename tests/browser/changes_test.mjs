@@ -215,7 +215,7 @@ describe("a report with a baseline", () => {
     });
   }
 
-  test("has said nothing all the while", () => assert.deepEqual(offences(page), []));
+  test("logs no errors and makes no requests", () => assert.deepEqual(offences(page), []));
 });
 
 test("there is no such section without a baseline", async () => {

@@ -380,7 +380,7 @@ describe("a session with all its files", () => {
     await own.close();
   });
 
-  test("has said nothing all the while", () => assert.deepEqual(offences(page), []));
+  test("logs no errors and makes no requests", () => assert.deepEqual(offences(page), []));
 });
 
 describe("a session of stemtap's own", () => {

@@ -3,7 +3,7 @@
 // The kernels that changed most: the difference of their times, and the change of their means with its interval.
 
 import type { EChartsCoreOption } from "echarts/core";
-import { intervalText, type Change } from "../changes";
+import { hasShapePart, intervalText, type Change } from "../changes";
 import { count, duration, durationChange, percentChange, tidy } from "../format";
 import type { Theme } from "../theme";
 import type { DiffVerdict } from "../types";
@@ -29,7 +29,7 @@ export function changeRows(change: Change): [string, string][] {
   const { diff: k } = change;
   return [["verdict", k.verdict], ["change of the mean", percentChange(k.change)], ["interval", intervalText(change)],
     ["B − A", durationChange(change.time)], ["by launches", durationChange(k.by_launches_ns)],
-    ...(k.by_shapes_ns !== 0 ? [["by shapes", durationChange(k.by_shapes_ns)] as [string, string]] : []),
+    ...(hasShapePart(k) ? [["by shapes", durationChange(k.by_shapes_ns)] as [string, string]] : []),
     ["by duration", durationChange(k.by_duration_ns)], ["launches", `${count(k.launches_a)} → ${count(k.launches_b)}`],
     ["mean", `${duration(k.mean_a_ns)} → ${duration(k.mean_b_ns)}`]];
 }
