@@ -13,7 +13,8 @@ extern "C" int __gcclibcxx_demangle_callback(const char* mangled,
 namespace stemtap::model {
 namespace {
 
-// TooLong ends the demangling of a name that exceeds kMaxDemangledBytes.
+// TooLong ends the demangling of a name that exceeds kMaxDemangledBytes. The demangler allocates
+// only on the stack, so an exception may leave it.
 struct TooLong {};
 
 void AddPiece(const char* piece, std::size_t bytes, void* text) {

@@ -114,7 +114,7 @@ class DeviceUse {
     StreamTotals* last = nullptr;  // last used entry of streams
   };
 
-  // Rare steps of Add, in functions of their own. Inline, they would make Add save more registers.
+  // Rare steps of Add. They are separate functions, so that Add saves fewer registers.
   void SelectDevice(std::uint32_t key);
   static void SelectStream(std::uint32_t stream, Device& device);
   void AddFinal(std::span<const BusyStretch> stretches, Device& device);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The file that a command writes a report to.
+// Writes a report to the file that a command line names.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,9 @@ enum class ReportPlace {
   kUserFile,  // where the user asked for it
 };
 
-// Writes `report` to `path`, with the cost at `rates` if there are samples. Prints what the file
-// contains on stderr. Returns the size in bytes of a regular file. REQUIRES: CheckReportPage().
+// Writes `report` to `path`; "-" is standard output. Sets `report.cost` at `rates` if there are
+// samples. Prints what the file contains on stderr. Returns the size in bytes, or nullopt if `path`
+// is not a regular file. REQUIRES: CheckReportPage() succeeds.
 Result<std::optional<std::uint64_t>> WriteReportFile(Report& report,
                                                      const model::SimulatorRates& rates,
                                                      const std::string& path, ReportPlace place);

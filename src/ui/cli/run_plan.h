@@ -11,8 +11,8 @@
 
 namespace stemtap::ui {
 
-// Returns what `stemtap plan` writes for the run `name`, which `open` opens, and the warnings of
-// its reader.
+// Returns the plan of the run `name`, which `open` opens, with the method and the other options of
+// `sampling`, and the warnings of the reader.
 Result<sampling::TwoPassPlan> PlanRun(const sampling::OpenReader& open, const std::string& name,
                                       const session::SamplingFlags& sampling);
 

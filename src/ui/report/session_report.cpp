@@ -35,10 +35,10 @@ constexpr std::size_t kEventsAtOnce = 1024;
 // Checks the size of a part that was made for the run at `path`.
 Status CheckSize(const std::string& text, const std::string& path, const char* part) {
   if (text.size() <= kMaxPartBytes) return Success{};
-  return Error{
-      fmt::format("{}: has too many kernels for a report: their {} has {}; expected at most {}",
-                  EscapeForTerminal(path), part, ShownBytes(static_cast<double>(text.size())),
-                  ShownBytes(static_cast<double>(kMaxPartBytes)))};
+  return Error{fmt::format("{}: the {} for the report has {}; expected at most {} (fewer kernels)",
+                           EscapeForTerminal(path), part,
+                           ShownBytes(static_cast<double>(text.size())),
+                           ShownBytes(static_cast<double>(kMaxPartBytes)))};
 }
 
 // Reads a JSON part. `check` validates the text and uses the file name in its error.

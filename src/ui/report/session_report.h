@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A report is one HTML file that shows a finished session: the page (ui/report/page.h) with the
-// session's files embedded (docs/formats/report.md). JSON texts are checked and then embedded
-// unchanged, so no figure is rounded on the way.
+// A report is one HTML file that shows a finished session, or a recorded run with its plan: the
+// page (ui/report/page.h) with the session's files and the comparison with a baseline embedded
+// (docs/formats/report.md). JSON texts are checked and then embedded unchanged, so no figure is
+// rounded on the way.
 //
 // ERRORS: each names the file, the position and what was expected. Memory: the size of plan.json
 // plus the mask events that are kept.
@@ -41,7 +42,7 @@ struct Report {
   std::string session;
   std::string overview;
   std::string evaluation;
-  std::string diff;  // of a baseline and this session
+  std::string diff;  // of a baseline (A) and this run (B)
   std::optional<MaskEvents> mask;
 
   std::vector<std::string> warnings;
@@ -51,10 +52,12 @@ struct Report {
 // of `stemtap evaluate --json` (empty if there is none).
 Result<Report> LoadReport(const std::string& session, const std::string& evaluation);
 
-// Returns the report of a recorded run without a session, with a plan that was made for it.
+// Returns the report of the recorded run `profile`, which has no session, with a plan that was made
+// for it. Fails if the plan has more than kMaxPartBytes.
 Result<Report> ReportOfPlan(const model::Plan& plan, const std::string& profile);
 
-// Adds what `stemtap diff --json` prints about a baseline and this session.
+// Adds what `stemtap diff --json` prints about a baseline and this run. Fails if that has more than
+// kMaxPartBytes.
 Status AddDiff(const analysis::RunDiff& diff, Report& report);
 
 // Writes `page` with `report` in it; does not finish `sink`. REQUIRES: `page` contains
