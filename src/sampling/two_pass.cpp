@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/rng.h"
-#include "base/text.h"
+#include "model/json_text.h"
 #include "sampling/plan_builder.h"
 #include "sampling/sample_design.h"
 #include "sampling/selection.h"
@@ -173,7 +173,7 @@ Result<TwoPassPlan> PlanTwoPass(const OpenReader& open, const std::string& sourc
   const Survey survey = STEMTAP_TRY(SurveyProfile(*reader, options));
   if (survey.kernels.empty()) {
     return Error{fmt::format("{}: contains no kernel launch{}; expected at least one",
-                             EscapeForTerminal(source),
+                             model::NameOfSource(source),
                              survey.records == 0 ? "" : " that is not excluded")};
   }
 
@@ -192,8 +192,8 @@ Result<TwoPassPlan> PlanTwoPass(const OpenReader& open, const std::string& sourc
   if (!reader->Rewind()) reader = STEMTAP_TRY(open());
   if (!STEMTAP_TRY(CollectSamples(*reader, options, survey.records, kernels))) {
     return Error{
-        fmt::format("{}: is not the same when read again, expected a file that is complete",
-                    EscapeForTerminal(source))};
+        fmt::format("{}: is not the same when read again; expected a file that is complete",
+                    model::NameOfSource(source))};
   }
   PlanBuilder builder(options);
   for (std::size_t k = 0; k < count; ++k) {

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/json_text.h"
 #include "session/device_use.h"
 #include "session/engine.h"
 #include "session/progress.h"
@@ -73,7 +74,8 @@ Status Play(model::ProfileReader& reader, Records first, const ReplayOptions& op
   }
   if (!read.ok()) return read.error();
   if (engine.launches() != engine.excluded().invocations) return Success{};
-  return Error{fmt::format("{}: contains no kernel launch{}; expected at least one", options.source,
+  return Error{fmt::format("{}: contains no kernel launch{}; expected at least one",
+                           model::NameOfSource(options.source),
                            engine.launches() == 0 ? "" : " that is not excluded")};
 }
 

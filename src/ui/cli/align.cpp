@@ -15,6 +15,7 @@
 #include "analysis/alignment/run.h"
 #include "base/text.h"
 #include "formats/importers/registry.h"
+#include "model/json_text.h"
 #include "model/plan_reader.h"
 #include "ui/cli/commands.h"
 #include "ui/cli/output.h"
@@ -45,7 +46,7 @@ struct AlignArguments {
 Result<analysis::Run> Load(const std::string& path) {
   Result<std::unique_ptr<model::ProfileReader>> reader = formats::OpenProfile(path);
   if (!reader.ok()) return reader.error();
-  Result<analysis::Run> run = analysis::LoadRun(*reader.value(), EscapeForTerminal(path));
+  Result<analysis::Run> run = analysis::LoadRun(*reader.value(), model::NameOfSource(path));
   if (run.ok()) Warn(run.value().warnings);
   return run;
 }
@@ -182,8 +183,8 @@ std::string AlignmentText(const AlignArguments& arguments, const analysis::Run& 
                           const analysis::Run& b, const analysis::Alignment& alignment) {
   std::string text = fmt::format(
       "A: {}, {}\nB: {}, {}\n{} paired\n", Plural(a.launches.size(), "launch", "launches"),
-      EscapeForTerminal(arguments.a), Plural(b.launches.size(), "launch", "launches"),
-      EscapeForTerminal(arguments.b), Plural(alignment.paired, "launch", "launches"));
+      model::NameOfSource(arguments.a), Plural(b.launches.size(), "launch", "launches"),
+      model::NameOfSource(arguments.b), Plural(alignment.paired, "launch", "launches"));
   for (const std::string& ignored : alignment.ignored) {
     text += fmt::format("not compared, because a run lacks it for some launches: {}\n", ignored);
   }

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/text.h"
+#include "model/json_text.h"
 #include "model/plan_cost.h"
 #include "research/baselines/basic_block_vectors.h"
 #include "research/baselines/method_plan.h"
@@ -61,10 +61,25 @@ Status CheckUse(const PlanArguments& arguments) {
   return CheckOutputs({arguments.output}, inputs);
 }
 
-int RunPlan(const PlanArguments& arguments) {
-  const Status use = CheckUse(arguments);
-  if (!use.ok()) return Fail(use.error());
-  const sampling::SamplingOptions options = arguments.sampling.Options();
+// Plans `run`, whose launches are `profile`, with a method that needs all of them in memory.
+Result<model::Plan> PlanByOther(const research::MethodEntry& method, const PlanArguments& arguments,
+                                const model::Profile& profile, const std::string& run) {
+  research::BasicBlockVectors vectors;
+  const bool has_vectors = !arguments.bbv.empty();
+  if (has_vectors) vectors = STEMTAP_TRY(research::ReadBasicBlockVectors(arguments.bbv));
+  STEMTAP_TRY(CheckNotEmpty(profile, run));
+  Result<model::Plan> planned = research::PlanByMethod(
+      profile, method, arguments.sampling.Options(), has_vectors ? &vectors : nullptr);
+  if (!planned.ok()) {
+    return Error{fmt::format("{}: {}", model::NameOfSource(run), planned.error().message),
+                 planned.error().exit_code};
+  }
+  planned.value().source = run;
+  planned.value().options = arguments.sampling.Listed();
+  return planned;
+}
+
+Result<model::Plan> MakePlan(const PlanArguments& arguments) {
   const research::MethodEntry* other = OtherMethod(arguments.sampling.method());
   // Hold the run in memory if it is a pipe, which cannot be read twice, or if the method needs
   // metrics. Otherwise stream the file.
@@ -74,41 +89,26 @@ int RunPlan(const PlanArguments& arguments) {
   ReadProgress progress;
   model::Profile held;
   if (hold) {
-    Result<model::Profile> profile = LoadRun(arguments.profiles, arguments.metrics, progress);
-    if (!profile.ok()) return Fail(profile.error());
-    held = std::move(profile).value();
+    held = STEMTAP_TRY(LoadRun(arguments.profiles, arguments.metrics, progress));
     Warn(held.warnings);
   }
+  if (other != nullptr) return PlanByOther(*other, arguments, held, run);
   const sampling::OpenReader open = [&]() -> Result<std::unique_ptr<model::ProfileReader>> {
     if (hold) return model::ReadProfile(held);
     return OpenRun(arguments.profiles, "", progress);
   };
-  model::Plan plan;
-  if (other != nullptr) {
-    research::BasicBlockVectors vectors;
-    if (!arguments.bbv.empty()) {
-      Result<research::BasicBlockVectors> read = research::ReadBasicBlockVectors(arguments.bbv);
-      if (!read.ok()) return Fail(read.error());
-      vectors = std::move(read).value();
-    }
-    const Status not_empty = CheckNotEmpty(held, run);
-    if (!not_empty.ok()) return Fail(not_empty.error());
-    Result<model::Plan> planned =
-        research::PlanByMethod(held, *other, options, arguments.bbv.empty() ? nullptr : &vectors);
-    if (!planned.ok()) {
-      return Fail({fmt::format("{}: {}", EscapeForTerminal(run), planned.error().message),
-                   planned.error().exit_code});
-    }
-    plan = std::move(planned).value();
-    plan.source = run;
-    plan.options = arguments.sampling.Listed();
-  } else {
-    Result<sampling::TwoPassPlan> planned = PlanRun(open, run, arguments.sampling);
-    progress.Clear();
-    if (!planned.ok()) return Fail(planned.error());
-    if (!hold) Warn(planned.value().warnings);
-    plan = std::move(planned).value().plan;
-  }
+  sampling::TwoPassPlan planned = STEMTAP_TRY(PlanRun(open, run, arguments.sampling));
+  progress.Clear();
+  if (!hold) Warn(planned.warnings);
+  return std::move(planned.plan);
+}
+
+int RunPlan(const PlanArguments& arguments) {
+  const Status use = CheckUse(arguments);
+  if (!use.ok()) return Fail(use.error());
+  const Result<model::Plan> made = MakePlan(arguments);
+  if (!made.ok()) return Fail(made.error());
+  const model::Plan& plan = made.value();
   if (!arguments.output.empty()) {
     const Status written = WriteOutput(arguments.output, model::PlanToJson(plan));
     if (!written.ok()) return Fail(written.error());

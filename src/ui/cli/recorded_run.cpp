@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "base/file.h"
-#include "base/text.h"
 #include "formats/importers/metric_join.h"
 #include "formats/importers/ranks.h"
+#include "model/json_text.h"
 
 namespace stemtap::ui {
 
@@ -66,8 +66,8 @@ Result<model::Profile> LoadRun(const std::vector<std::string>& paths, const std:
 
 Status CheckNotEmpty(const model::Profile& profile, const std::string& name) {
   if (!profile.records.empty()) return Success{};
-  return Error{
-      fmt::format("{}: contains no kernel launch; expected at least one", EscapeForTerminal(name))};
+  return Error{fmt::format("{}: contains no kernel launch; expected at least one",
+                           model::NameOfSource(name))};
 }
 
 void AddMethodInputs(session::CommandSpec& command, std::string* bbv, std::string* metrics) {

@@ -40,6 +40,18 @@ TEST_CASE("a profile that cannot be read is reported") {
   }
 }
 
+TEST_CASE("standard input is named in errors") {
+  TempDir scratch;
+  scratch.Write("none.csv", kProfileHeader);
+  for (const char* command : {"plan -", "plan - --method random", "replay -", "evaluate -"}) {
+    CAPTURE(command);
+    CheckFailure(RunProcess({"sh", "-c", std::string("exec \"$0\" ") + command + " < none.csv",
+                             StemtapProgram().string()},
+                            {.cwd = scratch.path()}),
+                 1, {"stemtap: standard input: contains no kernel launch; expected"});
+  }
+}
+
 TEST_CASE("a damaged profile is reported with file, row and expected value") {
   TempDir scratch;
   const auto row = [](const char* duration) {
