@@ -7,7 +7,7 @@
 namespace stemtap::session {
 namespace {
 
-// Adds ascending stretches to `slices`. Most calls are about one slice, which takes one step.
+// Adds ascending stretches to `slices`. Usually all are within one slice, which takes one step.
 void AddBusy(std::span<const BusyStretch> stretches, stats::TimeSlices& slices) {
   if (stretches.empty()) return;
   stats::TimeSlices::Slice sum = {stretches.size(), 0};

@@ -214,8 +214,8 @@ Breaches CheckOutput(const std::string& bare, const std::string& got) {
 }
 
 Breaches CheckErrors(const std::string& bare, const std::string& got, bool quiet) {
-  // glibc and libstdc++ quote a failed assertion differently. Python's AssertionError is no crash:
-  // with few files, multiprocessing raises it without stemtap, too.
+  // glibc and libstdc++ quote a failed assertion differently. Python's AssertionError is not
+  // a crash: with few files, multiprocessing raises it without stemtap, too.
   for (const char* crash :
        {"terminate called", "fake CUPTI:", "Assertion `", "Assertion '", "what():"}) {
     if (got.find(crash) != std::string::npos && bare.find(crash) == std::string::npos) {

@@ -26,8 +26,8 @@ struct MeanChange {
 
 // Compares the mean durations. If a run does not contain shapes, all launches count as one shape.
 // If less than half of the time of either run is in common shapes, there is no change. There is no
-// interval if a run has fewer than kMinComparedLaunches, or a session has them in too few time
-// slices. `threshold` is a relative change, 0 or more.
+// interval if the kernel has fewer than kMinComparedLaunches in a run, or if a session contains
+// them in too few time slices. `threshold` is a relative change, 0 or more.
 MeanChange CompareMeans(const ComparedKernel& a, const ComparedKernel& b, double confidence,
                         double threshold);
 

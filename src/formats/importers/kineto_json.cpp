@@ -223,7 +223,7 @@ void KinetoReader::WarnAtEnd() {
   kernels_.WarnOfFields(source, *launches_);
   if (kernels_.graphs() > 0) {
     launches_->Warn(fmt::format(
-        "{}: {} recorded as a whole, without their kernels; record "
+        "{}: {} recorded as a whole, without kernels; record "
         "with XLA_FLAGS=--xla_gpu_enable_command_buffer= to include them",
         source,
         Plural(kernels_.graphs(), "launch of a CUDA graph was", "launches of CUDA graphs were")));

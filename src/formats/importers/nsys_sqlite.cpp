@@ -217,7 +217,7 @@ Status KernelTable::WarnOfGraphs() {
   const std::int64_t graphs = sqlite3_column_int64(count.get(), 0);
   if (graphs > 0) {
     launches_.Warn(
-        fmt::format("{}: {} recorded as a whole, without their "
+        fmt::format("{}: {} recorded as a whole, without "
                     "kernels; record with --cuda-graph-trace=node to include them",
                     database_.name(),
                     Plural(static_cast<std::uint64_t>(graphs), "launch of a CUDA graph was",

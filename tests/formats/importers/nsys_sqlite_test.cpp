@@ -218,7 +218,7 @@ TEST_CASE("graphs that were recorded as a whole are reported") {
   const model::Profile profile = MustLoadMade(kOld + OldRow(1, 2) + graphs + two);
   REQUIRE(profile.warnings.size() == 1);
   CHECK(Ends(profile.warnings[0],
-             "2 launches of CUDA graphs were recorded as a whole, without their kernels; record "
+             "2 launches of CUDA graphs were recorded as a whole, without kernels; record "
              "with --cuda-graph-trace=node to include them"));
   CHECK(MustLoadMade(kOld + OldRow(1, 2) + graphs).warnings.empty());
   CHECK(ErrorOfMade("CREATE TABLE StringIds (id, value);" + graphs + two) ==
