@@ -90,6 +90,7 @@ test("the answer has all numbers of kernels, and the part by shapes only if shap
   assert.deepEqual(countsText(diff), ["1 slower", "1 faster", "1 new", "1 gone", "1 unclear", "9 same"]);
   const parts = { ...diff, by_duration_ns: 1_140_000, by_launches_ns: -5000, by_shapes_ns: 0, kernels: [] };
   assert.equal(partsText(parts), "+1.140 ms from durations, −5.000 us from numbers of launches");
+  assert.equal(partsText({ ...parts, by_shapes_ns: 3e-8, kernels: [kernel({ by_shapes_ns: 3e-8 })] }), partsText(parts));
   assert.equal(partsText({ ...parts, by_shapes_ns: 7000, kernels: [kernel({ by_shapes_ns: 7000 })] }),
     "+1.140 ms from durations, −5.000 us from numbers of launches, +7.000 us from shapes");
 });

@@ -72,7 +72,7 @@ std::vector<std::uint64_t> Supplemented(Supplements& supplements,
 
 TEST_CASE("clusters whose captures differ from their mean get one more, once the bound is met") {
   // The estimates differ by 100, -1200, and 0 ns; 10 % of the bound are 1000 ns. A fifth of the
-  // captures of six clusters pays for one capture.
+  // six captures that the clusters need pays for one more.
   std::vector<OnlineCluster> clusters = {Captured(1001.0), Captured(988.0), Captured(1000.0)};
   using Targets = std::vector<std::uint64_t>;
   Supplements supplements;

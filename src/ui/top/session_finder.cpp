@@ -213,7 +213,7 @@ Result<std::string> FindSession(const std::string& word, const FinderPlaces& pla
     Search search;
     search.Below(path, 0);
     // The collector may not have written any other file yet.
-    if (search.found().empty() && !fs::exists(path / shm::kMaskFileName, error)) {
+    if (search.found().empty() && !Exists(path / shm::kMaskFileName)) {
       return Error{fmt::format("{}: contains no {}; expected a session directory",
                                EscapeForTerminal(word), kOverviewName)};
     }
