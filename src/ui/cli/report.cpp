@@ -57,9 +57,10 @@ Status AddBaseline(const ReportArguments& arguments, Report& report) {
 Result<std::string> DefaultOutput(const std::string& session) {
   std::error_code ignored;
   if (!fs::is_regular_file(session, ignored)) return (fs::path(session) / "report.html").string();
-  return Error{fmt::format("{}: is a plan, not a session directory; expected -o FILE",
-                           EscapeForTerminal(session)),
-               2};
+  return Error{
+      fmt::format("{}: is a file; expected a session directory, or a plan.json with -o FILE",
+                  EscapeForTerminal(session)),
+      2};
 }
 
 // Writes the report. Returns what --json prints.

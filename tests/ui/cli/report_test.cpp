@@ -141,7 +141,7 @@ TEST_CASE("a report with unusable input or output fails with one line") {
   CheckFailure(RunReport({session.run, "--evaluation", session.run + "/gone.json"}), 1,
                {"gone.json: cannot be opened"});
   CheckFailure(RunReport({session.directory.Write("alone/plan.json", test::kPlanJson).string()}), 2,
-               {"expected -o FILE"});
+               {"is a file; expected a session directory, or a plan.json with -o FILE"});
   CheckFailure(RunReport({session.run, "-o", "-", "--json"}), 2, {"standard output"});
   for (const char* name : {"plan.json", "session.json", "overview.json", "mask.ndjson"}) {
     const std::string path = session.run + "/" + name;
