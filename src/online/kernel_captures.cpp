@@ -12,10 +12,10 @@ namespace {
 // capture was made. Replacing early captures thus costs at most one capture per eightfold growth.
 constexpr std::uint64_t kEarly = 8;
 // An early capture expires if the launches before that time, taken for all launches of its cluster,
-// would be off by more than this share of the error bound of the kernel. With 2 % of the mean of the
-// cluster instead, long runs of llm-serve made 10 % more captures, with the same errors. At 0.5, or
-// with a tenth of the error bound of the run, 89 to 90 of 100 runs of `warmup` at 1 % were within
-// their bound, because all kernels drift together.
+// would be off by more than this share of the error bound of the kernel. With 2 % of the mean of
+// the cluster instead, long runs of llm-serve made 10 % more captures, with the same errors. With
+// 0.5, or a tenth of the error bound of the run, 89 to 90 of 100 runs of `warmup` at 1 % were
+// within their bound, because all kernels drift together.
 constexpr double kDriftShare = 0.2;
 // The means before and after that time must also differ by more than this many standard errors.
 // Smaller differences are chance: without this condition, most early captures of wide clusters

@@ -34,8 +34,8 @@ struct Capture {
 // does not use the durations of the captures.
 class CaptureExpiry {
  public:
-  // Marks the early captures of clusters that have drifted. `bound_ns`: the error bound of the kernel.
-  // `captures` are in order of `launches`.
+  // Marks the early captures of clusters that have drifted. `bound_ns` is the error bound of the
+  // kernel. `captures` are in order of `launches`.
   void Update(const stats::LogSketch& durations, const KernelClusters& clusters, double bound_ns,
               std::vector<Capture>& captures);
 

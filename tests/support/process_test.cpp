@@ -83,8 +83,8 @@ TEST_CASE("waiting for output that never comes ends with the child") {
 }
 
 TEST_CASE("a background process is awaited only on request") {
-  // The background reader keeps stdout open until the test writes to its fifo. Each child has a fifo
-  // of its own: the reader of the first child may still have the fifo open when the second starts.
+  // The background reader keeps stdout open until the test writes to its fifo. Each child has a
+  // fifo of its own: the reader of the first may still have its fifo open when the second starts.
   const TempDir dir;
   const auto make_fifo = [&](const char* name) {
     const std::string fifo = (dir / name).string();
