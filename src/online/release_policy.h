@@ -20,7 +20,7 @@
 
 namespace stemtap::online {
 
-// ReleaseSchedule releases a fifth of a cluster's target with each doubling of the observations,
+// ReleaseSchedule releases a quarter of a cluster's target with each doubling of the observations,
 // starting at the first release.
 class ReleaseSchedule {
  public:

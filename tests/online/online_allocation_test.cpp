@@ -84,19 +84,26 @@ TEST_CASE("targets include the captures so far, and clusters that cost too much 
   CHECK(AllocateTargets(views, BestCut(27'000.0), 1'040'000.0, options).at(0).target >= 7);
 }
 
-TEST_CASE("a kernel is cut again only if its captures become much cheaper") {
+TEST_CASE(
+    "a kernel is cut again if its captures become cheaper by 5 %, or 20 % with several samples") {
   const std::vector<stats::Moments> cells = {{1000, 100.0, 0.0}, {1000, 900.0, 0.0}};
   const std::vector<std::size_t> one = {0};
-  std::vector<sampling::StratumRange> best(2);
-  for (std::size_t i = 0; i < 2; ++i) {
-    best[i].first = i;
-    best[i].moments = cells[i];
-    best[i].sample_size = 2;
-  }
-  CHECK(IsWorthCutting(cells, one, best, 2));
-  for (sampling::StratumRange& s : best) s.sample_size = 900;
-  CHECK_FALSE(IsWorthCutting(cells, one, best, 2));
   CHECK(StrataFrom(cells, one).at(0).count() == 2000);
+  // One cluster needs all of its launches, 1,000,000 ns. The best cut needs `size` x 1000 ns.
+  const auto is_worth = [&](std::uint64_t size, std::uint64_t min_samples) {
+    std::vector<sampling::StratumRange> best(2);
+    for (std::size_t i = 0; i < 2; ++i) {
+      best[i].first = i;
+      best[i].moments = cells[i];
+      best[i].sample_size = size;
+    }
+    return IsWorthCutting(cells, one, best, min_samples);
+  };
+  CHECK(is_worth(1, 1));
+  CHECK(is_worth(952, 1));
+  CHECK_FALSE(is_worth(953, 1));
+  CHECK(is_worth(833, 2));
+  CHECK_FALSE(is_worth(834, 2));
 }
 
 }  // namespace

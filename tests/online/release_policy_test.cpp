@@ -12,7 +12,7 @@
 namespace stemtap::online {
 namespace {
 
-TEST_CASE("a fifth of a target is released at first, and all of it after four doublings") {
+TEST_CASE("a quarter of a target is released at first, and all of it after three doublings") {
   const ReleaseSchedule schedule(1000);
   CHECK_FALSE(schedule.IsTimeToCut(499));
   CHECK(schedule.IsTimeToCut(500));
@@ -22,9 +22,9 @@ TEST_CASE("a fifth of a target is released at first, and all of it after four do
     return ReleaseSchedule::Released(target, schedule.ShareAt(observed));
   };
   CHECK(released(10, 1000) == 2);
-  CHECK(released(10, 2000) == 4);
-  CHECK(released(10, 8000) == 8);
-  CHECK(released(10, 16'000) == 10);
+  CHECK(released(10, 2000) == 5);
+  CHECK(released(10, 4000) == 7);
+  CHECK(released(10, 8000) == 10);
   CHECK(released(10, 1'000'000) == 10);
   CHECK(released(1, 1000) == 1);
   CHECK(ReleaseSchedule(0).first_release() == 64);
