@@ -11,9 +11,9 @@ namespace stemtap::online {
 namespace {
 
 // The captures of a cluster are released in this many parts: the first at once, and another each
-// time the observations have doubled. With 3, more captures are early: 90 of 100 runs of `warmup` at
-// 1 % were within their bound, with 4, 96. With 5, runs of ten delays ended above their bound in 78
-// of 100 cases, with 4, in 55, because their last captures are released late.
+// time the observations have doubled. With 3, more captures are early: 90 of 100 runs of `warmup`
+// at 1 % were within their bound, with 4, 96. With 5, the last captures are released late: 78 % of
+// the runs of one kernel over ten delays ended above their bound, with 4, 55 %.
 constexpr double kReleases = 4.0;
 // Minimum number of observations before the first release; fewer do not form a distribution.
 constexpr std::uint64_t kMinObserved = 64;
