@@ -3,8 +3,9 @@
 // LaunchBatches sums the durations of consecutive launches of a kernel. All batches but the last
 // have the same number of launches, a power of two that doubles whenever there are kMaxBatches.
 //
-// Durations of consecutive launches are correlated, so the spread of single durations says nothing
-// about the error of their mean. The spread of the means of long batches does (docs/math/diff.md).
+// Durations of consecutive launches are correlated, so the spread of single durations does not
+// determine the error of their mean. The spread of the means of long batches does
+// (docs/math/diff.md).
 //
 // Memory: 16 bytes per batch, at most 8 KiB.  UNITS: ns.  THREADS: none.
 #pragma once

@@ -11,8 +11,8 @@ namespace stemtap::analysis {
 namespace {
 
 // Numbers of groups that a run is divided into. Correlation over longer times shows in fewer and
-// longer groups. With two or three, quantiles of the t distribution are so large that the test
-// misses what it should find; without four, runs of a few prompts or phases get false verdicts
+// longer groups. With two or three groups, quantiles of the t distribution are so large that the
+// test misses real changes; without four, runs of a few prompts or phases get false verdicts
 // (docs/math/diff.md).
 constexpr std::size_t kGroupCounts[] = {kMinComparedLaunches, 8, 16, 32};
 
@@ -78,8 +78,8 @@ Spread ChangeSpread(const ComparedKernel& a, const ComparedKernel& b, std::size_
   if ((of_a.empty() && !a.batches.empty()) || (of_b.empty() && !b.batches.empty())) return {};
   if (of_a.empty()) return Sum(IndependentSpread(a), SpreadOf(of_b));
   if (of_b.empty()) return Sum(SpreadOf(of_a), IndependentSpread(b));
-  // Groups at the same place of both runs are paired: what both runs have in common, such as a slow
-  // start, cancels.
+  // Groups at the same place of both runs are paired, so effects that both runs have, such as a
+  // slow start, cancel.
   for (std::size_t i = 0; i < groups; ++i) of_b[i] -= of_a[i];
   return SpreadOf(of_b);
 }
