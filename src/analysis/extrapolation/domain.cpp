@@ -44,8 +44,9 @@ void EstimateShares(std::span<ObservedCluster> clusters) {
   }
   if (!(all.samples > 0.0)) return;
   const double share = all.inside / all.samples;
-  // A kernel whose samples do not show otherwise is mixed like the run. Other kernels do not show
-  // otherwise: ranges often contain all launches of some kernels and a part of others.
+  // Without evidence from its own samples, a kernel is assumed to be mixed like the run. Other
+  // kernels are no evidence: ranges often contain all launches of some kernels and a part of
+  // others.
   const double mixing = share * (1.0 - share);
   std::size_t k = 0;
   for (std::size_t h = 0; h < clusters.size(); ++h) {
