@@ -153,7 +153,7 @@ Status BinaryProfileReader::TakeEnd(std::size_t at) {
   const auto end = std::bit_cast<model::BinaryProfileEnd>(buffer_[at]);
   if (end.invocations != invocations_ || end.names != names_.size()) {
     return At(at,
-              fmt::format("the end record is after {} invocations of {} kernels; expected {} of {}",
+              fmt::format("the end record is after {} launches of {} kernels; expected {} of {}",
                           invocations_, names_.size(), end.invocations, end.names));
   }
   if (begin_ == end_ && loose_bytes_ == 0) {

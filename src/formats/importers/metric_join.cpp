@@ -202,7 +202,7 @@ class Join {
       const shm::KernelRecord& other = metrics_.records[row];
       if (Differ(record.grid, other.grid) || Differ(record.block, other.block)) {
         return Error{
-            fmt::format("{}: launch {} has {}; expected {} as in its counterpart (invocation {} of "
+            fmt::format("{}: launch {} has {}; expected {} as in its counterpart (launch {} of "
                         "{}, number {} of '{}')",
                         metrics_name_, row, Extents(other), Extents(record), i, profile_name_, n,
                         ShownCell(profile_.names.name(record.name_id)))};

@@ -134,7 +134,7 @@ Result<std::size_t> StemColumns::ReadSome(model::ProfileBatch& batch, std::size_
       if (resumed_ > 0) {
         warnings_.push_back(
             fmt::format("{}: {} durations are below an empty cell of their column; read as the "
-                        "kernel's next invocation",
+                        "kernel's next launch",
                         lines_.name(), resumed_));
       }
       if (fractions_ > 0) {

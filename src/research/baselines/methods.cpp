@@ -28,7 +28,7 @@ constexpr MethodEntry kEntries[] = {
      PreparePhoton},
     {"tbpoint", "TBPoint: hierarchical clusters of each kernel's launches by their counters",
      PrepareTbpoint},
-    {"random", "each invocation with a probability of 0.1 %", PrepareRandom},
+    {"random", "each launch with a probability of 0.1 %", PrepareRandom},
 };
 
 }  // namespace

@@ -135,8 +135,8 @@ Result<MetricColumns> LoadMetrics(const MethodInput& input, const char* method,
       if (input.groups[i] == model::kExcludedKernel || (value >= 0.0 && value < kCounterEnd))
         continue;
       return Error{
-          fmt::format("{} needs {} of every invocation; expected a number from 0 and below 2^63; "
-                      "invocation {} has {}",
+          fmt::format("{} needs {} of every launch; expected a number from 0 and below 2^63; "
+                      "launch {} has {}",
                       method, NamesOf(metrics[m]).names[0], i,
                       std::isnan(value) ? "none" : fmt::format("{}", value))};
     }

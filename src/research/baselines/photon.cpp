@@ -185,7 +185,7 @@ Result<std::unique_ptr<PreparedMethod>> PreparePhoton(const MethodInput& input) 
   const auto& described = input.vectors->invocations;
   if (!described.empty() && described.back().index >= input.groups.size()) {
     return Error{
-        fmt::format("photon: the basic-block vectors describe invocation {}; expected at most {}, "
+        fmt::format("photon: the basic-block vectors describe launch {}; expected at most {}, "
                     "the last of the profile",
                     described.back().index, static_cast<std::int64_t>(input.groups.size()) - 1)};
   }
@@ -197,7 +197,7 @@ Result<std::unique_ptr<PreparedMethod>> PreparePhoton(const MethodInput& input) 
     if (input.groups[i] != model::kExcludedKernel) {
       if (!has) {
         return Error{fmt::format(
-            "photon needs a basic-block vector of every invocation; invocation {} has none", i)};
+            "photon needs a basic-block vector of every launch; launch {} has none", i)};
       }
       cluster_of[i] = photon.Take(described[next]);
     }

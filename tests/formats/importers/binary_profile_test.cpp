@@ -147,9 +147,9 @@ TEST_CASE("a damaged record is an error with its number") {
   CHECK(ErrorOf(With(bytes, 2, 0, std::uint8_t{3})) ==
         "t.stemtap: record 2: bytes outside a name; expected a kernel or a name");
   CHECK(ErrorOf(With(bytes, 9, 8, std::uint64_t{4})) ==
-        "t.stemtap: record 9: the end record is after 3 invocations of 2 kernels; expected 4 of 2");
+        "t.stemtap: record 9: the end record is after 3 launches of 2 kernels; expected 4 of 2");
   CHECK(ErrorOf(With(bytes, 9, 16, std::uint64_t{1})) ==
-        "t.stemtap: record 9: the end record is after 3 invocations of 2 kernels; expected 3 of 1");
+        "t.stemtap: record 9: the end record is after 3 launches of 2 kernels; expected 3 of 1");
 }
 
 TEST_CASE("a name that is defined twice is an error") {

@@ -113,7 +113,7 @@ TEST_CASE("paired launches have the same grid and block if both files contain th
   CHECK(MustJoin(run + "a,1,,,,4,5,6\n", metrics + "a,1,1,2,3,,,,7\n").metrics[0][0] == 7.0);
   CHECK(ErrorOf(run + "b,1,,,,,,\na,1,1,2,3,4,5,6\n", metrics + "a,1,1,2,4,4,5,6,7\n") ==
         "ncu.csv: launch 0 has grid 1x2x4 and block 4x5x6; expected grid 1x2x3 and block 4x5x6 as "
-        "in its counterpart (invocation 1 of run.csv, number 0 of 'a')");
+        "in its counterpart (launch 1 of run.csv, number 0 of 'a')");
   CHECK(ErrorOf(run + "a,1,1,2,3,4,5,6\n", metrics + "a,1,1,2,3,4,5,7,7\n")
             .starts_with("ncu.csv: launch 0 has grid 1x2x3 and block 4x5x7"));
 }

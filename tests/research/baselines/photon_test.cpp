@@ -141,17 +141,16 @@ TEST_CASE("missing vectors and vectors of unknown launches are errors") {
   method = PreparePhoton(gap.input());
   REQUIRE(!method.ok());
   CHECK(method.error().message ==
-        "photon needs a basic-block vector of every invocation; invocation 1 has none");
+        "photon needs a basic-block vector of every launch; launch 1 has none");
   gap.groups[1] = model::kExcludedKernel;
   CHECK(ClustersOf(*gap.Prepared()) == std::vector<std::uint32_t>{0, model::kExcludedKernel, 0});
 
   const MadeLaunches more(1, "0,1,,0:1\n1,1,,0:1\n");
   method = PreparePhoton(more.input());
   REQUIRE(!method.ok());
-  CHECK(
-      method.error().message ==
-      "photon: the basic-block vectors describe invocation 1; expected at most 0, the last of the "
-      "profile");
+  CHECK(method.error().message ==
+        "photon: the basic-block vectors describe launch 1; expected at most 0, the last of the "
+        "profile");
   CHECK(MadeLaunches(0, "").Prepared()->cluster_count() == 0);
 }
 

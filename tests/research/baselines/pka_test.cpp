@@ -163,11 +163,10 @@ TEST_CASE("an invalid cell is reported with its launch unless the launch is excl
         made, [cell = bad](std::size_t i, std::size_t c) { return i == 1 && c == 4 ? cell : 1.0; });
     const auto method = PreparePka(made.input());
     REQUIRE(!method.ok());
-    CHECK(
-        method.error().message ==
-        std::string("pka needs smsp__inst_executed_op_global_st.sum of every invocation; expected "
-                    "a number from 0 and below 2^63; invocation 1 has ") +
-            shown);
+    CHECK(method.error().message ==
+          std::string("pka needs smsp__inst_executed_op_global_st.sum of every launch; expected "
+                      "a number from 0 and below 2^63; launch 1 has ") +
+              shown);
     made.Exclude("other");
     const auto without = PreparePka(made.input());
     REQUIRE(without.ok());

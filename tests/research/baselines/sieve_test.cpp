@@ -94,17 +94,17 @@ TEST_CASE("missing instruction counts and CTA sizes are reported") {
   method = PrepareSieve(made.input());
   REQUIRE(!method.ok());
   CHECK(method.error().message ==
-        "sieve needs smsp__inst_executed.sum of every invocation; expected a number from 0 and "
-        "below 2^63; invocation 1 has none");
+        "sieve needs smsp__inst_executed.sum of every launch; expected a number from 0 and "
+        "below 2^63; launch 1 has none");
 
   made.profile.metrics[0][1] = 1.0;
   made.profile.records[1].block[0] = 0;  // unknown
   method = PrepareSieve(made.input());
   REQUIRE(!method.ok());
   CHECK(method.error().message ==
-        "sieve needs launch__block_size of every invocation; expected a number from 0 and below "
+        "sieve needs launch__block_size of every launch; expected a number from 0 and below "
         "2^63; "
-        "invocation 1 has none");
+        "launch 1 has none");
   made.AddMetric("launch__block_size", {128, 128});
   CHECK(PrepareSieve(made.input()).ok());
 }

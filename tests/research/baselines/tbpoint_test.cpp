@@ -122,8 +122,8 @@ TEST_CASE("missing inputs are reported by name") {
   method = PrepareTbpoint(made.input());
   REQUIRE(!method.ok());
   CHECK(method.error().message ==
-        "tbpoint needs smsp__inst_executed.sum of every invocation; expected a number from 0 and "
-        "below 2^63; invocation 0 has none");
+        "tbpoint needs smsp__inst_executed.sum of every launch; expected a number from 0 and "
+        "below 2^63; launch 0 has none");
 }
 
 TEST_CASE("cost depends on the number of different counters, and too many are rejected") {

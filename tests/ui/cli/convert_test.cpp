@@ -145,15 +145,15 @@ TEST_CASE("metrics of some launches are never used as metrics of all launches") 
     const auto plan = RunStemtap({"plan", csv, "--method", method, "--metrics", ncu, "-o",
                                   (directory / "plan.json").string()});
     CHECK(plan.exit_code == 1);
-    CHECK(plan.err.find("of every invocation") != std::string::npos);
-    CHECK(plan.err.find("invocation 20 has none") != std::string::npos);
+    CHECK(plan.err.find("of every launch") != std::string::npos);
+    CHECK(plan.err.find("launch 20 has none") != std::string::npos);
     CHECK_FALSE(std::filesystem::exists(directory / "plan.json"));
   }
   const auto evaluated =
       RunStemtap({"evaluate", csv, "--methods", "random,sieve", "--runs", "2", "--metrics", ncu});
   CHECK(evaluated.exit_code == 0);
   CHECK(evaluated.err.find(said) != std::string::npos);
-  CHECK((evaluated.out + evaluated.err).find("invocation 20 has none") != std::string::npos);
+  CHECK((evaluated.out + evaluated.err).find("launch 20 has none") != std::string::npos);
 }
 
 TEST_CASE("metrics that do not belong to the profile are one clear line") {
