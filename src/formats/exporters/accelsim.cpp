@@ -42,8 +42,8 @@ Status CheckOtherContexts(const ExportInput& input, const std::vector<std::uint6
           besides, DeviceName(device))};
     }
     notes.push_back(
-        fmt::format("the setting holds on every device: {} launches of device {} will be traced "
-                    "too, leave out all but the traces of device {}",
+        fmt::format("the setting applies to every device: {} launches of device {} will be traced "
+                    "too; use only the traces of device {}",
                     besides, DeviceName(device), *chosen));
   }
   return Success{};
@@ -123,7 +123,7 @@ Result<Exported> WriteAccelSim(const ExportInput& input) {
   for (std::size_t i = 0; i < values.size(); ++i) {
     std::string text = fmt::format(
         "# Launches to trace with Accel-Sim, {} of {}, by stemtap. Read it into a shell: . ./FILE\n"
-        "# TERMINATE_UPON_LIMIT=1 would end the program behind the last of them.\n",
+        "# TERMINATE_UPON_LIMIT=1 would end the program after the last of these launches.\n",
         i + 1, values.size());
     for (const std::string& note : exported.notes) text += "# " + note + "\n";
     text += "export DYNAMIC_KERNEL_RANGE=\"" + values[i] + "\"\n";
@@ -138,8 +138,8 @@ Result<Exported> WriteAccelSim(const ExportInput& input) {
   }
   if (values.size() > settings.size()) {
     exported.notes.push_back(
-        fmt::format("{} settings for as many runs: one would be longer than the {} bytes that an "
-                    "environment variable can hold",
+        fmt::format("{} settings, one for each run: a single setting would be longer than {} "
+                    "bytes, the maximum of an environment variable",
                     values.size(), input.options.max_value_bytes));
   }
   return exported;
@@ -194,7 +194,7 @@ Result<Exported> WriteAccelSimList(const ExportInput& input) {
   if (!failure.empty()) return Error{failure};
   STEMTAP_TRY(CheckAllMet(ids, met, input.options.list_name));
   exported.files.push_back({"", std::move(text)});
-  exported.notes.push_back("put it into the directory of the original list");
+  exported.notes.push_back("put the new list into the directory of the original list");
   return exported;
 }
 

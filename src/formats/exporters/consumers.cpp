@@ -24,8 +24,8 @@ constexpr std::array<Consumer, 10> kConsumers = {{
      "cuLaunch, cuLaunchGrid, cuLaunchKernel, cuLaunchKernelEx, cuLaunchCooperativeKernel and "
      "cuGraphAddKernelNode",
      "one setting applies to every context and every process, and consecutive numbers of several "
-     "contexts take two runs; a capture into a graph counts once, its replays never; memory copies "
-     "do not count",
+     "contexts take two runs; a capture into a graph counts once, and its replays do not count; "
+     "memory copies do not count",
      false,
      false,
      WriteAccelSim},
@@ -129,7 +129,7 @@ std::string Explain(const Consumer& consumer, const CountedPlan& counted, std::s
                                                 : "replays do not count");
   }
   if (!consumer.traps.empty()) {
-    fmt::format_to(std::back_inserter(text), "  mind      {}\n", consumer.traps);
+    fmt::format_to(std::back_inserter(text), "  note      {}\n", consumer.traps);
   }
   fmt::format_to(std::back_inserter(text), "  computed  from {}\n",
                  counted.from_profile

@@ -129,7 +129,7 @@ Result<Exported> WriteMacSimList(const ExportInput& input) {
   exported.ids = ids.size();
   exported.runs = 0;
   exported.files.push_back({"", std::move(text)});
-  exported.notes.push_back("put it into the directory of the original list");
+  exported.notes.push_back("put the new list into the directory of the original list");
   return exported;
 }
 

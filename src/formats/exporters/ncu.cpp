@@ -232,7 +232,7 @@ class Writer {
     exported.ids = Ids(input_.counted).size();
     exported.runs = runs_.size();
     std::string text = ScriptHead("Nsight Compute",
-                                  "# NCU: the profiler (ncu). NCU_OPTIONS: more options of it, "
+                                  "# NCU: the profiler (ncu). NCU_OPTIONS: more options of ncu, "
                                   "e.g. '--set full'. REPORT: name\n"
                                   "# of the reports, without the number of the run.\n",
                                   runs_.size());

@@ -12,7 +12,7 @@ std::string ScriptHead(const std::string& purpose, const std::string& comment, s
       "#!/bin/sh\n"
       "# {} runs of a program for {}, by stemtap. Use: sh FILE PROGRAM [ARGUMENT...]\n"
       "{}"
-      "# Every run must launch the same kernels in the same order. Stops at the first that fails.\n"
+      "# Every run must launch the same kernels in the same order. Stops at the first failed run.\n"
       "set -e\n"
       "if [ $# -eq 0 ]; then\n"
       "  echo \"usage: sh $0 PROGRAM [ARGUMENT...]\" >&2\n"
@@ -27,11 +27,11 @@ Result<Exported> WriteNvbit(const ExportInput& input) {
   Exported exported;
   exported.ids = ids.size();
   exported.runs = windows.size();
-  std::string text = ScriptHead(
-      "a sample tool of NVBit (START_GRID_NUM, END_GRID_NUM)",
-      "# Set LD_PRELOAD or CUDA_INJECTION64_PATH to the tool first. Output comes run after run;\n"
-      "# STEMTAP_RUN holds the number of the run.\n",
-      windows.size());
+  std::string text = ScriptHead("a sample tool of NVBit (START_GRID_NUM, END_GRID_NUM)",
+                                "# Set LD_PRELOAD or CUDA_INJECTION64_PATH to the tool first. The "
+                                "runs print one after another;\n"
+                                "# STEMTAP_RUN is the number of the run.\n",
+                                windows.size());
   for (std::size_t i = 0; i < windows.size(); ++i) {
     text += fmt::format("\nSTEMTAP_RUN={} START_GRID_NUM={} END_GRID_NUM={} \"$@\"\n", i + 1,
                         windows[i].first, windows[i].last + 1);
@@ -47,7 +47,7 @@ Result<Exported> WriteSieve(const ExportInput& input) {
   std::string text;
   for (const std::uint64_t id : ids) fmt::format_to(std::back_inserter(text), "{}\n", id);
   exported.files.push_back({"", std::move(text)});
-  exported.notes.push_back("the tracer reads it as ids.txt in the working directory");
+  exported.notes.push_back("the tracer reads the file as ids.txt in the working directory");
   return exported;
 }
 
