@@ -241,8 +241,8 @@ void KinetoReader::WarnAtEnd() {
   }
   if (launches_->size() == 0) {
     launches_->Warn(
-        fmt::format("{}: {} events, none of them a kernel (cat 'kernel'): was it profiled with "
-                    "ProfilerActivity.CUDA, on a machine where CUPTI works, while kernels ran?",
+        fmt::format("{}: {} events, none of them a kernel (cat 'kernel'); expected a trace that "
+                    "was recorded with ProfilerActivity.CUDA while kernels ran and CUPTI worked",
                     source, events_));
   }
 }

@@ -106,7 +106,7 @@ class Join {
     GroupBy(model::BaseName);
     if (groups_ == 0) {
       return Error{fmt::format(
-          "{}: no kernel of {}; expected the same kernels, but '{}' is here and '{}' is there",
+          "{}: no kernel of {}, but for example '{}'; expected the same kernels, for example '{}'",
           metrics_name_, profile_name_, FirstName(metrics_), FirstName(profile_))};
     }
     if (spelled > exact) {

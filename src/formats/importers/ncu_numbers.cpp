@@ -162,8 +162,8 @@ Result<bool> NcuDecimalMark::IsComma(const std::string& name) const {
   }
   if (either_.line != 0 && point_.line == 0 && comma_.line == 0) {
     return Error{
-        fmt::format("{}:{}: '{}' has a separator of decimals or of thousands, and no number of the "
-                    "file shows which; expected one that does (LC_ALL=C ncu ...)",
+        fmt::format("{}:{}: '{}' has a decimal mark or a thousands separator, and no number of the "
+                    "file shows which; expected a page that was printed with LC_ALL=C ncu ...",
                     name, either_.line, EscapeForTerminal(either_.text))};
   }
   return comma_.line != 0;

@@ -119,9 +119,9 @@ TEST_CASE("paired launches have the same grid and block if both files contain th
 }
 
 TEST_CASE("files that cannot belong together are errors") {
-  CHECK(
-      ErrorOf("name,duration_ns\na,1\n", "name,duration_ns,m\nb,1,7\n") ==
-      "ncu.csv: no kernel of run.csv; expected the same kernels, but 'b' is here and 'a' is there");
+  CHECK(ErrorOf("name,duration_ns\na,1\n", "name,duration_ns,m\nb,1,7\n") ==
+        "ncu.csv: no kernel of run.csv, but for example 'b'; expected the same kernels, for "
+        "example 'a'");
   CHECK(ErrorOf("name,duration_ns\na,1\n", "name,duration_ns,m\n")
             .starts_with("ncu.csv: no kernel of run.csv"));
   CHECK(ErrorOf("name,duration_ns\na,1\n", "name,duration_ns\na,1\n") ==

@@ -301,8 +301,8 @@ TEST_CASE("ncu: the decimal mark is detected per file") {
     return reader.error().message;
   };
   CHECK(error({"12", "1,234", "1,235"}) ==
-        "t.csv:3: '1,234' has a separator of decimals or of thousands, and no number of the file "
-        "shows which; expected one that does (LC_ALL=C ncu ...)");
+        "t.csv:3: '1,234' has a decimal mark or a thousands separator, and no number of the file "
+        "shows which; expected a page that was printed with LC_ALL=C ncu ...");
   CHECK(error({"2,816"}, "dram__bytes_read.sum", "Kbyte").starts_with("t.csv:2: '2,816'"));
   CHECK(error({"1.000"}, "dram__bytes_read.sum", "byte").starts_with("t.csv:2: '1.000'"));
   CHECK(error({"1,5", "2", "1.5"}) ==

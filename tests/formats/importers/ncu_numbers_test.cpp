@@ -44,8 +44,8 @@ TEST_CASE("ncu: the decimal mark is detected from the numbers of a file") {
   CHECK_FALSE(point.IsComma("t").value());
   NcuDecimalMark open;
   note(open, "1.024");
-  CHECK(
-      open.IsComma("t").error().message.starts_with("t:7: '1.024' has a separator of decimals or"));
+  CHECK(open.IsComma("t").error().message.starts_with(
+      "t:7: '1.024' has a decimal mark or a thousands"));
   note(open, "0.5");
   CHECK_FALSE(open.IsComma("t").value());
   note(open, "0,5");

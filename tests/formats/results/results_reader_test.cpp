@@ -360,7 +360,7 @@ TEST_CASE("the details page of ncu has a row per metric, whose prefix may change
 TEST_CASE("ambiguous numbers of ncu, thousands or decimals, are rejected") {
   const std::string header = "\"ID\",\"Kernel Name\",\"m\"\n\"\",\"\",\"\"\n";
   Refused(header + "\"0\",\"f\",\"1,234\"\n",
-          "'1,234' has a separator of decimals or of thousands");
+          "'1,234' has a decimal mark or a thousands separator");
   const KernelResults results = Good(header + "\"0\",\"f\",\"1,234\"\n\"1\",\"f\",\"0.5\"\n");
   CHECK(Value(results, 0, "m") == 1234.0);
   const KernelResults comma = Good(header + "\"0\",\"f\",\"1.234\"\n\"1\",\"f\",\"0,5\"\n");
