@@ -75,7 +75,7 @@ describe("a report with a baseline", () => {
     const ms = (diff.b.duration_ns - diff.a.duration_ns) / 1e6;
     assert.match(text, new RegExp(`B − A: −${Math.abs(ms).toPrecision(4)} ms \\(−`));
     assert.ok(ms < 0, `${ms}`);
-    assert.match(text, /counts from 1 % on, at 95 % confidence for the whole table/);
+    assert.match(text, /Threshold for a change of a mean: 1 %\. Confidence for the whole table: 95 %\./);
     assert.match(text, /A, the baseline: .*before \(60,000 launches.* B, this run: after \(60,000 launches/);
     for (const note of diff.notes) assert.ok(text.includes(note), note);
   });
@@ -253,7 +253,7 @@ describe("a page of two profiles", () => {
     assert.ok(diff.by_shapes_ns > 1e6, `${diff.by_shapes_ns}`);
     const text = await page.locator("#changes").innerText();
     assert.match(text, new RegExp(`\\+${(diff.by_shapes_ns / 1e6).toPrecision(4)} ms from shapes`));
-    assert.match(text, /counts from 2 % on/);
+    assert.match(text, /Threshold for a change of a mean: 2 %\./);
     assert.match(text, /A, the baseline: .*seldom\.csv \(60,000 launches.* B, this run: often\.csv \(60,000 launches/);
     const at = diff.kernels.findIndex((k) => slow.test(k.name));
     assert.match((await cells(page, "By shapes"))[at], new RegExp(`^\\+${(diff.kernels[at].by_shapes_ns / 1e6).toPrecision(4)} ms$`));

@@ -18,7 +18,7 @@ function colorOf(theme: Theme, verdict: DiffVerdict): string {
     same: theme.quiet }[verdict];
 }
 
-// A filled mark is real, an outline may be chance.
+// A filled mark is a real change; an outline may be chance.
 function markStyle(theme: Theme, { diff }: Change): Any {
   const color = colorOf(theme, diff.verdict);
   const isOpen = diff.verdict === "same" || diff.verdict === "unclear";

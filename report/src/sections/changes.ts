@@ -24,8 +24,8 @@ function answer(model: Model, diff: Diff): HTMLElement[] {
   return [h("p", { class: "fact" }, h("strong", null, slower!), `, ${others.join(", ")}. B − A: `,
     h("strong", null, durationChange(difference) + relative), `, of which ${partsText(diff)}.`),
   h("p", { class: "fact quiet" }, "A, the baseline: ", h("bdi", null, visible(diff.a.source)), run(diff.a), ". B, this run: ",
-    h("bdi", null, visible(model.folder)), `${run(diff.b)}. A change of a mean duration counts from ` +
-    `${tidy(percent(diff.threshold))} on, at ${tidy(percent(diff.confidence))} confidence for the whole table.`)];
+    h("bdi", null, visible(model.folder)), `${run(diff.b)}. Threshold for a change of a mean: ` +
+    `${tidy(percent(diff.threshold))}. Confidence for the whole table: ${tidy(percent(diff.confidence))}.`)];
 }
 
 function figure(diff: Diff, changes: Change[], choose: (change: Change) => void): HTMLElement {
@@ -33,8 +33,8 @@ function figure(diff: Diff, changes: Change[], choose: (change: Change) => void)
   return makeFigure({ name: "changes", title: `The ${plural(shown.length, "largest change")}`, height: `${50 + rowHeight * Math.max(1, shown.length)}px`,
     how: "Left: how much more or less time a kernel takes in B than in A (wide bar), and the part of it that comes from longer or " +
       `shorter launches (inner bar); the rest comes from their number${hasShapes(diff) ? " and their shapes" : ""}. Right: the change of the mean duration with its interval, on a log axis; ` +
-      "an arrow is an end beyond the axis, and changes within the gray band are too small to count. A filled mark is real at the stated confidence, " +
-      "an outline may be chance. Click a mark to select its kernel. Compare the baseline with a second run of itself to see what your machine does without a change.",
+      "an arrow is an end beyond the axis, and changes within the gray band are too small to count. A filled mark is a real change at the stated confidence; " +
+      "an outline may be chance. Click a mark to select its kernel. To see which changes the machine alone causes, compare the baseline with a second run of itself.",
     label: () => "Largest changes: " + shown.slice(0, 3).map((c) => `${c.short} ${durationChange(c.time)}, ${c.diff.verdict}`).join("; "),
     missing: () => (shown.length === 0 ? "Neither run has kernels." : null),
     option: (theme, width) => changesOption(shown, diff.threshold, theme, width),

@@ -44,7 +44,7 @@ std::string Heading(const RunDiff& diff) {
                       Milliseconds(diff.by_launches_ns), Milliseconds(diff.by_shapes_ns),
                       Milliseconds(diff.by_duration_ns));
   text += fmt::format(
-      "{}; a change of the mean counts from {:g} % on, at {:g} % confidence for the whole table\n",
+      "{}; threshold {:g} % for a change of the mean, confidence {:g} % for the whole table\n",
       DiffCounts(diff), 100 * diff.options.threshold, 100 * diff.options.confidence);
   for (const std::string& note : diff.notes) text += note + '\n';
   return text;

@@ -220,7 +220,7 @@ bool EstimateRows(const model::Plan& plan, StatsAxis by, StatsTable& table) {
   table.is_estimated = true;
   if (plan.totals.uncovered_fraction > 0.0) {
     table.notes.push_back(
-        fmt::format("clusters without a sample hold {:.2f} % of the time, which is in no row",
+        fmt::format("clusters without a sample have {:.2f} % of the time, which no row includes",
                     100 * plan.totals.uncovered_fraction));
   }
   return is_known;
