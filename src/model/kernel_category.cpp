@@ -81,7 +81,7 @@ bool Matches(std::string_view name, std::string_view pattern) {
 
 KernelCategory CategoryOf(std::string_view name) {
   std::string lower = LowerCase(name);
-  // The namespace of the library FBGEMM, whose kernels include everything but matrix products.
+  // Kernels of the library FBGEMM are often not matrix products, although its namespace matches.
   constexpr std::string_view kLibrary = "fbgemm";
   for (std::size_t at = 0; (at = lower.find(kLibrary, at)) != std::string::npos;) {
     lower.erase(at, kLibrary.size());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // PlanCost estimates how large the traces of a plan's samples are and how long a simulator needs
-// for them. Both are in proportion to the GPU time of the samples, so they are orders of magnitude:
+// for them. Both are in proportion to the GPU time of the samples and are only orders of magnitude:
 // a kernel that waits for memory issues fewer instructions per ns than one that computes.
 #pragma once
 

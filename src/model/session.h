@@ -80,7 +80,7 @@ struct IdleBin {
   std::uint64_t gaps = 0;
   std::uint64_t idle_ns = 0;
 };
-// Factors of ten are enough to tell launch overhead (microseconds) from waiting for the host
+// Factors of ten are enough to distinguish launch overhead (microseconds) from waits for the host
 // (milliseconds and more).
 inline constexpr std::uint64_t kIdleEdges[] = {0,         1'000,      10'000,      100'000,
                                                1'000'000, 10'000'000, 100'000'000, 1'000'000'000};

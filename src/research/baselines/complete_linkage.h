@@ -22,8 +22,8 @@
 namespace stemtap::research {
 
 // Maximum number of points in one part: their distances take 268 MB, and time grows with the
-// square. A smaller limit rejects profiles with noisy counters; a larger one does not fit beside
-// the profile.
+// square. A smaller limit rejects profiles with noisy counters; with a larger one, the distances
+// and the profile do not fit in memory together.
 inline constexpr std::size_t kMaxLinkedPoints = 8192;
 
 // Returns the cluster of each point of the row-major `values`, numbered from 0 by first member, or

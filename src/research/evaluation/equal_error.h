@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Compares two methods at equal error: how much cheaper is the sample of one method if both have
-// the same error? Methods that state different bounds, or keep them differently, cannot be compared
-// at the same `error_bound`. The bound of one method is therefore tuned until its p95 error equals
-// the p95 error of the other method.
+// the same error? Methods that state different bounds, or whose errors are at different distances
+// from their bounds, cannot be compared at the same `error_bound`. The bound of one method is
+// therefore tuned until its p95 error equals the p95 error of the other method.
 //
 //   forward    `one` at the given error bound, `other` tuned to the p95 error of `one`
 //   backward   `other` at the given error bound, `one` tuned to the p95 error of `other`

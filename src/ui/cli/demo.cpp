@@ -38,7 +38,7 @@ struct DemoArguments {
 
 constexpr std::size_t kBatch = 65536;
 
-// The player needs the C library of the system, which musl-based ones, such as Alpine, do not have.
+// The player needs glibc, which musl-based systems such as Alpine do not have.
 constexpr const char* kLoader = "/lib64/ld-linux-x86-64.so.2";
 
 // Writes the launches as a binary profile, which the player reads.

@@ -79,7 +79,7 @@ analysis::GroupBy GroupOf(const std::string& by) {
   return by == "range" ? analysis::GroupBy::kRange : analysis::GroupBy::kNone;
 }
 
-// Checks that --csv names a file that is no input.
+// Checks that --csv names a file that is not an input.
 Status CheckCsv(const ExtrapolateArguments& arguments) {
   if (arguments.csv == "-") {
     return Error{"--csv: the report goes to standard output; expected a file", 2};

@@ -76,7 +76,7 @@ Error NoPlan(const fs::path& directory) {
       fmt::format("{}: is not a session directory; expected one that contains plan.json", shown)};
 }
 
-// Also names "run/" and ".".
+// Returns the last component of the path, also for "run/" and ".".
 std::string NameOf(const std::string& path) {
   std::error_code error;
   fs::path whole = fs::canonical(path, error);

@@ -26,7 +26,7 @@
 
 namespace stemtap::ui {
 
-// A longer part makes a page that no browser opens: their maximum string length is 512 MiB.
+// Browsers cannot open a page with a longer part: their maximum string length is 512 MiB.
 inline constexpr std::size_t kMaxPartBytes = std::size_t{256} << 20;
 
 struct Report {

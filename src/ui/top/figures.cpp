@@ -218,7 +218,7 @@ std::vector<double> BoundAt(const model::OverviewTotals& totals, int columns) {
   for (const model::TimelinePoint& point : totals.timeline)
     bounds[column_at(point.elapsed_s)] = point.bound;
   bounds.back() = std::isnan(totals.bound) ? bounds.back() : totals.bound;
-  // A bound that held continues to hold.
+  // The last bound is valid until the next point.
   double last = kNone;
   for (double& bound : bounds) {
     if (std::isnan(bound) || std::isinf(bound) || bound < 0.0) bound = last;

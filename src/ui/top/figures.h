@@ -41,8 +41,8 @@ DurationAxis DurationsOf(std::span<const model::OverviewKernel* const> kernels, 
                          bool trim);
 
 // Each returns values over the session's time in `columns` parts, NaN where they are unknown.
-// BoundAt returns the bound; it holds until the next point. BoundOverTime returns it on a log axis,
-// as values for Bars.
+// BoundAt returns the bound, which is valid until the next point. BoundOverTime returns the bound
+// on a log axis, as values for Bars.
 std::vector<double> BoundAt(const model::OverviewTotals& totals, int columns);
 std::vector<double> BoundOverTime(const model::OverviewTotals& totals, int columns);
 // Launches per second, from the launches observed at each point of the timeline.

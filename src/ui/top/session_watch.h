@@ -20,7 +20,7 @@ enum class SessionState : std::uint8_t {
   kWaiting,  // no overview yet
   kRunning,  // running, or writing its last files
   kEnded,
-  kKilled,  // the overview says running, but it is no longer renewed and its collector is gone
+  kKilled,  // the overview's state is running, but it is not renewed and its collector is gone
 };
 
 class SessionWatch {
