@@ -101,7 +101,8 @@ CommandSpec DiffCommand() {
   command.Add("b", &arguments->b, "the run to compare with it").File(SessionPath).Required();
   command
       .Add("--confidence", &arguments->options.confidence,
-           "probability that no verdict of the table is wrong, and of each interval")
+           "probability that no verdict of the table is wrong, and that an interval contains the "
+           "change")
       .In(0.5, 0.999999);
   command
       .Add("--threshold", &arguments->options.threshold,
