@@ -11,7 +11,7 @@ export function partsOf(name: string): string[] {
     part.length > longPart ? part.split("_").filter((p) => p !== "") : [part]);
 }
 
-// How little a part means to a reader: 0 for most, 1 for types and for the machinery of libraries, 2 for numbers.
+// Returns how little a part informs a reader: 0 for most parts, 1 for types and library internals, 2 for numbers.
 function weakness(part: string): number {
   if (/^(\d+[a-z]*|.)$/i.test(part)) return 2;
   return /^(void|const|int|long|unsigned|float|double|bool|char|half|half_t|Half|BFloat16|bfloat16_t|__half|__nv_bfloat16|lambda|instance|operator|at|c10|std|native|detail|array|Array|tuple|gpu_kernel_impl\w*|(Binary|AUnary|BUnary)Functor|\w*OffsetCalculator|\w*WithCast|\w*WithoutCast|TensorIterator(Base)?|func_wrapper_t|\w*Metadata)$/

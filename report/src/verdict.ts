@@ -133,7 +133,7 @@ function lossLines(model: Model): Line[] {
   }
   if (some(totals.native_unknown)) {
     lines.push({ level: "care", text: `${plural(totals.native_unknown, "launch", "launches")} have no unperturbed counterpart.`,
-      why: "All launches of their kernels were perturbed. They count as recorded, which is too slow." });
+      why: "All launches of their kernels were perturbed. They count with their recorded durations, which are too long." });
   }
   if (some(totals.zero_duration)) {
     const share = totals.zero_duration / Math.max(1, model.invocations);

@@ -39,7 +39,7 @@ export function cutText(text: string, max: number): string {
   return parts.length > max ? parts.slice(0, max - 1).join("") + "…" : text;
 }
 
-// Cuts a label to `max` characters, but keeps the part that tells it from others: name<…difference…>.
+// Cuts a label to `max` characters, but keeps the part that distinguishes it from others: name<…difference…>.
 export function cutLabel(label: string, max: number): string {
   const [, head = "", mark = ""] = label.match(/^(.*?)(<….*|\[….*)$/s) ?? [];
   if (mark === "" || [...label].length <= max) return cutMiddle(label, max);

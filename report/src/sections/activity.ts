@@ -58,8 +58,8 @@ function devicePanel(model: Model): Child {
     uneven !== null && h("p", null, `The device with the most kernel time has ${percent(uneven)} more than the mean of the ` +
       `${devices.length} devices${isMerged ? " of all sessions" : ""}.`),
     h("details", { class: "how" }, h("summary", null, "How to read this"), h("p", null,
-      "Busy is the time in which at least one kernel ran (a range if some records arrived too late to be added exactly). Kernel time adds " +
-      "concurrent kernels individually. Excluded kernels are included in both. Against the mean compares the kernel time of " +
+      "\"Busy\" is the time in which at least one kernel ran (a range if some records arrived too late to be added exactly). \"Kernel time\" adds " +
+      "concurrent kernels individually. Excluded kernels are included in both. \"Against the mean\" compares the kernel time of " +
       "the devices. Kernels that wait for other devices (NCCL) hide an imbalance: the device that waits is busy too.")),
     plainTable({ head: [...(isMerged ? ["Session"] : []), "Device", "Process", "Launches", "Kernel time",
       ...(uneven === null ? [] : ["Against the mean"]), "Busy", "Span", "Busy share", "Streams"], rows: devices.map((d) => [

@@ -88,10 +88,10 @@ function table(context: Context, diff: Diff, changes: Change[], choose: (change:
   context.onChoose((kernel) => grid.choose(rowOf(kernel), true));
   const text = () => changesCsv(grid.rows());
   return h("div", { class: "panel" }, h("h3", null, "All kernels of both runs"),
-    h("details", { class: "how" }, h("summary", null, "How to read this"), h("p", null, "By launches is time because a kernel ran more " +
-      "or less often, by duration because a launch takes longer or shorter" + (hasShapes(diff) ? ", by shapes because launches have other grids or blocks. "
-      : ". Sessions and plans do not contain the shapes of all launches: for them, the part by duration includes the effect of other shapes. ") +
-      "A verdict other than same holds for the whole table; an interval holds for its kernel alone. Unclear: fewer than four launches in a run, " +
+    h("details", { class: "how" }, h("summary", null, "How to read this"), h("p", null, "\"By launches\" is the difference because a kernel ran more " +
+      "or less often, \"By duration\" because a launch takes longer or shorter" + (hasShapes(diff) ? ", \"By shapes\" because launches have other grids or blocks. "
+      : ". Sessions and plans do not contain the shapes of all launches: for them, \"By duration\" includes the effect of other shapes. ") +
+      "The confidence of verdicts other than same is for the whole table; the confidence of an interval is for its kernel alone. Unclear: fewer than four launches in a run, " +
       "launches in too few slices of a session, 0 ns, or less than half of the time in shapes that both runs have. * marks an interval that assumes independent launches. A kernel that is gone cannot be selected. changes.csv has the columns of stemtap diff --csv.")),
     h("div", { class: "tools" }, h("label", { for: "changes-search", class: "unseen" }, "Search changes"), input, found,
       copyButton("Copy CSV", text), h("button", { type: "button", class: "small", id: "download-changes",

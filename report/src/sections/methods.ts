@@ -16,7 +16,7 @@ export function methodsSection({ model }: Context): HTMLElement {
     section.append(h("p", null, `Ratio of the speedups of ${visible(equal.one)} and ${visible(equal.other)} at equal p95 ` +
       `errors, for a bound of ${percent(equal.error_bound)}.`),
     h("details", { class: "how" }, h("summary", null, "How to read this"), h("p", null, `Above 1×, ${visible(equal.one)} ` +
-      "needs less time for the same error. At least and at most are the limits that follow from the noise of the errors and " +
+      "needs less time for the same error. \"At least\" and \"At most\" are the limits that follow from the noise of the errors and " +
       "from whole numbers of samples.")),
     plainTable({ head: ["Workload", "Ratio", "At least", "At most"], rows: equal.rows.map((r) =>
       [h("bdi", null, visible(r.name)), times(r.ratio), times(r.ratio_low), times(r.ratio_high)]) }));
