@@ -146,7 +146,7 @@ _unrecorded_range = _UnrecordedRange()
 
 
 def _require_immediate(function: Callable[..., Any]) -> None:
-    """Rejects functions whose calls only make an object, which runs later, when the range is closed."""
+    """Rejects functions whose calls only return an object, whose code runs after the range is closed."""
     for is_deferred in (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction):
         if is_deferred(function):
             raise TypeError(f"{function!r}: is a coroutine or generator function; expected one that runs to its end")
@@ -157,7 +157,7 @@ def range(name: str) -> Range:
 
     Ranges nest, and each thread has its own: a launch is in ``outer/inner``. The name is passed on as UTF-8. It ends
     at the first NUL character and after 250 bytes; characters that UTF-8 cannot encode (surrogates) become ``?``. Use
-    few names: of a process, 4,096 paths of ranges are distinguished.
+    few names: each process distinguishes 4,096 paths of ranges.
 
     >>> with range("decode"):
     ...     pass  # launch kernels
@@ -167,7 +167,7 @@ def range(name: str) -> Range:
     >>> prefill("hello")
     5
 
-    A range is a property of a thread, so do not ``await`` inside one: other tasks would run in it. Coroutine and
+    A range belongs to a thread, so do not ``await`` inside a range: other tasks would run in it. Coroutine and
     generator functions cannot be decorated.
     """
     return _unrecorded_range if _library is None else Range(_library, name)

@@ -18,7 +18,7 @@ class SessionError(ValueError):
 
 
 class Fields:
-    """The fields of a JSON object. ``place`` says where the object is, for messages."""
+    """The fields of a JSON object. ``place`` is the position of the object, for messages."""
 
     def __init__(self, values: Dict[str, Any], place: str) -> None:
         self.values = values

@@ -156,7 +156,7 @@ class Session:
         self.exit_code: int = session.get("exit_code", _fields.integer)
         self.signal: int = session.get("signal", _fields.integer)
         self.elapsed_s: float = session.get("elapsed_s", _fields.number)
-        #: What may make the figures incomplete, one line each.
+        #: Reasons why the figures may be incomplete, one line each.
         self.warnings: Tuple[str, ...] = session.get("warnings", _fields.texts)
         #: Counters of the recording: "seen", "kept", "dropped" and others; "losses" counts losses by reason.
         self.counters: Dict[str, Any] = session.object("counters").values
@@ -164,7 +164,7 @@ class Session:
         self.launches: int = totals.get("invocations", _fields.integer)
         self.duration_ns: int = totals.get("duration_ns", _fields.integer)
         self.sampled_duration_ns: float = totals.get("sampled_duration_ns", _fields.number)
-        #: How much less time the samples hold than all launches.
+        #: The GPU time of all launches divided by the GPU time of the samples.
         self.speedup: float = totals.get("speedup", _fields.number)
         #: The bound on the relative error of the estimated total, or None if none can be stated.
         self.bound: Optional[float] = totals.find("bound", _fields.number)
@@ -186,7 +186,7 @@ class Session:
 
     @cached_property
     def overview(self) -> Optional[Dict[str, Any]]:
-        """overview.json as a dictionary (time line, histograms), or None if there is no such file."""
+        """overview.json as a dictionary (timeline, histograms), or None if there is no such file."""
         path = self.path / "overview.json"
         return _fields.read_object(path, "stemtap.overview/1").values if path.exists() else None
 
