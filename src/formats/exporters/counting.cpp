@@ -135,7 +135,8 @@ class Counter {
     }
     for (CountedSample& s : counted_.samples) {
       if (s.sample->index >= all) {
-        return Error{fmt::format("the plan has launch {} of {}", s.sample->index, all)};
+        return Error{fmt::format("the plan has a sample of launch {}; expected a number below {}",
+                                 s.sample->index, all)};
       }
       if (s.sample->index - of.first_index >= of.launches) continue;  // left out with its device
       s.id = s.sample->index - of.first_index + model_.base;
@@ -171,7 +172,9 @@ class Counter {
       counted_.samples.erase(other, counted_.samples.end());
       if (counted_.samples.empty()) {
         return Error{
-            fmt::format("--device {}: the plan has no sample on this device", *options_.device)};
+            fmt::format("--device {}: the plan has no sample on this device; expected a device "
+                        "with samples",
+                        *options_.device)};
       }
     }
     if (counted_.samples.empty()) {
@@ -213,7 +216,9 @@ class Counter {
                       *options_.device, Shown(session.folder), session.devices.size())};
     }
     return Error{
-        fmt::format("--device {}: no session of the plan has this device", *options_.device)};
+        fmt::format("--device {}: no session of the plan has this device; expected a device of the "
+                    "merged plan",
+                    *options_.device)};
   }
 
   bool OtherProcess(const shm::KernelRecord& record) const {

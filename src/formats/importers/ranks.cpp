@@ -94,7 +94,8 @@ class RankReader : public model::ProfileReader {
 
   Status AddDevice(std::uint16_t device) {
     if (next_device_ == shm::kUnknown16) {
-      return Error{fmt::format("{}: more than {} devices in all ranks", Shown(), shm::kUnknown16)};
+      return Error{fmt::format("{}: more than {} devices in all ranks; expected fewer files",
+                               Shown(), shm::kUnknown16)};
     }
     devices_.emplace(device, next_device_++);
     return Success{};

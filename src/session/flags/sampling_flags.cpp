@@ -79,10 +79,12 @@ void SamplingFlags::AddTwoPassTo(CommandSpec& command) {
 Status SamplingFlags::CheckTwoPass() const {
   if (max_uncovered_ == 0.0) return Success{};
   if (method_ != "optimal") {
-    return Error{"--max-uncovered applies to --method optimal, not to " + method_, 2};
+    return Error{
+        "--max-uncovered: not supported by --method " + method_ + "; expected --method optimal", 2};
   }
   if (bound_ != "workload") {
-    return Error{"--max-uncovered leaves kernels out; expected --bound workload", 2};
+    return Error{
+        "--max-uncovered: not supported by --bound " + bound_ + "; expected --bound workload", 2};
   }
   return Success{};
 }

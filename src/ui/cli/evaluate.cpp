@@ -117,7 +117,7 @@ Status CheckUse(const EvaluateArguments& arguments) {
     }
     for (const char* other : {"--methods", "--online", "--against", "--error-bounds"}) {
       if (arguments.Given(other)) {
-        return Error{fmt::format("--equal-error cannot be used with {}", other), 2};
+        return Error{fmt::format("--equal-error excludes {}; expected only one of them", other), 2};
       }
     }
   }

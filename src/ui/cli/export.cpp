@@ -127,7 +127,9 @@ Status CheckUse(const ExportArguments& arguments, const formats::Consumer& consu
   if (!kept.ok()) return kept;
   if (name == "macsim-config" && !to_stdout &&
       std::filesystem::path(arguments.output).filename().string().find('.') == std::string::npos) {
-    return Error{"--output: MacSim requires a '.' in the file name, for example sampled.txt", 2};
+    return Error{
+        "--output: the file name has no '.'; expected one, for MacSim (for example sampled.txt)",
+        2};
   }
   return Success{};
 }
