@@ -14,6 +14,7 @@ void GatePublisher::Publish(std::uint32_t id, KernelState& kernel, std::uint64_t
 }
 
 void GatePublisher::GrantCredits(std::uint32_t id, KernelState& kernel, std::uint64_t observed) {
+  UpdateWaits(kernel.clusters());
   const std::vector<LineCredits> lines = CreditsOfLines(kernel.clusters(), kernel.offered());
   for (std::size_t line = 0; line < lines.size(); ++line) {
     // Contexts without a slot can be published when their line gets one.

@@ -48,7 +48,9 @@ void KernelState::Observe(std::span<const Observation> batch,
 void KernelState::AddCaptured(const CapturedLaunch& captured) {
   CapturedLaunch launch = captured;
   if (sketch_.imputes() && !sketch_.stale()) sketch_.Impute(launch, false);
-  clusters()[ClusterOf(launch.bin)].AddCapture(launch.sample.record.duration_ns);
+  OnlineCluster& cluster = clusters()[ClusterOf(launch.bin)];
+  cluster.AddCapture(launch.sample.record.duration_ns);
+  cluster.waiting_since = 0;  // a further capture has a window of its own
   captures_.Add(launch, sketch_.durations().count());
 }
 

@@ -37,7 +37,9 @@ struct OnlineCluster {
   std::uint64_t release = 0;    // maximum captures until the next allocation
   std::size_t line = 0;         // line that launches predicted for this cluster are offered to
   Source source;                // as of the last cut or allocation
-  bool unreachable = false;     // no capture, and one would cost more than it is worth
+  // Launches of the cluster when it began to wait for its next capture; 0 if it needs none.
+  std::uint64_t waiting_since = 0;
+  bool unreachable = false;  // no capture, and one would cost more than it is worth
   bool closed = false;
   // The value of `captured` when a capture beyond the target was last charged. Such a capture is
   // charged once, for however long it is in flight.

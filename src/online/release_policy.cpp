@@ -11,10 +11,10 @@ namespace stemtap::online {
 namespace {
 
 // The captures of a cluster are released in this many parts: the first at once, and another each
-// time the observations have doubled. With 3, more captures are early: 90 of 100 runs of `warmup`
-// at 1 % were within their bound, with 4, 96. With 5, the last captures are released late: 78 % of
-// the runs of one kernel over ten delays ended above their bound, with 4, 55 %.
-constexpr double kReleases = 4.0;
+// time the observations have doubled. With 4, long runs of llm-serve at 1 % captured 4 % more, for
+// cuts that later changed. With 6, more captures are from the beginning: 92 of 100 runs of
+// llm-decode at 1 % were within their bound; with 5, 96.
+constexpr double kReleases = 5.0;
 // Minimum number of observations before the first release; fewer do not form a distribution.
 constexpr std::uint64_t kMinObserved = 64;
 
@@ -49,14 +49,20 @@ constexpr double kMaxMissed = 0.1;
 // at 1 % cost up to 1.5 times as much.
 constexpr std::uint64_t kFirstHits = 3;
 
-// The acceptance probability spends the credits of a line over this fraction of the number of
-// launches that the line was offered so far. Captures that are made as soon as credits open share
-// the state of that moment (clocks, caches, request lengths) and cost more, because clusters are
-// cut better later.
-constexpr double kSpread = 0.5;
-// The fraction if all captures of a cluster have expired. Until the cluster has a new capture, the
-// estimate has the error of the drift. At 0.5, one warm-up in four ended with an error of 7 to 9 %.
-constexpr double kSpreadExpired = 0.125;
+// The capture of a predicted cluster is made at a random launch of a window, which begins when the
+// cluster begins to wait and ends when its launches have grown by this share. Captures that are
+// made as soon as credits open share the state of that moment (clocks, caches, request lengths),
+// and many are for cuts that soon change: with 1, llm-serve at 1 % captured 1.1 times as much.
+// With 1.5, a kernel whose durations keep growing ended with a bound of 15 % instead of less
+// than 7 %.
+constexpr double kWindow = 1.25;
+// The window if all captures of a cluster have expired. Until the cluster has a new capture, the
+// estimate has the error of the drift: with 0.375, only 91 of 100 runs of `warmup` at 5 % were
+// within their bound.
+constexpr double kWindowExpired = 0.125;
+// The minimum share of a window that is assumed to remain, so that the probability stays finite.
+// Predictions that are wrong may leave a cluster without a capture at the end of its window.
+constexpr double kMinRemaining = 0.1;
 
 // Maximum credits of one line at a time. More would mean that hardly any launch of the line falls
 // into the cluster.
@@ -90,6 +96,17 @@ Need NeedOf(std::span<const OnlineCluster> clusters, std::size_t at) {
   const double draws =
       std::ceil(std::min(static_cast<double>(expected) / cluster.source.yield, kMaxCredits));
   return {static_cast<std::uint64_t>(draws), draws};
+}
+
+// Returns the part of the cluster's window that is left, as a share of its launches so far.
+double RemainingWindow(const OnlineCluster& cluster) {
+  const double window = cluster.captured == 0 && cluster.expired > 0 ? kWindowExpired : kWindow;
+  // The captures of an unpredicted cluster are by-products of its line, whose launches fall into
+  // the cluster at random. A closing window would only raise their number.
+  if (!cluster.source.predicted()) return window;
+  const double growth = std::max(1.0, static_cast<double>(cluster.moments.count()) /
+                                          static_cast<double>(cluster.waiting_since));
+  return std::max(1.0 + window - growth, kMinRemaining * window) / growth;
 }
 
 }  // namespace
@@ -151,27 +168,36 @@ void Supplements::Add(std::span<OnlineCluster* const> clusters, double bound_ns,
   }
 }
 
+void UpdateWaits(std::span<OnlineCluster> clusters) {
+  for (std::size_t i = 0; i < clusters.size(); ++i) {
+    OnlineCluster& cluster = clusters[i];
+    if (NeedOf(clusters, i).credits == 0) {
+      cluster.waiting_since = 0;
+    } else if (cluster.waiting_since == 0) {
+      cluster.waiting_since = std::max<std::uint64_t>(cluster.moments.count(), 1);
+    }
+  }
+}
+
 std::vector<LineCredits> CreditsOfLines(std::span<const OnlineCluster> clusters,
                                         std::span<const double> offered) {
   struct Line {
-    Need need;
-    double spread = kSpread;
+    std::uint64_t credits = 0;
+    double draws = 0.0;  // per share of the launches so far
   };
   std::vector<Line> lines(offered.size());
   for (std::size_t i = 0; i < clusters.size(); ++i) {
-    const OnlineCluster& cluster = clusters[i];
     const Need need = NeedOf(clusters, i);
     if (need.credits == 0) continue;
-    Line& line = lines[cluster.source.line];
-    line.need.credits = std::max(line.need.credits, need.credits);
-    line.need.draws = std::max(line.need.draws, need.draws);
-    if (cluster.captured == 0 && cluster.expired > 0) line.spread = kSpreadExpired;
+    Line& line = lines[clusters[i].source.line];
+    line.credits = std::max(line.credits, need.credits);
+    line.draws = std::max(line.draws, need.draws / RemainingWindow(clusters[i]));
   }
   std::vector<LineCredits> credits;
   credits.reserve(lines.size());
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    credits.push_back({static_cast<std::uint32_t>(lines[i].need.credits),
-                       shm::AcceptOf(lines[i].need.draws / (lines[i].spread * offered[i]))});
+    credits.push_back(
+        {static_cast<std::uint32_t>(lines[i].credits), shm::AcceptOf(lines[i].draws / offered[i])});
   }
   return credits;
 }

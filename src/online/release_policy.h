@@ -20,7 +20,7 @@
 
 namespace stemtap::online {
 
-// ReleaseSchedule releases a quarter of a cluster's target with each doubling of the observations,
+// ReleaseSchedule releases a fifth of a cluster's target with each doubling of the observations,
 // starting at the first release.
 class ReleaseSchedule {
  public:
@@ -63,9 +63,13 @@ struct LineCredits {
   std::uint32_t accept = 0;
 };
 
+// Begins the wait of each cluster of a kernel that needs a capture and ends the wait of the others.
+void UpdateWaits(std::span<OnlineCluster> clusters);
+
 // Returns the credits of each line of a kernel: as many as its neediest cluster needs. A cluster
 // that is predicted gets no credits for captures that may fall beside it; its next credit is
 // granted when the capture has returned. `offered`: launches offered to each line so far.
+// REQUIRES: UpdateWaits has been called since the clusters changed.
 std::vector<LineCredits> CreditsOfLines(std::span<const OnlineCluster> clusters,
                                         std::span<const double> offered);
 

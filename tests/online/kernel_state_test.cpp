@@ -218,6 +218,19 @@ TEST_CASE("captures count for the cluster that contains their duration, after ev
   CHECK(kernel.state.clusters()[1].captured == 1);
 }
 
+TEST_CASE("the wait of a cluster outlasts an allocation and ends with its next capture") {
+  Kernel kernel;
+  for (int i = 0; i < 100; ++i) kernel.Launch(10, i % 2 == 0 ? kShort : kLong);
+  kernel.Cut({kLong});
+  for (OnlineCluster& cluster : kernel.state.clusters()) cluster.waiting_since = 50;
+  kernel.Launch(10, kLong, shm::kFlagCaptured);
+  kernel.Update();
+  CHECK(kernel.state.clusters().at(1).waiting_since == 50);
+  kernel.Settle();
+  CHECK(kernel.state.clusters()[0].waiting_since == 50);
+  CHECK(kernel.state.clusters()[1].waiting_since == 0);
+}
+
 TEST_CASE("a capture from before a drift represents its cluster only until the next capture") {
   for (const std::uint64_t later : {kShort, kShort + 300}) {
     CAPTURE(later);

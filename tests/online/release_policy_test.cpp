@@ -12,7 +12,7 @@
 namespace stemtap::online {
 namespace {
 
-TEST_CASE("a quarter of a target is released at first, and all of it after three doublings") {
+TEST_CASE("a fifth of a target is released at first, and all of it after four doublings") {
   const ReleaseSchedule schedule(1000);
   CHECK_FALSE(schedule.IsTimeToCut(499));
   CHECK(schedule.IsTimeToCut(500));
@@ -22,9 +22,10 @@ TEST_CASE("a quarter of a target is released at first, and all of it after three
     return ReleaseSchedule::Released(target, schedule.ShareAt(observed));
   };
   CHECK(released(10, 1000) == 2);
-  CHECK(released(10, 2000) == 5);
-  CHECK(released(10, 4000) == 7);
-  CHECK(released(10, 8000) == 10);
+  CHECK(released(10, 2000) == 4);
+  CHECK(released(10, 4000) == 6);
+  CHECK(released(10, 8000) == 8);
+  CHECK(released(10, 16'000) == 10);
   CHECK(released(10, 1'000'000) == 10);
   CHECK(released(1, 1000) == 1);
   CHECK(ReleaseSchedule(0).first_release() == 64);
@@ -113,6 +114,13 @@ TEST_CASE("a supplement is charged with the launches that it also captures") {
   CHECK(!is_supplemented(1601.0));
 }
 
+// Returns the credits of the lines of a kernel whose clusters begin to wait.
+std::vector<LineCredits> Credits(std::vector<OnlineCluster> clusters,
+                                 const std::vector<double>& offered) {
+  UpdateWaits(clusters);
+  return CreditsOfLines(clusters, offered);
+}
+
 TEST_CASE("a line gets credits for its cluster with the largest need, half of the need at a time") {
   OnlineCluster predicted;
   predicted.target = predicted.release = 9;
@@ -124,37 +132,70 @@ TEST_CASE("a line gets credits for its cluster with the largest need, half of th
   OnlineCluster unreachable = rare;
   unreachable.unreachable = true;
   unreachable.source.yield = 0.001;
-  const std::vector<double> offered = {10'000.0, 80.0, 5.0};
   const std::vector<LineCredits> lines =
-      CreditsOfLines(std::vector{predicted, rare, unreachable}, offered);
+      Credits({predicted, rare, unreachable}, {10'000.0, 80.0, 5.0});
   REQUIRE(lines.size() == 3);
   CHECK(lines[0].credits == 300);  // three expected captures
-  CHECK(lines[0].accept == shm::AcceptOf(300 / 5000.0));
+  CHECK(lines[0].accept == shm::AcceptOf(300 / 12'500.0));
   CHECK(lines[1].credits == 4);
-  CHECK(lines[1].accept == shm::AcceptOf(4 / 40.0));
+  CHECK(lines[1].accept == shm::AcceptOf(4 / 100.0));
   CHECK(lines[2].credits == 0);
 
   predicted.captured = 0;
   predicted.expired = 1;
-  CHECK(CreditsOfLines(std::vector{predicted}, offered)[1].accept == shm::AcceptOf(4 / 10.0));
+  CHECK(Credits({predicted}, {0.0, 80.0})[1].accept == shm::AcceptOf(4 / 10.0));
 }
 
 TEST_CASE("a predicted cluster gets no credits for captures that fall beside it") {
-  OnlineCluster predicted;
-  const auto line = [&](std::uint64_t target, double yield) {
+  const auto line = [](std::uint64_t target, double yield) {
+    OnlineCluster predicted;
     predicted.target = predicted.release = target;
     predicted.source = {0, yield, 0.0};
-    return CreditsOfLines(std::vector{predicted}, std::vector{1000.0})[0];
+    return Credits({predicted}, {1000.0})[0];
   };
   CHECK(line(1, 1.0).credits == 1);
   CHECK(line(1, 0.5).credits == 1);
   CHECK(line(8, 0.5).credits == 4);
   CHECK(line(1, 0.49).credits == 7);  // unpredicted: three expected captures
   // The captures take more launches at a lower yield.
-  CHECK(line(1, 1.0).accept == shm::AcceptOf(1 / 500.0));
-  CHECK(line(1, 0.92).accept == shm::AcceptOf(1 / 500.0));
-  CHECK(line(1, 0.9).accept == shm::AcceptOf(2 / 500.0));
-  CHECK(line(8, 0.5).accept == shm::AcceptOf(8 / 500.0));
+  CHECK(line(1, 1.0).accept == shm::AcceptOf(1 / 1250.0));
+  CHECK(line(1, 0.92).accept == shm::AcceptOf(1 / 1250.0));
+  CHECK(line(1, 0.9).accept == shm::AcceptOf(2 / 1250.0));
+  CHECK(line(8, 0.5).accept == shm::AcceptOf(8 / 1250.0));
+}
+
+TEST_CASE("a capture is made at a random launch of a window that begins with the wait") {
+  std::vector<OnlineCluster> clusters(1);
+  OnlineCluster& cluster = clusters[0];
+  cluster.target = cluster.release = 1;
+  cluster.source = {0, 1.0, 0.0};
+  // All launches of the cluster are offered to the line. The window has 1250 launches.
+  const auto accept = [&](std::uint64_t launches) {
+    cluster.moments = {launches, 1000.0, 0.0};
+    UpdateWaits(clusters);
+    return CreditsOfLines(clusters, std::vector{static_cast<double>(launches)})[0].accept;
+  };
+  CHECK(accept(1000) == shm::AcceptOf(1 / 1250.0));
+  CHECK(accept(1600) == shm::AcceptOf(1 / 650.0));
+  CHECK(accept(2000) == shm::AcceptOf(1 / 250.0));
+  CHECK(accept(2200) == shm::AcceptOf(1 / 125.0));
+  CHECK(accept(9000) == shm::AcceptOf(1 / 125.0));  // the window has ended
+  cluster.captured = 1;
+  UpdateWaits(clusters);
+  CHECK(cluster.waiting_since == 0);
+  cluster.release = cluster.target = 2;
+  CHECK(accept(10'000) == shm::AcceptOf(1 / 12'500.0));
+}
+
+TEST_CASE("a cluster that nothing predicts is drawn with a constant probability") {
+  std::vector<OnlineCluster> clusters(1);
+  clusters[0].target = clusters[0].release = 1;
+  clusters[0].source = {0, 0.1, 0.0};
+  for (const std::uint64_t launches : {1000, 2000}) {
+    clusters[0].moments = {launches, 1000.0, 0.0};
+    UpdateWaits(clusters);
+    CHECK(CreditsOfLines(clusters, std::vector{1000.0})[0].accept == shm::AcceptOf(30 / 1250.0));
+  }
 }
 
 TEST_CASE("an unpredicted cluster that a neighbor can represent gets one expected capture") {
@@ -164,16 +205,16 @@ TEST_CASE("an unpredicted cluster that a neighbor can represent gets one expecte
   clusters[1].source = {0, 0.1, 0.0};
   const auto credits = [&](double mean) {
     clusters[1].moments = {100, mean, 0.0};
-    return CreditsOfLines(clusters, std::vector{1000.0})[0].credits;
+    return Credits(clusters, {1000.0})[0].credits;
   };
   CHECK(credits(2000.0) == 10);
   CHECK(credits(2001.0) == 30);
   // The neighbor above counts as well.
   std::swap(clusters[0], clusters[1]);
   clusters[0].moments = {100, 667.0, 0.0};
-  CHECK(CreditsOfLines(clusters, std::vector{1000.0})[0].credits == 10);
+  CHECK(Credits(clusters, {1000.0})[0].credits == 10);
   clusters[0].moments = {100, 666.0, 0.0};
-  CHECK(CreditsOfLines(clusters, std::vector{1000.0})[0].credits == 30);
+  CHECK(Credits(clusters, {1000.0})[0].credits == 30);
 }
 
 }  // namespace
