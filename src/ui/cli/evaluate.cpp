@@ -49,7 +49,7 @@ Result<model::Profile> Load(const std::string& path, const std::string& metrics)
   ReadProgress progress;
   Result<model::Profile> profile = LoadRun({path}, metrics, progress);
   if (!profile.ok()) return profile.error();
-  STEMTAP_TRY(CheckNotEmpty(profile.value(), path));
+  STEMTAP_TRY(CheckNotEmpty(profile.value().records.size(), path));
   for (std::string& warning : profile.value().warnings) {
     warning = fmt::format("{}: {}", path, warning);
   }

@@ -67,7 +67,7 @@ Result<model::Plan> PlanByOther(const research::MethodEntry& method, const PlanA
   research::BasicBlockVectors vectors;
   const bool has_vectors = !arguments.bbv.empty();
   if (has_vectors) vectors = STEMTAP_TRY(research::ReadBasicBlockVectors(arguments.bbv));
-  STEMTAP_TRY(CheckNotEmpty(profile, run));
+  STEMTAP_TRY(CheckNotEmpty(profile.records.size(), run));
   Result<model::Plan> planned = research::PlanByMethod(
       profile, method, arguments.sampling.Options(), has_vectors ? &vectors : nullptr);
   if (!planned.ok()) {

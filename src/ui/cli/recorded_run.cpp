@@ -64,8 +64,8 @@ Result<model::Profile> LoadRun(const std::vector<std::string>& paths, const std:
   return profile;
 }
 
-Status CheckNotEmpty(const model::Profile& profile, const std::string& name) {
-  if (!profile.records.empty()) return Success{};
+Status CheckNotEmpty(std::uint64_t launches, const std::string& name) {
+  if (launches != 0) return Success{};
   return Error{fmt::format("{}: contains no kernel launch; expected at least one",
                            model::NameOfSource(name))};
 }

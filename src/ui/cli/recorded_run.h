@@ -4,6 +4,7 @@
 // from another file.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -46,7 +47,7 @@ Result<model::Profile> LoadRun(const std::vector<std::string>& paths, const std:
                                ReadProgress& progress);
 
 // Returns an error if the run has no launches.
-Status CheckNotEmpty(const model::Profile& profile, const std::string& name);
+Status CheckNotEmpty(std::uint64_t launches, const std::string& name);
 
 // Adds the options for the inputs of methods that need more than durations.
 void AddMethodInputs(session::CommandSpec& command, std::string* bbv, std::string* metrics);

@@ -24,6 +24,7 @@ Result<analysis::ComparedRun> LoadCompared(const std::string& path) {
   Result<analysis::ComparedRun> run = analysis::ComparedProfile(*reader, path);
   progress.Clear();
   Warn(reader->warnings());
+  if (run.ok()) STEMTAP_TRY(CheckNotEmpty(run.value().launches, path));
   return run;
 }
 

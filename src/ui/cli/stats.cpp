@@ -57,7 +57,11 @@ Result<StatsTable> MakeTable(const StatsArguments& arguments, ReadProgress& prog
   for (const std::string& run : arguments.runs) {
     is_profile = STEMTAP_TRY(KindOfInput(run)) == RunInput::kProfile && is_profile;
   }
-  if (is_profile) return ProfileTable(arguments, progress);
+  if (is_profile) {
+    StatsTable table = STEMTAP_TRY(ProfileTable(arguments, progress));
+    STEMTAP_TRY(CheckNotEmpty(table.launches, RunName(arguments.runs)));
+    return table;
+  }
   if (arguments.runs.size() > 1) {
     return Error{"several runs are named; expected one session or plan, or profiles of all ranks",
                  2};

@@ -43,7 +43,8 @@ TEST_CASE("a profile that cannot be read is reported") {
 TEST_CASE("standard input is named in errors") {
   TempDir scratch;
   scratch.Write("none.csv", kProfileHeader);
-  for (const char* command : {"plan -", "plan - --method random", "replay -", "evaluate -"}) {
+  for (const char* command : {"plan -", "plan - --method random", "replay -", "evaluate -",
+                              "stats -", "stats - --by shape", "diff - none.csv"}) {
     CAPTURE(command);
     CheckFailure(RunProcess({"sh", "-c", std::string("exec \"$0\" ") + command + " < none.csv",
                              StemtapProgram().string()},
