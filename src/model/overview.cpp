@@ -90,6 +90,8 @@ inline constexpr auto kTable<OverviewKernel> =
     std::tuple(Required<&K::name>("name"), Nullable<&K::process>("process").NullIfAbsent(),
                Nullable<&K::config, &Launch::grid>("grid").NullIfAbsent(),
                Nullable<&K::config, &Launch::block>("block").NullIfAbsent(),
+               Nullable<&K::launched_config, &Launch::grid>("launched_grid").OmitIfAbsent(),
+               Nullable<&K::launched_config, &Launch::block>("launched_block").OmitIfAbsent(),
                Optional<&K::invocations>("invocations"), Optional<&K::duration_ns>("duration_ns"),
                Optional<&K::captured>("captured"), Optional<&K::imputed>("imputed"),
                Optional<&K::clusters>("clusters"), Optional<&K::histogram>("histogram"),

@@ -48,6 +48,8 @@ struct OverviewKernel {
   std::string name;
   std::int32_t process = 0;       // owning process id, or 0 if shared by all processes
   shm::LaunchConfig config = {};  // grid 0 if not part of the kernel
+  // Of all launches; grid 0 if they differ, or if a launch has none.
+  shm::LaunchConfig launched_config = {};
   std::uint64_t invocations = 0;
   std::uint64_t duration_ns = 0;
   std::uint64_t captured = 0;

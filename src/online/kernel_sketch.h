@@ -11,6 +11,7 @@
 // THREADS: none.  UNITS: ns.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "model/plan.h"
 #include "online/native_times.h"
 #include "sampling/workload_strata.h"
+#include "shm/context_key.h"
 #include "shm/record.h"
 #include "stats/log_sketch.h"
 #include "stats/time_slices.h"
@@ -59,8 +61,10 @@ class KernelSketch {
   explicit KernelSketch(bool perturbed)
       : native_(perturbed ? std::make_unique<NativeTimes>() : nullptr) {}
 
-  // Adds a launch, captured or not, to the time slices and to the launches without a duration.
+  // Adds a launch, captured or not, to the time slices, to the launch configuration and to the
+  // launches without a duration.
   void Count(const shm::KernelRecord& record) {
+    CountConfig(record);
     slices_.Add(record.start_ns, record.duration_ns);  // ignored if the start is unknown
     zero_duration_ += record.duration_ns == 0;
   }
@@ -107,12 +111,27 @@ class KernelSketch {
   // All launches with a known start time, with their recorded durations.
   const stats::TimeSlices& slices() const { return slices_; }
   std::uint64_t zero_duration() const { return zero_duration_; }
+  // Grid and block of all launches; grid 0 if they differ, or if a launch has none.
+  const shm::LaunchConfig& config() const { return config_; }
 
  private:
+  void CountConfig(const shm::KernelRecord& record) {
+    if (!has_launches_) {
+      has_launches_ = true;
+      std::copy_n(record.grid, 3, config_.grid);
+      std::copy_n(record.block, 3, config_.block);
+    } else if (!std::equal(record.grid, record.grid + 3, config_.grid) ||
+               !std::equal(record.block, record.block + 3, config_.block)) {
+      config_ = {};  // stays so: only an unknown grid is 0
+    }
+  }
+
   stats::LogSketch durations_;
   stats::TimeSlices slices_;
   std::unique_ptr<NativeTimes> native_;  // null if all durations are native
   std::uint64_t zero_duration_ = 0;
+  shm::LaunchConfig config_ = {};
+  bool has_launches_ = false;
   BinnedCells cells_;
   std::uint64_t cells_at_ = 0;  // launches at the last UpdateCells
 };

@@ -67,6 +67,7 @@ void OnlineSampler::Describe(model::Overview& overview) const {
     shown.name = names_.name(kernel->name_id());
     shown.process = names_.process(kernel->name_id());
     shown.config = kernel->config();
+    shown.launched_config = kernel->sketch().config();
     shown.invocations = kernel->launches();
     shown.duration_ns = duration_ns;
     shown.captured = kernel->captures().by_credit().size() + kernel->captures().explored().size();

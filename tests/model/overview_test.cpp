@@ -52,6 +52,7 @@ TEST_CASE("every field is at the documented place and has its value") {
   o.slices = 46;
   OverviewKernel kernel;
   kernel.name = "gemv";
+  kernel.launched_config = {{7, 8, 9}, {10, 11, 12}};
   kernel.invocations = 121842;
   kernel.duration_ns = 1609123456;
   kernel.captured = 10;
@@ -86,7 +87,8 @@ TEST_CASE("every field is at the documented place and has its value") {
                  "count": 200, "slices": [[0, 5, 70, 60], [199, 6, 80, 80]]},
     "slices": {"start_ns": 1795310000000000000, "width_ns": 268435456, "count": 46},
     "kernels": [
-      {"name": "gemv", "process": null, "grid": null, "block": null, "invocations": 121842,
+      {"name": "gemv", "process": null, "grid": null, "block": null,
+       "launched_grid": [7, 8, 9], "launched_block": [10, 11, 12], "invocations": 121842,
        "duration_ns": 1609123456, "captured": 10, "imputed": 2,
        "clusters": [
          {"lower_ns": 5800, "upper_ns": 6300, "count": 71000, "mean_ns": 6100.5, "stddev_ns": 80.2,

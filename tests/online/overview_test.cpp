@@ -186,6 +186,21 @@ void CheckSums(const model::Overview& o, int launches) {
   }
 }
 
+TEST_CASE("a kernel has a launched configuration if all of its launches have the same one") {
+  constexpr std::uint32_t kNone = shm::kUnknownExtent;
+  SamplerBench bench({}, 0);
+  for (const std::uint32_t grid : {6u, 6u, 9u}) bench.Launch("two", 3000, grid);
+  for (const std::uint32_t grid : {9u, 9u, 9u}) bench.Launch("one", 2000, grid);
+  for (const std::uint32_t grid : {9u, kNone, 9u}) bench.Launch("not known", 1000, grid);
+  bench.Epoch(bench.pending.size());
+  model::Overview overview;
+  bench.sampler.Describe(overview);
+  REQUIRE(overview.kernels.size() == 3);
+  CHECK(overview.kernels[0].launched_config.grid[0] == 0);
+  CHECK(overview.kernels[1].launched_config.grid[0] == 9);
+  CHECK(overview.kernels[2].launched_config.grid[0] == 0);
+}
+
 TEST_CASE("the overview of a running sampler adds up at any time") {
   Course course;
   const model::Overview nothing = course.Describe();

@@ -75,6 +75,7 @@ void AddKernels(std::span<const SessionPart> parts, const model::Plan& plan,
         if (kernel.process == 0) place.emplace(key_of(kernel), kernels.size());
         kernels.push_back(kernel);
         kernels.back().slices.clear();
+        kernels.back().launched_config = {};  // other sessions may have other ones
         continue;
       }
       model::OverviewKernel& into = kernels[found->second];
