@@ -257,7 +257,7 @@ describe("a page of two profiles", () => {
     assert.match(text, /A, the baseline: .*seldom\.csv \(60,000 launches.* B, this run: often\.csv \(60,000 launches/);
     const at = diff.kernels.findIndex((k) => slow.test(k.name));
     assert.match((await cells(page, "By shapes"))[at], new RegExp(`^\\+${(diff.kernels[at].by_shapes_ns / 1e6).toPrecision(4)} ms$`));
-    assert.match(await page.locator("#changes .panel p").last().textContent(), /by shapes because launches have other grids or blocks/);
+    assert.match(await page.locator("#changes .panel p").last().textContent(), /"By shapes" because launches have other grids or blocks/);
     assert.match(await page.locator("#changes .how").first().textContent(), /the rest comes from their number and their shapes/);
   });
 
