@@ -8,8 +8,6 @@ import type { Diff, DiffKernel } from "./types";
 
 export const verdicts = ["slower", "faster", "new", "gone", "unclear", "same"] as const;
 
-const minComparedLaunches = 4; // kMinComparedLaunches of src/analysis/comparison/mean_change.h
-
 export interface Change extends Names {
   diff: DiffKernel;
   time: number; // ns, B - A
@@ -20,8 +18,7 @@ export const isDecided = ({ diff }: Change) => diff.verdict === "slower" || diff
 
 export const differenceOf = (diff: Diff) => diff.b.duration_ns - diff.a.duration_ns;
 
-// Sessions and plans contain no shapes, so their comparison has no part by shapes. Less than half a ns is a rounding
-// error.
+// A comparison of runs without shapes has no part by shapes. Less than half a ns is a rounding error.
 export const hasShapePart = (kernel: DiffKernel) => Math.abs(kernel.by_shapes_ns) >= 0.5;
 export const hasShapes = (diff: Diff) => diff.kernels.some(hasShapePart);
 
@@ -49,15 +46,14 @@ export function largestChanges(changes: Change[], max: number): Change[] {
   return changes.filter((change) => chosen.has(change));
 }
 
-// Returns the interval of the change in percent, or why there is none.
+// Returns the verdict, and why it is unclear.
+export const verdictText = ({ diff }: Change) => diff.verdict + (diff.reason ? `: ${diff.reason}` : "");
+
+// Returns the interval of the change in percent.
 export function intervalText({ diff }: Change): string {
-  if (diff.mean_change === null) return "–";
-  if (diff.change === null) return "other shapes";
-  if (diff.lower === null || diff.upper === null) {
-    return Math.min(diff.launches_a, diff.launches_b) < minComparedLaunches ? "few launches" : "few slices";
-  }
+  if (diff.lower === null || diff.upper === null) return "–";
   const bound = (ratio: number) => percentChange(ratio).replace(" %", "");
-  return `${bound(diff.lower)} to ${bound(diff.upper)} %${diff.assumes_independence ? " *" : ""}`;
+  return `${bound(diff.lower)} to ${bound(diff.upper)} %`;
 }
 
 // Returns where the difference comes from, in words.

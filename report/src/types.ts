@@ -276,6 +276,7 @@ export interface DiffKernel {
   p: number | null;
   adjusted_p: number | null;
   assumes_independence: boolean;
+  reason: string | null; // why the verdict is unclear
 }
 
 export interface DiffRun {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { changesOf, countsText, intervalText, largestChanges, partsText, type Change } from "../src/changes";
+import { changesOf, countsText, intervalText, largestChanges, partsText, verdictText, type Change } from "../src/changes";
 import { changesOption, ratioRange } from "../src/charts/changes";
 import { changesCsv } from "../src/csv";
 import { makeModel, search } from "../src/model";
@@ -14,7 +14,7 @@ const payload = () => kinds.small() as unknown as Payload;
 
 const kernel = (more: Partial<DiffKernel>): DiffKernel => ({ name: "k", verdict: "same", launches_a: 10, launches_b: 10,
   duration_a_ns: 1000, duration_b_ns: 1000, mean_a_ns: 100, mean_b_ns: 100, by_launches_ns: 0, by_shapes_ns: 0, by_duration_ns: 0,
-  mean_change: 0, change: 0, lower: -0.001, upper: 0.001, p: 1, adjusted_p: 1, assumes_independence: false, ...more });
+  mean_change: 0, change: 0, lower: -0.001, upper: 0.001, p: 1, adjusted_p: 1, assumes_independence: false, reason: null, ...more });
 
 function changes(...kernels: DiffKernel[]): Change[] {
   const data = payload();
@@ -75,14 +75,17 @@ test("the axis has every change and the band, and one wide interval does not fla
   near(ratioRange(changes(kernel({ change: 9, lower: 8, upper: 9.5 })), 0.01), 1 / 1.02, 10.5);
 });
 
-test("an interval that is not known has its reason", () => {
+test("a verdict that is unclear has its reason", () => {
+  const verdict = (more: Partial<DiffKernel>) => verdictText(changes(kernel(more))[0]!);
+  assert.equal(verdict({ verdict: "slower" }), "slower");
+  assert.equal(verdict({ verdict: "unclear", reason: "no order" }), "unclear: no order");
+});
+
+test("an interval is in percent, if it is known", () => {
   const text = (more: Partial<DiffKernel>) => intervalText(changes(kernel(more))[0]!);
   assert.equal(text({ lower: 0.0463, upper: 0.0579 }), "+4.63 to +5.79 %");
-  assert.equal(text({ lower: -0.1, upper: 0, assumes_independence: true }), "−10.00 to 0 % *");
-  assert.equal(text({ lower: null, upper: null, launches_a: 3 }), "few launches");
-  assert.equal(text({ lower: null, upper: null }), "few slices");
-  assert.equal(text({ change: null, lower: null, upper: null }), "other shapes");
-  assert.equal(text({ mean_change: null, change: null, lower: null, upper: null }), "–");
+  assert.equal(text({ lower: -0.1, upper: 0 }), "−10.00 to 0 %");
+  assert.equal(text({ lower: null, upper: null }), "–");
 });
 
 test("the answer has all numbers of kernels, and the part by shapes only if shapes are known", () => {
@@ -96,10 +99,10 @@ test("the answer has all numbers of kernels, and the part by shapes only if shap
 });
 
 test("the CSV has the columns of stemtap diff --csv, and names that a spreadsheet does not evaluate", () => {
-  const [head, ...rows] = changesCsv(changes(kernel({ name: "=SUM(A1)", verdict: "gone", change: null, assumes_independence: true }))).trim().split("\r\n");
+  const [head, ...rows] = changesCsv(changes(kernel({ name: "=SUM(A1)", verdict: "gone", change: null, assumes_independence: true, reason: "no order" }))).trim().split("\r\n");
   assert.deepEqual(head!.split(",").slice(0, 3), ["name", "verdict", "launches_a"]);
   assert.deepEqual(rows[0]!.split(","), ["'=SUM(A1)", "gone", "10", "10", "1000", "1000", "100", "100", "0", "0", "0", "0", "", "-0.001",
-    "0.001", "1", "1", "1"]);
+    "0.001", "1", "1", "1", "no order"]);
 });
 
 test("changes are found by the words of their names", () => {

@@ -262,19 +262,19 @@ function diffOf(plan) {
     const b = Math.round(after * mean);
     const isTested = before > 0 && after > 0 && a > 0 && b > 0;
     const change = isTested ? b / a - 1 : null;
-    const has = isTested && verdict !== "unclear";
+    const has = isTested;
     return { name: verdict === "gone" ? `old::${kernel.name}` : kernel.name, verdict, launches_a: before, launches_b: after, duration_a_ns: a, duration_b_ns: b,
       mean_a_ns: before > 0 ? a / before : null, mean_b_ns: after > 0 ? b / after : null,
       by_launches_ns: isTested ? 0 : b - a, by_shapes_ns: 0, by_duration_ns: isTested ? b - a : 0, mean_change: change, change,
-      lower: has ? change - 0.004 : null, upper: has ? change + 0.004 : null, p: has ? 0.001 : null,
-      adjusted_p: has ? 0.01 : null, assumes_independence: i === 6 };
+      lower: has ? change - 0.004 : null, upper: has ? change + 0.004 : null, p: has && verdict !== "unclear" ? 0.001 : null,
+      adjusted_p: has && verdict !== "unclear" ? 0.01 : null, assumes_independence: verdict === "unclear", reason: verdict === "unclear" ? "no order" : null };
   });
   const sum = (of) => kernels.reduce((total, k) => total + of(k), 0);
   const run = (source, x) => ({ source, launches: sum((k) => k[`launches_${x}`]), duration_ns: sum((k) => k[`duration_${x}_ns`]) });
   return { schema: "stemtap.diff/1", a: run("last-week", "a"), b: run("stemtap-decode", "b"), confidence: 0.95, threshold: 0.01,
     by_launches_ns: sum((k) => k.by_launches_ns), by_shapes_ns: 0, by_duration_ns: sum((k) => k.by_duration_ns),
     verdicts: Object.fromEntries(order.map((verdict) => [verdict, kernels.filter((k) => k.verdict === verdict).length])),
-    notes: ["the intervals of 1 kernel (marked *) assume independent launches"],
+    notes: ["1 kernel is unclear (no order): a run has no order of launches"],
     kernels: kernels.sort((x, y) => order.indexOf(x.verdict) - order.indexOf(y.verdict)) };
 }
 

@@ -3,7 +3,7 @@
 // The kernels that changed most: the difference of their times, and the change of their means with its interval.
 
 import type { EChartsCoreOption } from "echarts/core";
-import { hasShapePart, intervalText, type Change } from "../changes";
+import { hasShapePart, intervalText, verdictText, type Change } from "../changes";
 import { count, duration, durationChange, percentChange, tidy } from "../format";
 import type { Theme } from "../theme";
 import type { DiffVerdict } from "../types";
@@ -27,7 +27,7 @@ function markStyle(theme: Theme, { diff }: Change): Any {
 
 export function changeRows(change: Change): [string, string][] {
   const { diff: k } = change;
-  return [["verdict", k.verdict], ["change of the mean", percentChange(k.change)], ["interval", intervalText(change)],
+  return [["verdict", verdictText(change)], ["change of the mean", percentChange(k.change)], ["interval", intervalText(change)],
     ["B − A", durationChange(change.time)], ["by launches", durationChange(k.by_launches_ns)],
     ...(hasShapePart(k) ? [["by shapes", durationChange(k.by_shapes_ns)] as [string, string]] : []),
     ["by duration", durationChange(k.by_duration_ns)], ["launches", `${count(k.launches_a)} → ${count(k.launches_b)}`],

@@ -3,7 +3,7 @@
 // What changed since the baseline, and whether it is real (docs/guide/what-got-slower.md).
 
 import { changesOf, countsText, differenceOf, hasShapes, intervalText, largestChanges, partsText, verdicts,
-  type Change } from "../changes";
+  verdictText, type Change } from "../changes";
 import { changesOption, rowHeight } from "../charts/changes";
 import type { Context } from "../context";
 import { changesCsv } from "../csv";
@@ -38,7 +38,7 @@ function figure(diff: Diff, changes: Change[], choose: (change: Change) => void)
     label: () => "Largest changes: " + shown.slice(0, 3).map((c) => `${c.short} ${durationChange(c.time)}, ${c.diff.verdict}`).join("; "),
     missing: () => (shown.length === 0 ? "Neither run has kernels." : null),
     option: (theme, width) => changesOption(shown, diff.threshold, theme, width),
-    table: () => ({ head: ["Kernel", "Verdict", "B − A", "Change", "Interval"], rows: shown.map((c) => [c.short, c.diff.verdict,
+    table: () => ({ head: ["Kernel", "Verdict", "B − A", "Change", "Interval"], rows: shown.map((c) => [c.short, verdictText(c),
       durationChange(c.time), percentChange(c.diff.change), intervalText(c)]),
       ...(changes.length > shown.length ? { note: `${count(changes.length - shown.length)} more are in the table of all kernels.` } : {}) }),
     click: ({ kernel }) => {
@@ -57,10 +57,9 @@ function columns(diff: Diff, changes: Change[]): Column<Change>[] {
   return [
     { name: "Kernel", width: "auto", isName: true, text: (c) => c.short,
       title: (c) => c.label + (c.kernel === null ? " (not in this run)" : ""), value: (c) => c.label },
-    { name: "Verdict", width: "80px", left: true, text: (c) => c.diff.verdict, value: (c) => verdicts.indexOf(c.diff.verdict) },
+    { name: "Verdict", width: changes.some((c) => c.diff.reason) ? "148px" : "80px", left: true, text: verdictText, value: (c) => verdicts.indexOf(c.diff.verdict) },
     { name: "Change", width: "92px", text: (c) => percentChange(c.diff.change), value: (c) => c.diff.change ?? low },
-    { name: "Interval", width: "172px", text: intervalText, value: (c) => c.diff.lower ?? low,
-      title: (c) => (c.diff.assumes_independence ? "Assumes independent launches; the real interval is wider" : "") },
+    { name: "Interval", width: "172px", text: intervalText, value: (c) => c.diff.lower ?? low },
     { name: "B − A", width: "100px", text: (c) => durationChange(c.time), value: (c) => c.time, bar: (c) => Math.abs(c.time) / most },
     part("By launches", (c) => c.diff.by_launches_ns),
     ...(hasShapes(diff) ? [part("By shapes", (c) => c.diff.by_shapes_ns)] : []),
@@ -90,9 +89,9 @@ function table(context: Context, diff: Diff, changes: Change[], choose: (change:
   return h("div", { class: "panel" }, h("h3", null, "All kernels of both runs"),
     h("details", { class: "how" }, h("summary", null, "How to read this"), h("p", null, "\"By launches\" is the difference because a kernel ran more " +
       "or less often, \"By duration\" because a launch takes longer or shorter" + (hasShapes(diff) ? ", \"By shapes\" because launches have other grids or blocks. "
-      : ". Sessions and plans do not contain the shapes of all launches: for them, \"By duration\" includes the effect of other shapes. ") +
-      "The confidence of verdicts other than same is for the whole table; the confidence of an interval is for its kernel alone. Unclear: fewer than four launches in a run, " +
-      "launches in too few slices of a session, 0 ns, or less than half of the time in shapes that both runs have. * marks an interval that assumes independent launches. A kernel that is gone cannot be selected. changes.csv has the columns of stemtap diff --csv.")),
+      : ". Without times by grid and block, \"By duration\" includes the effect of other shapes. ") +
+      "The confidence of verdicts other than same is for the whole table; the confidence of an interval is for its kernel alone. Unclear: not tested, because a run has too few launches (few launches), " +
+      "launches in too few parts of its time (few slices), 0 ns (no time), no order of launches (no order) or no times by grid and block (no shapes), or because less than half of the time is in shapes that both runs have (other shapes). A kernel that is gone cannot be selected. changes.csv has the columns of stemtap diff --csv.")),
     h("div", { class: "tools" }, h("label", { for: "changes-search", class: "unseen" }, "Search changes"), input, found,
       copyButton("Copy CSV", text), h("button", { type: "button", class: "small", id: "download-changes",
         click: () => download("changes.csv", "text/csv;charset=utf-8", [text()]) }, "changes.csv")), grid.element);

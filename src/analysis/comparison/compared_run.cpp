@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -18,46 +19,29 @@ namespace {
 
 constexpr std::size_t kBatch = 16384;
 
-// Returns the time slices of each kernel name, summed over processes and launch configurations.
-std::unordered_map<std::string_view, std::map<std::uint32_t, LaunchBatch>> SlicesOf(
-    const model::Overview& overview) {
-  std::unordered_map<std::string_view, std::map<std::uint32_t, LaunchBatch>> slices;
-  for (const model::OverviewKernel& kernel : overview.kernels) {
-    for (const model::KernelSlice& slice : kernel.slices) {
-      LaunchBatch& batch = slices[kernel.name][slice.slice];
-      AddSaturated(slice.invocations, batch.launches);
-      AddSaturated(slice.duration_ns, batch.duration_ns);
-    }
-  }
-  return slices;
+// Returns the shape of a launch or of a kernel, or 0 if it is not known.
+std::uint64_t ShapeOf(const shm::LaunchConfig& config) {
+  return config.grid[0] == shm::kUnknownExtent ? 0 : shm::ConfigKey(0, config);
+}
+std::uint64_t ShapeOf(const shm::KernelRecord& record) {
+  return ShapeOf(shm::LaunchConfig{{record.grid[0], record.grid[1], record.grid[2]},
+                                   {record.block[0], record.block[1], record.block[2]}});
 }
 
-// Sets the batches of `kernel` if the slices contain most of its launches.
-void SetBatches(const std::map<std::uint32_t, LaunchBatch>& slices, ComparedKernel& kernel) {
-  std::uint64_t launches = 0;
-  for (const auto& [number, batch] : slices) AddSaturated(batch.launches, launches);
-  if (launches < kernel.launches - kernel.launches / 4) return;
-  for (const auto& [number, batch] : slices) kernel.batches.push_back(batch);
-}
-
-void AddShape(const shm::KernelRecord& record, ShapeTable& shapes) {
-  if (record.grid[0] == shm::kUnknownExtent) return;
-  const shm::LaunchConfig config = {{record.grid[0], record.grid[1], record.grid[2]},
-                                    {record.block[0], record.block[1], record.block[2]}};
-  ShapeTotals& totals = shapes[shm::ConfigKey(0, config)];
-  ++totals.launches;
-  totals.duration_ns += record.duration_ns;
+void AddTo(std::uint64_t launches, std::uint64_t duration_ns, ShapeTotals& totals) {
+  AddSaturated(launches, totals.launches);
+  AddSaturated(duration_ns, totals.duration_ns);
 }
 
 // KernelLaunches collects the launches of a kernel of a profile.
 class KernelLaunches {
  public:
-  void Add(const shm::KernelRecord& record) {
-    batches_.Add(record.duration_ns);
-    AddShape(record, shapes_);
+  void Add(const shm::KernelRecord& record, std::uint32_t slice) {
+    batches_.Add(slice, ShapeOf(record), record.duration_ns);
     shortest_ = std::min(shortest_, record.duration_ns);
     longest_ = std::max(longest_, record.duration_ns);
   }
+  void MergeSlices() { batches_.MergeSlices(); }
 
   // `step_ns` is the step of the profiler's clock.
   ComparedKernel Kernel(const std::string& name, std::uint64_t step_ns) && {
@@ -67,35 +51,72 @@ class KernelLaunches {
       kernel.launches += batch.launches;
       kernel.duration_ns += batch.duration_ns;
       kernel.batches.push_back(batch);
+      AddTo(batch.launches, batch.duration_ns, kernel.shapes[batch.shape]);
     }
-    kernel.shapes = std::move(shapes_);
+    if (kernel.shapes.contains(0)) kernel.shapes.clear();
     if (longest_ - shortest_ <= step_ns) kernel.rounding_ns = 0.5 * static_cast<double>(step_ns);
     return kernel;
   }
 
  private:
   LaunchBatches batches_;
-  ShapeTable shapes_;
   std::uint64_t shortest_ = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t longest_ = 0;
 };
+
+// KernelSlices are the time slices of a kernel name, summed over processes and launch
+// configurations of one shape.
+struct KernelSlices {
+  std::map<std::pair<std::uint32_t, std::uint64_t>, ShapeTotals> slices;  // by slice and shape
+  // Of all launches of the name: 0 if they have several shapes, or if it is not known.
+  std::optional<std::uint64_t> shape;
+};
+
+std::unordered_map<std::string_view, KernelSlices> SlicesOf(const model::Overview& overview) {
+  std::unordered_map<std::string_view, KernelSlices> all;
+  for (const model::OverviewKernel& kernel : overview.kernels) {
+    KernelSlices& of_name = all[kernel.name];
+    const std::uint64_t own = ShapeOf(kernel.config);
+    const std::uint64_t shape = own != 0 ? own : ShapeOf(kernel.launched_config);
+    of_name.shape = of_name.shape.value_or(shape) == shape ? shape : 0;
+    for (const model::KernelSlice& slice : kernel.slices) {
+      AddTo(slice.invocations, slice.duration_ns, of_name.slices[{slice.slice, shape}]);
+    }
+  }
+  return all;
+}
+
+// Sets the batches of `kernel` if the slices contain most of its launches.
+void SetBatches(const KernelSlices& of_name, ComparedKernel& kernel) {
+  std::uint64_t launches = 0;
+  for (const auto& [key, totals] : of_name.slices) AddSaturated(totals.launches, launches);
+  if (launches < kernel.launches - kernel.launches / 4) return;
+  for (const auto& [key, totals] : of_name.slices) {
+    kernel.batches.push_back({key.second, totals.launches, totals.duration_ns, key.first});
+  }
+}
 
 }  // namespace
 
 Result<ComparedRun> ComparedProfile(model::ProfileReader& reader, const std::string& source) {
   ComparedRun run{source};
   std::vector<KernelLaunches> kernels;
-  std::uint64_t step = 0;  // of the profiler's clock: it divides all durations
+  std::uint64_t step = 0;   // of the profiler's clock: it divides all durations
+  std::uint32_t shift = 0;  // a slice has 2^shift launches
   for (model::ProfileBatch batch;;) {
     const std::size_t read = STEMTAP_TRY(reader.Read(batch, kBatch));
     if (read == 0) break;
     kernels.resize(reader.names().size());
     for (const shm::KernelRecord& record : batch.records) {
-      kernels[record.name_id].Add(record);
+      if (run.launches >> shift == LaunchBatches::kMaxSlices) {
+        for (KernelLaunches& kernel : kernels) kernel.MergeSlices();
+        ++shift;
+      }
+      kernels[record.name_id].Add(record, static_cast<std::uint32_t>(run.launches >> shift));
       run.duration_ns += record.duration_ns;
       if (step != 1) step = std::gcd(step, record.duration_ns);
+      ++run.launches;
     }
-    run.launches += read;
   }
   for (std::uint32_t id = 0; id < kernels.size(); ++id) {
     run.kernels.push_back(std::move(kernels[id]).Kernel(reader.names().name(id), step));
@@ -116,19 +137,23 @@ ComparedRun ComparedPlan(const SampledRun& run, const std::string& source) {
     ComparedKernel& sum = compared.kernels[found->second];
     sum.launches += kernel.invocations;
     sum.duration_ns += kernel.duration_ns;
+    AddTo(kernel.invocations, kernel.duration_ns, sum.shapes[ShapeOf(kernel.config)]);
     for (const model::PlanCluster& cluster : kernel.clusters) {
       const double m2 = cluster.stddev_ns * cluster.stddev_ns * static_cast<double>(cluster.count);
       moments[found->second].Merge({cluster.count, cluster.mean_ns, m2});
     }
   }
+  const auto slices =
+      run.overview ? SlicesOf(*run.overview) : std::unordered_map<std::string_view, KernelSlices>();
   for (std::size_t i = 0; i < moments.size(); ++i) {
-    compared.kernels[i].stddev_ns = moments[i].stddev();
-  }
-  if (run.overview) {
-    for (const auto& [name, slices] : SlicesOf(*run.overview)) {
-      const auto found = at.find(name);
-      if (found != at.end()) SetBatches(slices, compared.kernels[found->second]);
-    }
+    ComparedKernel& kernel = compared.kernels[i];
+    kernel.stddev_ns = moments[i].stddev();
+    const auto found = slices.find(kernel.name);
+    if (found != slices.end()) SetBatches(found->second, kernel);
+    if (!kernel.shapes.contains(0)) continue;
+    kernel.shapes.clear();
+    if (found == slices.end() || found->second.shape == 0) continue;
+    kernel.shapes[*found->second.shape] = {kernel.launches, kernel.duration_ns};
   }
   compared.launches = run.plan.totals.invocations;
   compared.duration_ns = run.plan.totals.duration_ns;

@@ -32,9 +32,10 @@ struct ComparedKernel {
   // Error of the mean that the rounding of a profiler can cause: half a step of its clock if all
   // durations are within one step, so that rounding does not average out; otherwise 0.
   double rounding_ns = 0.0;
-  // In launch order; empty if the order is not known.
+  // In launch order; empty if the order is not known. The batches of a session do not contain all
+  // launches.
   std::vector<LaunchBatch> batches = {};
-  ShapeTable shapes = {};  // empty if grids are not known
+  ShapeTable shapes = {};  // all launches; empty if the shape of a launch is not known
 
   double mean_ns() const {
     return launches == 0 ? 0.0 : static_cast<double>(duration_ns) / static_cast<double>(launches);
@@ -48,11 +49,12 @@ struct ComparedRun {
   std::vector<ComparedKernel> kernels = {};  // one per name
 };
 
-// Reads `reader` to its end. Memory: O(kernels and their shapes).
+// Reads `reader` to its end. Memory: O(kernels and their shapes), see LaunchBatches.
 Result<ComparedRun> ComparedProfile(model::ProfileReader& reader, const std::string& source);
 
 // The batches of a session are the time slices of its overview, which at most 256 kernels have. A
-// plan has no batches.
+// plan has no batches. Shapes are known for kernels that are separated by launch configuration, and
+// for kernels of a session whose launches all have the same one.
 ComparedRun ComparedPlan(const SampledRun& run, const std::string& source);
 
 }  // namespace stemtap::analysis

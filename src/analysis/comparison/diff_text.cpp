@@ -57,14 +57,18 @@ std::string Change(const KernelDiff& kernel) {
 
 std::string Interval(const KernelDiff& kernel) {
   const MeanChange& change = kernel.change;
-  if (std::isnan(change.of_mean)) return "-";
-  if (std::isnan(change.relative)) return "other shapes";
-  if (std::isnan(change.lower)) {
-    const std::uint64_t launches = std::min(kernel.launches_a, kernel.launches_b);
-    return launches < kMinComparedLaunches ? "few launches" : "few slices";
-  }
-  return fmt::format("{:+.2f} to {:+.2f}{}", 100 * change.lower, 100 * change.upper,
-                     change.assumes_independence ? "*" : "");
+  if (std::isnan(change.lower)) return "-";
+  return fmt::format("{:+.2f} to {:+.2f}", 100 * change.lower, 100 * change.upper);
+}
+
+// Returns why an unclear kernel is not tested; empty for other kernels.
+const char* ReasonOf(const KernelDiff& kernel) {
+  return kUntestedNames[static_cast<std::size_t>(kernel.change.untested)];
+}
+
+std::string VerdictText(const KernelDiff& kernel) {
+  const std::string verdict = NameOf(kernel.verdict);
+  return kernel.verdict == DiffVerdict::kUnclear ? verdict + ": " + ReasonOf(kernel) : verdict;
 }
 
 std::string MeanMicroseconds(std::uint64_t duration_ns, std::uint64_t launches) {
@@ -98,7 +102,9 @@ ordered_json Fields(const KernelDiff& kernel) {
           {"upper", number(kernel.change.upper)},
           {"p", number(kernel.change.p)},
           {"adjusted_p", number(kernel.adjusted_p)},
-          {"assumes_independence", kernel.change.assumes_independence}};
+          {"assumes_independence", kernel.change.untested == Untested::kNoOrder},
+          {"reason", kernel.verdict == DiffVerdict::kUnclear ? ordered_json(ReasonOf(kernel))
+                                                             : ordered_json()}};
 }
 
 ordered_json RunJson(const ComparedRun& run) {
@@ -121,7 +127,7 @@ std::string DiffText(const RunDiff& diff) {
       {"verdict", "change %", "interval %", "B - A ms", "by launches", "by shapes", "by duration",
        "launches A", "launches B", "mean A us", "mean B us", "kernel"}};
   for (const KernelDiff& k : diff.kernels) {
-    rows.push_back({NameOf(k.verdict), Change(k), Interval(k), Milliseconds(k.difference_ns()),
+    rows.push_back({VerdictText(k), Change(k), Interval(k), Milliseconds(k.difference_ns()),
                     Milliseconds(k.by_launches_ns), Milliseconds(k.by_shapes_ns),
                     Milliseconds(k.by_duration_ns), std::to_string(k.launches_a),
                     std::to_string(k.launches_b), MeanMicroseconds(k.duration_a_ns, k.launches_a),
@@ -155,6 +161,7 @@ std::string DiffCsv(const RunDiff& diff) {
       text += ',';
       if (value.is_boolean()) text += value.get<bool>() ? "1" : "0";
       if (value.is_number()) text += value.dump();
+      if (value.is_string()) text += value.get<std::string>();
     }
     text += '\n';
   }

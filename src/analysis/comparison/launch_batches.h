@@ -1,56 +1,88 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LaunchBatches sums the durations of consecutive launches of a kernel. All batches but the last
-// have the same number of launches, a power of two that doubles whenever there are kMaxBatches.
+// LaunchBatches sums the durations of a kernel's launches by shape (grid and block) and by slice
+// of the run. Slices are equal numbers of consecutive launches of the run, of all kernels.
 //
 // Durations of consecutive launches are correlated, so the spread of single durations does not
-// determine the error of their mean. The spread of the means of long batches does
+// determine the error of their mean. The spread of the means of long parts of the run does
 // (docs/math/diff.md).
 //
-// Memory: 16 bytes per batch, at most 8 KiB.  UNITS: ns.  THREADS: none.
+// Memory: 32 bytes per batch, at most kMaxSlices batches (8 KiB) per shape, and at most one batch
+// per launch.  UNITS: ns.  THREADS: none.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <tuple>
+#include <unordered_map>
 #include <vector>
 
 namespace stemtap::analysis {
 
+// LaunchBatch is the launches of one shape in one slice.
 struct LaunchBatch {
+  std::uint64_t shape = 0;  // hash of grid and block, or 0 if they are not known
   std::uint64_t launches = 0;
   std::uint64_t duration_ns = 0;
+  std::uint32_t slice = 0;
 };
 
 class LaunchBatches {
  public:
-  // Enough to divide a run into 32 groups of nearly equal numbers of launches.
-  static constexpr std::size_t kMaxBatches = 512;
+  // A kernel that runs all the time has launches in 129 to 256 slices, so 32 groups of slices have
+  // nearly equal numbers of launches. More slices need more memory per shape.
+  static constexpr std::uint32_t kMaxSlices = 256;
 
-  void Add(std::uint64_t duration_ns) {
-    if (batches_.empty() || batches_.back().launches == size_) NewBatch();
-    ++batches_.back().launches;
-    batches_.back().duration_ns += duration_ns;
+  // Adds a launch. `slice` is less than kMaxSlices and does not decrease.
+  void Add(std::uint32_t slice, std::uint64_t shape, std::uint64_t duration_ns) {
+    if (current_ >= batches_.size() || batches_[current_].shape != shape ||
+        batches_[current_].slice != slice) {
+      current_ = BatchOf(slice, shape);
+    }
+    LaunchBatch& batch = batches_[current_];
+    ++batch.launches;
+    batch.duration_ns += duration_ns;
   }
 
+  // Makes all slices twice as long.
+  void MergeSlices() {
+    for (LaunchBatch& batch : batches_) batch.slice /= 2;
+    std::sort(batches_.begin(), batches_.end(), [](const LaunchBatch& x, const LaunchBatch& y) {
+      return std::tie(x.slice, x.shape) < std::tie(y.slice, y.shape);
+    });
+    std::size_t kept = 0;
+    for (const LaunchBatch batch : batches_) {
+      if (kept != 0 && batches_[kept - 1].slice == batch.slice &&
+          batches_[kept - 1].shape == batch.shape) {
+        batches_[kept - 1].launches += batch.launches;
+        batches_[kept - 1].duration_ns += batch.duration_ns;
+      } else {
+        batches_[kept++] = batch;
+      }
+    }
+    batches_.resize(kept);
+    last_.clear();
+    for (std::size_t i = 0; i < kept; ++i) last_[batches_[i].shape] = i;
+  }
+
+  // In the order of slices.
   std::span<const LaunchBatch> batches() const { return batches_; }
 
  private:
-  void NewBatch() {
-    if (batches_.size() == kMaxBatches) {
-      for (std::size_t i = 0; i < kMaxBatches / 2; ++i) {
-        const LaunchBatch& first = batches_[2 * i];
-        const LaunchBatch& second = batches_[2 * i + 1];
-        batches_[i] = {first.launches + second.launches, first.duration_ns + second.duration_ns};
-      }
-      batches_.resize(kMaxBatches / 2);
-      size_ *= 2;
+  std::size_t BatchOf(std::uint32_t slice, std::uint64_t shape) {
+    const auto [found, added] = last_.try_emplace(shape, batches_.size());
+    if (added || batches_[found->second].slice != slice) {
+      found->second = batches_.size();
+      batches_.push_back({shape, 0, 0, slice});
     }
-    batches_.emplace_back();
+    return found->second;
   }
 
-  std::uint64_t size_ = 1;  // launches per batch
   std::vector<LaunchBatch> batches_;
+  std::unordered_map<std::uint64_t, std::size_t> last_;  // last batch of each shape
+  std::size_t current_ = 0;                              // batch of the last launch
 };
 
 }  // namespace stemtap::analysis

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <numeric>
+#include <unordered_map>
 #include <vector>
 
 #include "analysis/extrapolation/student.h"
@@ -14,32 +16,129 @@ namespace {
 // longer groups. With two or three groups, quantiles of the t distribution are so large that the
 // test misses real changes; without four, runs of a few prompts or phases get false verdicts
 // (docs/math/diff.md).
-constexpr std::size_t kGroupCounts[] = {kMinComparedLaunches, 8, 16, 32};
+constexpr std::size_t kGroupCounts[] = {4, 8, 16, 32};
 
-// Deviations are the contributions of the groups of a run to the relative error of its mean. They
-// add up to 0. Empty if a group has no launch.
-std::vector<double> Deviations(const ComparedKernel& kernel, std::size_t groups) {
-  double launches = 0.0;
-  double time = 0.0;
-  for (const LaunchBatch& batch : kernel.batches) {
-    launches += static_cast<double>(batch.launches);
-    time += static_cast<double>(batch.duration_ns);
-  }
-  std::vector<double> deviations(groups, 0.0);
-  std::vector<bool> has_launches(groups, false);
-  double before = 0.0;
-  for (const LaunchBatch& batch : kernel.batches) {
-    const auto count = static_cast<double>(batch.launches);
-    const double middle = (before + 0.5 * count) / launches;
-    const auto group =
-        std::min(static_cast<std::size_t>(middle * static_cast<double>(groups)), groups - 1);
-    deviations[group] += static_cast<double>(batch.duration_ns) / time - count / launches;
-    has_launches[group] = has_launches[group] || batch.launches != 0;
-    before += count;
-  }
-  if (std::find(has_launches.begin(), has_launches.end(), false) != has_launches.end()) return {};
-  return deviations;
+// ShapePair is the launches of one shape in both runs.
+struct ShapePair {
+  ShapeTotals a;
+  ShapeTotals b;
+};
+using PairTable = std::unordered_map<std::uint64_t, ShapePair>;
+
+void AddTo(const ShapeTotals& totals, ShapeTotals& sum) {
+  sum.launches += totals.launches;
+  sum.duration_ns += totals.duration_ns;
 }
+
+// CommonTime is the time of equal launches in both runs.
+struct CommonTime {
+  double a_ns = 0.0;
+  double b_ns = 0.0;
+
+  double LogRatio() const { return std::log(b_ns / a_ns); }
+};
+
+// Returns the time of as many launches as both runs have, at the mean durations of the shape.
+CommonTime TimeOf(const ShapeTotals& a, const ShapeTotals& b) {
+  if (a.launches == 0 || b.launches == 0) return {};
+  const auto launches = static_cast<double>(std::min(a.launches, b.launches));
+  return {launches / static_cast<double>(a.launches) * static_cast<double>(a.duration_ns),
+          launches / static_cast<double>(b.launches) * static_cast<double>(b.duration_ns)};
+}
+
+// Returns the relative change of the mean at equal shapes. NaN if less than half of the time of
+// either run is in common shapes.
+double ChangeAtEqualShapes(const ComparedKernel& a, const ComparedKernel& b) {
+  CommonTime time;
+  double common_a = 0.0;
+  double common_b = 0.0;
+  for (const auto& [shape, in_a] : a.shapes) {
+    const auto found = b.shapes.find(shape);
+    if (found == b.shapes.end()) continue;
+    const CommonTime of_shape = TimeOf(in_a, found->second);
+    time.a_ns += of_shape.a_ns;
+    time.b_ns += of_shape.b_ns;
+    common_a += static_cast<double>(in_a.duration_ns);
+    common_b += static_cast<double>(found->second.duration_ns);
+  }
+  const bool is_comparable = 2.0 * common_a >= static_cast<double>(a.duration_ns) &&
+                             2.0 * common_b >= static_cast<double>(b.duration_ns) &&
+                             time.a_ns > 0.0 && time.b_ns > 0.0;
+  return is_comparable ? time.b_ns / time.a_ns - 1.0 : NAN;
+}
+
+std::size_t SliceCount(const ComparedKernel& kernel) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < kernel.batches.size(); ++i) {
+    if (i == 0 || kernel.batches[i].slice != kernel.batches[i - 1].slice) ++count;
+  }
+  return count;
+}
+
+// RunGroups divides the launches of a kernel in both runs into groups at the same places of the
+// runs: equal numbers of consecutive slices that contain launches.
+class RunGroups {
+ public:
+  RunGroups(const ComparedKernel& a, const ComparedKernel& b, std::size_t count)
+      : by_shape_(!a.shapes.empty() && !b.shapes.empty()), groups_(count) {
+    Add(a, &ShapePair::a);
+    Add(b, &ShapePair::b);
+  }
+
+  // Returns the logarithm of the change at equal shapes without each of the groups. Empty if that
+  // leaves no common shape.
+  std::vector<double> ChangesWithoutEach() const {
+    CommonTime all;
+    for (const auto& [shape, pair] : total_) {
+      const CommonTime time = TimeOf(pair.a, pair.b);
+      all.a_ns += time.a_ns;
+      all.b_ns += time.b_ns;
+    }
+    std::vector<double> changes;
+    for (const PairTable& group : groups_) {
+      CommonTime rest = all;
+      for (const auto& [shape, pair] : group) {
+        const ShapePair& whole = total_.at(shape);
+        const CommonTime with = TimeOf(whole.a, whole.b);
+        const CommonTime without = TimeOf(Difference(whole.a, pair.a), Difference(whole.b, pair.b));
+        rest.a_ns += without.a_ns - with.a_ns;
+        rest.b_ns += without.b_ns - with.b_ns;
+      }
+      // Only rounding errors are left if the group contains all common launches.
+      constexpr double kNothing = 1e-9;
+      if (!(rest.a_ns > kNothing * all.a_ns && rest.b_ns > kNothing * all.b_ns)) return {};
+      changes.push_back(rest.LogRatio());
+    }
+    return changes;
+  }
+
+ private:
+  static ShapeTotals Difference(const ShapeTotals& whole, const ShapeTotals& part) {
+    return {whole.launches - part.launches, whole.duration_ns - part.duration_ns};
+  }
+
+  void Add(const ComparedKernel& kernel, ShapeTotals ShapePair::*run) {
+    if (kernel.batches.empty()) {  // in no group
+      for (const auto& [shape, totals] : kernel.shapes) {
+        if (by_shape_) AddTo(totals, total_[shape].*run);
+      }
+      if (!by_shape_) AddTo({kernel.launches, kernel.duration_ns}, total_[0].*run);
+    }
+    const std::size_t slices = SliceCount(kernel);
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < kernel.batches.size(); ++i) {
+      const LaunchBatch& batch = kernel.batches[i];
+      if (i != 0 && batch.slice != kernel.batches[i - 1].slice) ++at;
+      const std::uint64_t shape = by_shape_ ? batch.shape : 0;
+      AddTo({batch.launches, batch.duration_ns}, groups_[at * groups_.size() / slices][shape].*run);
+      AddTo({batch.launches, batch.duration_ns}, total_[shape].*run);
+    }
+  }
+
+  bool by_shape_;
+  std::vector<PairTable> groups_;
+  PairTable total_;
+};
 
 // Spread is the variance of an error and its degrees of freedom.
 struct Spread {
@@ -47,12 +146,17 @@ struct Spread {
   double degrees = 0.0;
 };
 
-// Returns the spread of a sum of deviations.
-Spread SpreadOf(const std::vector<double>& deviations) {
-  const auto count = static_cast<double>(deviations.size());
+double MeanOf(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+// Returns the spread of a change from the changes without each group (delete-a-group jackknife).
+Spread JackknifeSpread(const std::vector<double>& changes) {
+  const auto count = static_cast<double>(changes.size());
+  const double mean = MeanOf(changes);
   double squares = 0.0;
-  for (const double deviation : deviations) squares += deviation * deviation;
-  return {squares * count / (count - 1.0), count - 1.0};
+  for (const double change : changes) squares += (change - mean) * (change - mean);
+  return {squares * (count - 1.0) / count, count - 1.0};
 }
 
 // Returns the spread of the relative error of the mean if launches were independent.
@@ -71,70 +175,52 @@ Spread Sum(const Spread& a, const Spread& b) {
               (a.variance * a.variance / a.degrees + b.variance * b.variance / b.degrees)};
 }
 
-// Returns the spread of the change with `groups` groups; degrees 0 if a group is empty.
-Spread ChangeSpread(const ComparedKernel& a, const ComparedKernel& b, std::size_t groups) {
-  std::vector<double> of_a = a.batches.empty() ? std::vector<double>() : Deviations(a, groups);
-  std::vector<double> of_b = b.batches.empty() ? std::vector<double>() : Deviations(b, groups);
-  if ((of_a.empty() && !a.batches.empty()) || (of_b.empty() && !b.batches.empty())) return {};
-  if (of_a.empty()) return Sum(IndependentSpread(a), SpreadOf(of_b));
-  if (of_b.empty()) return Sum(SpreadOf(of_a), IndependentSpread(b));
-  // Groups at the same place of both runs are paired, so effects that both runs have, such as a
-  // slow start, cancel.
-  for (std::size_t i = 0; i < groups; ++i) of_b[i] -= of_a[i];
-  return SpreadOf(of_b);
-}
-
-// Returns the relative change of the mean at equal shapes: each common shape counts with the
-// smaller of its numbers of launches in both runs. NaN if less than half of the time of either run
-// is in common shapes.
-double ChangeAtEqualShapes(const ComparedKernel& a, const ComparedKernel& b) {
-  if (a.shapes.empty() || b.shapes.empty()) return b.mean_ns() / a.mean_ns() - 1.0;
-  double time_a = 0.0;  // of the launches that count
-  double time_b = 0.0;
-  double common_a = 0.0;
-  double common_b = 0.0;
-  for (const auto& [shape, in_a] : a.shapes) {
-    const auto found = b.shapes.find(shape);
-    if (found == b.shapes.end()) continue;
-    const ShapeTotals& in_b = found->second;
-    const auto launches = static_cast<double>(std::min(in_a.launches, in_b.launches));
-    const auto duration_a = static_cast<double>(in_a.duration_ns);
-    const auto duration_b = static_cast<double>(in_b.duration_ns);
-    time_a += launches * duration_a / static_cast<double>(in_a.launches);
-    time_b += launches * duration_b / static_cast<double>(in_b.launches);
-    common_a += duration_a;
-    common_b += duration_b;
-  }
-  const bool is_comparable = 2.0 * common_a >= static_cast<double>(a.duration_ns) &&
-                             2.0 * common_b >= static_cast<double>(b.duration_ns) && time_a > 0.0 &&
-                             time_b > 0.0;
-  return is_comparable ? time_b / time_a - 1.0 : NAN;
-}
-
 // Returns the relative error of the ratio of the means that rounding can cause.
 double RoundingError(const ComparedKernel& a, const ComparedKernel& b) {
   return a.rounding_ns / a.mean_ns() + b.rounding_ns / b.mean_ns();
 }
 
-// ChangeTest is what an interval and a p-value depend on, besides the spread.
-struct ChangeTest {
-  double confidence;
-  double threshold;
-  double rounding;
+// ChangeErrors is what limits the knowledge of a change, on the logarithmic scale.
+struct ChangeErrors {
+  std::vector<Spread> spreads;  // estimates of one spread; the widest counts
+  double systematic = 0.0;      // not part of the spread
 };
 
-// Widens the interval and the p-value of `change` to `spread`.
-void Widen(const Spread& spread, const ChangeTest& test, MeanChange& change) {
+// Returns the errors of a change between runs of which at least one has batches. No spreads if a
+// kernel has launches in too few slices.
+ChangeErrors GroupedErrors(const ComparedKernel& a, const ComparedKernel& b) {
+  ChangeErrors errors;
+  for (const std::size_t count : kGroupCounts) {
+    if ((!a.batches.empty() && SliceCount(a) < count) ||
+        (!b.batches.empty() && SliceCount(b) < count)) {
+      break;
+    }
+    const std::vector<double> of_groups = RunGroups(a, b, count).ChangesWithoutEach();
+    if (of_groups.empty()) break;
+    Spread spread = JackknifeSpread(of_groups);
+    for (const ComparedKernel* kernel : {&a, &b}) {
+      if (kernel->batches.empty()) spread = Sum(spread, IndependentSpread(*kernel));
+    }
+    errors.spreads.push_back(spread);
+  }
+  return errors;
+}
+
+// Sets the interval and the p-value of `change`.
+void Test(const ChangeErrors& errors, double confidence, double threshold, MeanChange& change) {
   const double center = std::log1p(change.relative);
-  const double error = std::sqrt(spread.variance);
-  const double half = StudentQuantile(test.confidence, spread.degrees) * error + test.rounding;
-  const double beyond = std::fabs(center) - std::log1p(test.threshold) - test.rounding;
-  const double p = beyond <= 0.0  ? 1.0
-                   : error == 0.0 ? 0.0
-                                  : 1.0 - StudentWithin(beyond / error, spread.degrees);
-  change.p = std::fmax(change.p, p);
-  change.lower = std::fmin(change.lower, std::expm1(center - half));
-  change.upper = std::fmax(change.upper, std::expm1(center + half));
+  const double beyond = std::fabs(center) - std::log1p(threshold);
+  for (const Spread& spread : errors.spreads) {
+    const double error = std::sqrt(spread.variance);
+    const double half = StudentQuantile(confidence, spread.degrees) * error + errors.systematic;
+    const double rest = beyond - errors.systematic;
+    const double p = rest <= 0.0    ? 1.0
+                     : error == 0.0 ? 0.0
+                                    : 1.0 - StudentWithin(rest / error, spread.degrees);
+    change.p = std::fmax(change.p, p);
+    change.lower = std::fmin(change.lower, std::expm1(center - half));
+    change.upper = std::fmax(change.upper, std::expm1(center + half));
+  }
 }
 
 }  // namespace
@@ -142,25 +228,26 @@ void Widen(const Spread& spread, const ChangeTest& test, MeanChange& change) {
 MeanChange CompareMeans(const ComparedKernel& a, const ComparedKernel& b, double confidence,
                         double threshold) {
   MeanChange change;
+  change.untested = Untested::kNoTime;
   if (a.duration_ns == 0 || b.duration_ns == 0) return change;
   change.of_mean = b.mean_ns() / a.mean_ns() - 1.0;
-  change.relative = ChangeAtEqualShapes(a, b);
+  const bool has_shapes = !a.shapes.empty() && !b.shapes.empty();
+  change.relative = has_shapes ? ChangeAtEqualShapes(a, b) : change.of_mean;
+  change.untested = Untested::kOtherShapes;
   if (std::isnan(change.relative)) return change;
+  change.untested = Untested::kFewLaunches;
   if (std::min(a.launches, b.launches) < kMinComparedLaunches) return change;
-  const ChangeTest test = {confidence, threshold, RoundingError(a, b)};
-  if (a.batches.empty() && b.batches.empty()) {
-    Widen(Sum(IndependentSpread(a), IndependentSpread(b)), test, change);
-    change.assumes_independence = true;
-    return change;
-  }
-  bool found = false;
-  for (const std::size_t groups : kGroupCounts) {
-    const Spread spread = ChangeSpread(a, b, groups);
-    if (spread.degrees == 0.0) break;
-    found = true;
-    Widen(spread, test, change);
-  }
-  change.assumes_independence = found && (a.batches.empty() || b.batches.empty());
+  const bool has_order = !a.batches.empty() && !b.batches.empty();
+  ChangeErrors errors = a.batches.empty() && b.batches.empty()
+                            ? ChangeErrors{{Sum(IndependentSpread(a), IndependentSpread(b))}}
+                            : GroupedErrors(a, b);
+  errors.systematic += RoundingError(a, b);
+  Test(errors, confidence, threshold, change);
+  change.untested = errors.spreads.empty() ? Untested::kFewSlices
+                    : !has_order           ? Untested::kNoOrder
+                    : !has_shapes          ? Untested::kNoShapes
+                                           : Untested::kNone;
+  if (change.untested != Untested::kNone) change.p = NAN;
   return change;
 }
 

@@ -15,19 +15,32 @@ namespace stemtap::analysis {
 // A kernel with fewer launches in a run has no interval.
 inline constexpr std::uint64_t kMinComparedLaunches = 4;
 
+// Why a change cannot be tested.
+enum class Untested {
+  kNone,         // the change is tested
+  kNoTime,       // the kernel has 0 ns in a run
+  kOtherShapes,  // less than half of the time of a run is in shapes that both runs have
+  kFewLaunches,  // fewer than kMinComparedLaunches in a run
+  kFewSlices,    // launches in too few slices of a run
+  kNoOrder,      // a run has no order of launches; the interval assumes independent launches
+  kNoShapes,     // a run has no shapes, so the change may come from other shapes
+};
+inline constexpr const char* kUntestedNames[] = {
+    "", "no time", "other shapes", "few launches", "few slices", "no order", "no shapes"};
+
 struct MeanChange {
-  double relative = NAN;  // of the mean at equal shapes; NaN if a mean is 0 or no shape is common
-  double of_mean = NAN;   // mean of B / mean of A - 1, including other shapes
+  double relative = NAN;  // of the mean at equal shapes; NaN: kNoTime or kOtherShapes
+  double of_mean = NAN;   // mean of B / mean of A - 1, including other shapes; NaN: kNoTime
   double lower = NAN;     // interval; NaN if there is none
   double upper = NAN;
-  double p = NAN;  // of the hypothesis that the change is at most the threshold in either direction
-  bool assumes_independence = false;  // a run has no batches of this kernel
+  // Of the hypothesis that the change is at most the threshold in either direction; NaN if the
+  // change is not tested.
+  double p = NAN;
+  Untested untested = Untested::kNone;
 };
 
 // Compares the mean durations. If a run does not contain shapes, all launches count as one shape.
-// If less than half of the time of either run is in common shapes, there is no change. There is no
-// interval if the kernel has fewer than kMinComparedLaunches in a run, or if a session contains
-// them in too few time slices. `threshold` is a relative change, 0 or more.
+// `threshold` is a relative change, 0 or more.
 MeanChange CompareMeans(const ComparedKernel& a, const ComparedKernel& b, double confidence,
                         double threshold);
 

@@ -164,19 +164,27 @@ RunDiff DiffRuns(ComparedRun a, ComparedRun b, const DiffOptions& options) {
                      if (x.verdict != y.verdict) return x.verdict < y.verdict;
                      return std::fabs(x.difference_ns()) > std::fabs(y.difference_ns());
                    });
-  std::size_t independent = 0;
+  std::size_t no_order = 0;
+  std::size_t no_shapes = 0;
   for (const KernelDiff& kernel : diff.kernels) {
     diff.by_launches_ns += kernel.by_launches_ns;
     diff.by_shapes_ns += kernel.by_shapes_ns;
     diff.by_duration_ns += kernel.by_duration_ns;
     ++diff.counts[static_cast<std::size_t>(kernel.verdict)];
-    independent += kernel.change.assumes_independence ? 1 : 0;
+    no_order += kernel.change.untested == Untested::kNoOrder ? 1 : 0;
+    no_shapes += kernel.change.untested == Untested::kNoShapes ? 1 : 0;
   }
-  if (independent != 0) {
+  if (no_order != 0) {
     diff.notes.push_back(
-        fmt::format("the intervals of {} (marked *) assume independent launches, because a run has "
-                    "no order of them; real intervals are wider",
-                    Plural(independent, "kernel")));
+        fmt::format("{} unclear (no order): a run has no order of launches, so the interval is too "
+                    "narrow; compare sessions or profiles",
+                    Plural(no_order, "kernel is", "kernels are")));
+  }
+  if (no_shapes != 0) {
+    diff.notes.push_back(
+        fmt::format("{} unclear (no shapes): a run has no times by grid and block; compare "
+                    "profiles, or sessions with --group-by launch",
+                    Plural(no_shapes, "kernel is", "kernels are")));
   }
   a.kernels.clear();
   b.kernels.clear();
