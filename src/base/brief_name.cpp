@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 
 namespace stemtap {
 namespace {
@@ -18,15 +19,18 @@ bool IsOfIdentifier(char c) {
 
 // Shortens a name in C++ syntax.
 std::string BriefOfWritten(std::string_view text) {
-  constexpr std::string_view kAnonymous = "(anonymous namespace)::";
+  constexpr std::string_view kAnonymous[] = {"(anonymous namespace)::", "<unnamed>::"};
   std::string brief;
   std::size_t word = 0;   // start of the identifier at the end of `brief`
   std::size_t begin = 0;  // end of the return type
   int depth = 0;          // nesting of template arguments
   while (!text.empty()) {
     const char c = text[0];
-    if (text.starts_with(kAnonymous)) {
-      text.remove_prefix(kAnonymous.size());
+    const auto* const anonymous =
+        std::find_if(std::begin(kAnonymous), std::end(kAnonymous),
+                     [&](std::string_view name) { return text.starts_with(name); });
+    if (anonymous != std::end(kAnonymous)) {
+      text.remove_prefix(anonymous->size());
       continue;
     }
     if (text.starts_with("::") && (word < brief.size() || brief.empty())) {

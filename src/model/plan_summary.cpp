@@ -5,12 +5,13 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
-#include "base/brief_name.h"
+#include "base/cut_names.h"
 #include "base/text.h"
 #include "model/plan.h"
 
@@ -144,29 +145,47 @@ std::string Notes(const PlanTotals& t) {
   return text;
 }
 
-// Returns the name of a kernel in the table, at most 60 bytes long: lines have 108 columns.
-std::string TableName(const PlanKernel& kernel) {
-  constexpr std::size_t kNameWidth = 60;
-  std::string name = BriefName(kernel.name);
-  // With --group-by launch, the launch configuration distinguishes rows with the same name.
+// Returns what distinguishes a kernel from others of its name. With --group-by launch, the launch
+// configuration does.
+std::string PrefixOf(const PlanKernel& kernel) {
+  std::string prefix;
+  if (kernel.process != 0) prefix = fmt::format("{} ", kernel.process);
   const auto& [grid, block] = kernel.config;
   if (grid[0] != shm::kUnknownExtent) {
-    name = fmt::format("{}x{}x{}/{}x{}x{} {}", grid[0], grid[1], grid[2], block[0], block[1],
-                       block[2], name);
+    prefix +=
+        fmt::format("{}x{}x{}/{}x{}x{} ", grid[0], grid[1], grid[2], block[0], block[1], block[2]);
   }
-  if (kernel.process != 0) name = fmt::format("{} {}", kernel.process, name);
-  return ShortText(name, kNameWidth);
+  return prefix;
+}
+
+// Returns the names of the kernels in the table, of at most 60 columns with their prefix: lines
+// have 108 columns.
+std::vector<std::string> TableNames(std::span<const PlanKernel* const> kernels) {
+  constexpr std::size_t kNameColumns = 60;
+  constexpr std::size_t kMinColumns = 24;  // without the prefix; fewer show one word
+  std::vector<std::string_view> names;
+  std::vector<std::string> prefixes;
+  std::size_t widest = 0;
+  for (const PlanKernel* kernel : kernels) {
+    names.push_back(kernel->name);
+    widest = std::max(widest, prefixes.emplace_back(PrefixOf(*kernel)).size());
+  }
+  std::vector<std::string> shown = BriefNames(names);
+  for (std::string& name : shown) name = EscapeForTerminal(name);
+  shown = CutNames(shown, std::max(kMinColumns, kNameColumns - std::min(kNameColumns, widest)));
+  for (std::size_t i = 0; i < shown.size(); ++i) shown[i].insert(0, prefixes[i]);
+  return shown;
 }
 
 // Returns the row of a kernel in a run of `total_ns`.
-std::string TableRow(const PlanKernel& k, std::uint64_t total_ns) {
+std::string TableRow(const PlanKernel& k, const std::string& name, std::uint64_t total_ns) {
   std::size_t samples = 0;
   for (const PlanCluster& c : k.clusters) samples += c.samples.size();
   const auto time_ns = static_cast<double>(k.duration_ns);
   const double share = total_ns == 0 ? 0.0 : 100.0 * time_ns / static_cast<double>(total_ns);
   const auto launches = static_cast<double>(std::max<std::uint64_t>(k.invocations, 1));
   return fmt::format("{:5.1f} %  {:>11}  {:>8.2f}  {:>8}  {:>7}  {}\n", share, k.invocations,
-                     time_ns * 1e-3 / launches, k.clusters.size(), samples, TableName(k));
+                     time_ns * 1e-3 / launches, k.clusters.size(), samples, name);
 }
 
 }  // namespace
@@ -179,12 +198,13 @@ std::string PlanSummary(const Plan& plan, std::size_t max_kernels) {
   });
   std::string text = TotalsText(plan) + Notes(plan.totals);
   text += "\n   time     launches   mean us  clusters  samples  kernel\n";
-  for (std::size_t i = 0; i < std::min(kernels.size(), max_kernels); ++i) {
-    text += TableRow(*kernels[i], plan.totals.duration_ns);
+  const std::size_t left_out = kernels.size() - std::min(kernels.size(), max_kernels);
+  kernels.resize(kernels.size() - left_out);
+  const std::vector<std::string> names = TableNames(kernels);
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    text += TableRow(*kernels[i], names[i], plan.totals.duration_ns);
   }
-  if (kernels.size() > max_kernels) {
-    text += fmt::format("         ... and {} more kernels\n", kernels.size() - max_kernels);
-  }
+  if (left_out > 0) text += fmt::format("         ... and {} more kernels\n", left_out);
   return text;
 }
 

@@ -12,6 +12,7 @@ TEST_CASE("a brief name omits namespaces, return types and parameters") {
       BriefName("void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float> "
                 ">(int, float)") == "vectorized_elementwise_kernel<4, FillFunctor<float> >");
   CHECK(BriefName("void (anonymous namespace)::softmax<float, 8>(float*)") == "softmax<float, 8>");
+  CHECK(BriefName("void at::<unnamed>::cat<at::<unnamed>::Op<2>, 4>(int)") == "cat<Op<2>, 4>");
   CHECK(BriefName("std::enable_if<(a), void>::type foo<int>(int)") == "foo<int>");
   CHECK(BriefName("lib::Policy<int>::Inner") == "Policy<int>::Inner");
   CHECK(BriefName("::f") == "f");

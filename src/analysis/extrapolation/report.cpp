@@ -64,12 +64,15 @@ std::string HeaderText(const ExtrapolationReport& report) {
 }
 
 std::string RunTable(const Extrapolation& extrapolation) {
-  std::size_t name_width = 6;
+  std::vector<std::string> names;
   bool scaled = false;
   for (const MetricEstimate& metric : extrapolation.metrics) {
-    name_width = std::max(name_width, Shortened(metric.name).size());
+    names.push_back(metric.name);
     scaled = scaled || metric.uncovered_fraction > 0.0;
   }
+  names = ShownNames(std::move(names));
+  std::size_t name_width = 6;
+  for (const std::string& name : names) name_width = std::max(name_width, name.size());
   const auto row = [&](const std::string& name, const std::string& plain,
                        const std::string& plain_margin, const std::string& calibrated,
                        const std::string& margin, const std::string& whole,
@@ -80,13 +83,14 @@ std::string RunTable(const Extrapolation& extrapolation) {
   };
   std::string text =
       row("metric", "plain", "+-", "calibrated", "+-", "scaled to the whole run", "samples", "how");
-  for (const MetricEstimate& metric : extrapolation.metrics) {
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const MetricEstimate& metric = extrapolation.metrics[i];
     std::string how = EscapeForTerminal(metric.how);
     if (!metric.unit.empty()) how += ", " + EscapeForTerminal(metric.unit);
     if (metric.uncovered_fraction > extrapolation.uncovered_fraction) {
       how += fmt::format(", {} of time uncovered", Percent(metric.uncovered_fraction));
     }
-    text += row(Shortened(metric.name), Number(metric.plain.value), Margin(metric.plain),
+    text += row(names[i], Number(metric.plain.value), Margin(metric.plain),
                 Number(metric.calibrated.value), Margin(metric.calibrated),
                 metric.additive ? Number(Scaled(metric)) : std::string(),
                 std::to_string(metric.samples), how);
@@ -151,7 +155,7 @@ std::string NextStep(const ExtrapolationReport& report) {
   return fmt::format(
       "nothing is missing; {} has the widest calibrated interval; half its width takes about four "
       "times as many samples (stemtap plan --min-samples, --error-bound)",
-      Shortened(name));
+      ShortText(name, kNameColumns));
 }
 
 std::vector<std::string> Caveats(const ExtrapolationReport& report) {
@@ -197,7 +201,7 @@ std::vector<std::string> Caveats(const ExtrapolationReport& report) {
   for (const MetricEstimate& metric : report.extrapolation.metrics) {
     if (metric.samples == 0) continue;
     if (!metric.additive && !std::isfinite(metric.plain.value)) {
-      divided_by_0.push_back(Shortened(metric.name));
+      divided_by_0.push_back(ShortText(metric.name, kNameColumns));
     }
   }
   const auto first = [](std::vector<std::string> names) {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/cut_names.h"
 #include "base/text.h"
 
 namespace stemtap::analysis {
@@ -32,10 +33,9 @@ std::string Number(double value) {
                                                           : fmt::format("{:.7g}", value);
 }
 
-std::string Shortened(const std::string& name) {
-  constexpr std::size_t kNameWidth = 44;
-  const std::string shown = EscapeForTerminal(name);
-  return shown.size() <= kNameWidth ? shown : shown.substr(0, kNameWidth - 3) + "...";
+std::vector<std::string> ShownNames(std::vector<std::string> names) {
+  for (std::string& name : names) name = EscapeForTerminal(name);
+  return CutNames(names, kNameColumns);
 }
 
 double Scaled(const MetricEstimate& metric) {

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <string>
+#include <vector>
 
 #include "analysis/extrapolation/extrapolate.h"
 
@@ -19,8 +21,11 @@ std::string Margin(const Estimate& estimate);
 // Returns about seven digits, or "none".
 std::string Number(double value);
 
-// Returns a name escaped for the terminal, of at most 44 characters.
-std::string Shortened(const std::string& name);
+// Columns of a name; the numbers of a row need about 100.
+inline constexpr std::size_t kNameColumns = 44;
+
+// Returns the names of a table's rows, escaped for the terminal and cut to kNameColumns.
+std::vector<std::string> ShownNames(std::vector<std::string> names);
 
 // Returns the calibrated total divided by the covered share of native time: an estimate that treats
 // uncovered time like covered time. NaN if the share is 0 or unknown, or the metric is not a total.

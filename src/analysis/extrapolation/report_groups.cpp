@@ -2,11 +2,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "analysis/extrapolation/report.h"
 #include "analysis/extrapolation/report_cells.h"
-#include "base/brief_name.h"
+#include "base/cut_names.h"
 #include "base/text.h"
 
 namespace stemtap::analysis {
@@ -33,9 +35,11 @@ std::string RowOf(const std::string& name, std::size_t name_width, double time_s
   return row + fmt::format("  {:>7}{}\n", metric.samples, note);
 }
 
-// Kernels are shown by the part of the name that distinguishes them.
-std::string ShownName(GroupBy by, const std::string& name) {
-  return Shortened(by == GroupBy::kKernel ? BriefName(name) : name);
+std::vector<std::string> NamesOf(GroupBy by, std::span<const MetricGroup* const> groups) {
+  std::vector<std::string_view> names;
+  for (const MetricGroup* group : groups) names.push_back(group->name);
+  return ShownNames(by == GroupBy::kKernel ? BriefNames(names)
+                                           : std::vector<std::string>(names.begin(), names.end()));
 }
 
 }  // namespace
@@ -43,14 +47,13 @@ std::string ShownName(GroupBy by, const std::string& name) {
 std::string GroupsText(const ExtrapolationReport& report) {
   const Extrapolation& extrapolation = report.extrapolation;
   std::vector<const MetricGroup*> groups;
-  std::size_t name_width = 6;
-  for (const MetricGroup& group : extrapolation.groups) {
-    groups.push_back(&group);
-    name_width = std::max(name_width, ShownName(report.by, group.name).size());
-  }
+  for (const MetricGroup& group : extrapolation.groups) groups.push_back(&group);
   std::stable_sort(groups.begin(), groups.end(), [](const MetricGroup* a, const MetricGroup* b) {
     return a->native_ns > b->native_ns;
   });
+  const std::vector<std::string> names = NamesOf(report.by, groups);
+  std::size_t name_width = 6;
+  for (const std::string& name : names) name_width = std::max(name_width, name.size());
   const auto run_ns = static_cast<double>(report.plan.totals.duration_ns);
   std::string text;
   for (std::size_t i = 0; i < extrapolation.metrics.size(); ++i) {
@@ -61,10 +64,10 @@ std::string GroupsText(const ExtrapolationReport& report) {
                         name_width, "time", "value", "+-");
     if (run.additive) text += fmt::format("  {:>14}  {:>14}", "per launch", "per second");
     text += fmt::format("  {:>7}\n", "samples");
-    for (const MetricGroup* group : groups) {
-      const MetricEstimate& metric = group->metrics[i];
-      text += RowOf(ShownName(report.by, group->name), name_width, group->native_ns / run_ns,
-                    metric, NoteOf(*group, metric));
+    for (std::size_t row = 0; row < groups.size(); ++row) {
+      const MetricEstimate& metric = groups[row]->metrics[i];
+      text += RowOf(names[row], name_width, groups[row]->native_ns / run_ns, metric,
+                    NoteOf(*groups[row], metric));
     }
     text += RowOf("(run)", name_width, 1.0, run, {});
   }

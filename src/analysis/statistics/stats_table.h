@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -57,7 +58,7 @@ struct StatsTable {
   std::uint64_t launches = 0;  // of the run
   std::uint64_t duration_ns = 0;
   std::uint64_t kernels = 0;
-  double bound = NAN;          // of the run; NaN for a profile
+  double bound = NAN;               // of the run; NaN for a profile
   std::vector<StatsRow> rows = {};  // by time, descending
   std::vector<std::string> notes = {};
 };
@@ -79,8 +80,8 @@ Result<StatsTable> TableOfPlan(const SampledRun& run, StatsAxis by, const std::s
 void SortRows(StatsTable& table);
 
 // Returns the table in columns of fixed width; columns without a value are left out. Names are
-// escaped for the terminal and shortened.
-std::string StatsText(const StatsTable& table);
+// escaped for the terminal, without namespaces and parameters, and cut to `max_name_columns`.
+std::string StatsText(const StatsTable& table, std::size_t max_name_columns);
 
 // Returns the rows as CSV. Values that are not known are empty cells.
 std::string StatsCsv(const StatsTable& table);

@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "analysis/statistics/stats_table.h"
-#include "base/brief_name.h"
 #include "base/csv.h"
+#include "base/cut_names.h"
 #include "base/text.h"
 #include "model/json_text.h"
 
@@ -32,11 +32,24 @@ double ShareOf(const StatsTable& table, const StatsRow& row) {
              : static_cast<double>(row.duration_ns) / static_cast<double>(table.duration_ns);
 }
 
-// Returns the name of the row in the table for people.
-std::string RowName(const StatsTable& table, const StatsRow& row) {
-  const bool is_kernel = table.by == StatsAxis::kKernel || table.by == StatsAxis::kCluster ||
-                         table.by == StatsAxis::kShape;
-  std::string name = ShortText(is_kernel ? BriefName(row.name) : row.name, 100);
+bool HasKernels(const StatsTable& table) {
+  return table.by == StatsAxis::kKernel || table.by == StatsAxis::kCluster ||
+         table.by == StatsAxis::kShape;
+}
+
+// Returns the names in the table for people, of at most `max_columns`.
+std::vector<std::string> Names(const StatsTable& table, std::size_t max_columns) {
+  std::vector<std::string_view> names;
+  for (const StatsRow& row : table.rows) names.push_back(row.name);
+  std::vector<std::string> shown =
+      HasKernels(table) ? BriefNames(names) : std::vector<std::string>(names.begin(), names.end());
+  for (std::string& name : shown) name = EscapeForTerminal(name);
+  return CutNames(shown, max_columns);
+}
+
+// Adds what else identifies the row to its name.
+std::string RowName(const StatsTable& table, const StatsRow& row, std::string name) {
+  const bool is_kernel = HasKernels(table);
   if (HasConfig(row)) {
     name = fmt::format("{}/{} {}", Extents(row.config.grid), Extents(row.config.block), name);
   }
@@ -134,7 +147,7 @@ void SortRows(StatsTable& table) {
   });
 }
 
-std::string StatsText(const StatsTable& table) {
+std::string StatsText(const StatsTable& table, std::size_t max_name_columns) {
   std::string text = Heading(table);
   std::vector<std::string> lines(table.rows.size() + 1);
   for (const TextColumn& column : TextColumns(table)) {
@@ -150,7 +163,10 @@ std::string StatsText(const StatsTable& table) {
     }
   }
   lines[0] += kStatsAxisNames[static_cast<std::size_t>(table.by)];
-  for (std::size_t i = 1; i < lines.size(); ++i) lines[i] += RowName(table, table.rows[i - 1]);
+  const std::vector<std::string> names = Names(table, max_name_columns);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    lines[i + 1] += RowName(table, table.rows[i], names[i]);
+  }
   for (const std::string& line : lines) text += line + '\n';
   return text;
 }

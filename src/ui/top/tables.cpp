@@ -5,10 +5,13 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/brief_name.h"
+#include "base/cut_names.h"
 #include "ui/top/figures.h"
 
 namespace stemtap::ui {
@@ -84,13 +87,16 @@ std::vector<Column> ColumnsOfKernels(const Model& model, const KernelColumns& ha
   return columns;
 }
 
+// Returns the columns left for the kernel name, the last cell of a row.
+int NameRoom(const std::vector<Column>& columns, const Canvas& canvas) {
+  return canvas.width - WidthOf(columns) + 1;
+}
+
 KernelColumns ColumnsThatFit(const Model& model, const Canvas& canvas) {
   KernelColumns has;
   has.bars = canvas.snapshot || canvas.width >= 160 ? 24 : canvas.width >= 110 ? 16 : 8;
   if (canvas.width < 110) has.launches = 9;
-  const auto room = [&] {
-    return canvas.width - WidthOf(ColumnsOfKernels(model, has, canvas.unicode)) + 1;
-  };
+  const auto room = [&] { return NameRoom(ColumnsOfKernels(model, has, canvas.unicode), canvas); };
   if (room() < kMinNameColumns) has.bars = 0;
   if (room() < kMinNameColumns) has.clusters = false;
   if (room() < kMinNameColumns) has.mean = false;
@@ -126,8 +132,34 @@ std::string TimeShare(std::uint64_t duration_ns, std::uint64_t all) {
   return fmt::format("{:.{}f} %", percent, percent < 99.995 ? 2 : 1);
 }
 
-Line KernelLine(const Model& model, const KernelRow& row, const KernelColumns& has,
-                const std::vector<Column>& columns, Style style, const Canvas& canvas) {
+// Returns the names of `rows`, cut to `room` columns so that they stay different. A snapshot has
+// the whole names.
+std::vector<std::string> NamesOf(std::span<const KernelRow* const> rows, int room,
+                                 const Canvas& canvas) {
+  constexpr int kMaxColumns = 4096;  // of a name before it is cut; limits the time for a screen
+  constexpr int kMinColumns = 16;    // a longer prefix is cut with the line
+  std::vector<std::string_view> names;
+  int prefix = 0;
+  for (const KernelRow* row : rows) {
+    names.push_back(row->kernel->name);
+    prefix = std::max(prefix, static_cast<int>(Apart(*row->kernel).size()));
+  }
+  std::vector<std::string> shown =
+      canvas.snapshot ? std::vector<std::string>(names.begin(), names.end()) : BriefNames(names);
+  for (std::string& name : shown) {
+    name = ShownText(name, canvas.unicode, canvas.snapshot ? canvas.width : kMaxColumns);
+  }
+  if (!canvas.snapshot) {
+    shown = CutNames(shown, static_cast<std::size_t>(std::max(room - prefix, kMinColumns)),
+                     canvas.unicode ? "\u2026" : "~");
+  }
+  for (std::size_t i = 0; i < rows.size(); ++i) shown[i].insert(0, Apart(*rows[i]->kernel));
+  return shown;
+}
+
+Line KernelLine(const Model& model, const KernelRow& row, std::string name,
+                const KernelColumns& has, const std::vector<Column>& columns, Style style,
+                const Canvas& canvas) {
   std::vector<std::string> cells = {TimeShare(row.duration_ns, model.run().totals.duration_ns)};
   if (has.launches > 0) cells.push_back(Count(row.invocations, has.launches));
   if (has.mean) cells.push_back(row.invocations == 0 ? "-" : Duration(row.mean_ns()));
@@ -140,9 +172,7 @@ Line KernelLine(const Model& model, const KernelRow& row, const KernelColumns& h
     cells.push_back(Count(row.closed, 6));
   }
   if (has.captured) cells.push_back(Count(row.captured, 9));
-  const std::string& name = row.kernel->name;
-  cells.push_back(Apart(*row.kernel) + ShownText(canvas.snapshot ? name : BriefName(name),
-                                                 canvas.unicode, canvas.width));
+  cells.push_back(std::move(name));
   LineMaker line = canvas.NewLine();
   AddCells(columns, cells, style, canvas, line);
   return line.Take(style);
@@ -238,10 +268,14 @@ std::vector<Line> KernelTable(const Model& model, Place at, std::size_t seen,
   const KernelColumns has = ColumnsThatFit(model, canvas);
   const std::vector<Column> columns = ColumnsOfKernels(model, has, canvas.unicode);
   std::vector<Line> lines = {HeadingLine(columns, canvas)};
+  std::vector<const KernelRow*> rows;
   for (std::size_t i = at.first; i < model.order().size() && i - at.first < seen; ++i) {
-    const KernelRow& row = model.run().kernels[model.order()[i]];
-    lines.push_back(KernelLine(model, row, has, columns,
-                               i == at.cursor ? Style::kCursor : Style::kPlain, canvas));
+    rows.push_back(&model.run().kernels[model.order()[i]]);
+  }
+  std::vector<std::string> names = NamesOf(rows, NameRoom(columns, canvas), canvas);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    lines.push_back(KernelLine(model, *rows[i], std::move(names[i]), has, columns,
+                               at.first + i == at.cursor ? Style::kCursor : Style::kPlain, canvas));
   }
   return lines;
 }

@@ -24,7 +24,7 @@ constexpr std::string_view kHostile =
 constexpr std::string_view kEscaped =
     "bad\\x1B[31m\\u{9B}\\u{202E}\\u{200B}\\u{FEFF}\\u{2028}\\u{61C}\\u{E0041}\\xFF\\x0D\\x0Aname";
 // Tables cut long names.
-constexpr std::string_view kEscapedStart = "bad\\x1B[31m\\u{9B}\\u{202E}";
+constexpr std::string_view kEscapedStart = "bad\\x1B[31m";
 
 void CheckSafe(std::string_view text) {
   CAPTURE(text);

@@ -31,7 +31,7 @@ TEST_CASE("names are brief in the table and complete above the clusters") {
   const std::string name = "void b::gemm<b::Tile<64>, " + std::string(90, 'x') + ">(float*)";
   made.kernels = {{name, 1, 5}, {"void a::relu<z::Half>(int)", 1, 4}};
   Shown shown({made});
-  CHECK(Has(shown.Screen(), " gemm<Tile<64>, x"));
+  CHECK(Has(shown.Screen(), " gemm<Tile<64~"));
   CHECK(!Has(shown.Screen(), "b::"));
   CHECK(Has(shown.Screen(), " relu<Half>\n"));
   shown.Type("n");
@@ -56,6 +56,21 @@ TEST_CASE("names are brief in the table and complete above the clusters") {
     CHECK(Has(longest.Screen(80, height), "y~\n"));
     CHECK(Has(longest.Screen(80, height), " closed\n"));
   }
+}
+
+TEST_CASE("names that begin alike are cut to what distinguishes them") {
+  MadeOverview made;
+  for (const char* functor : {"MulFunctor", "CUDAFunctor_add", "direct_copy_kernel_cuda"}) {
+    made.kernels.push_back({std::string("void at::native::elementwise_kernel<128, 4, at::native::"
+                                        "gpu_kernel_impl_nocast<at::native::") +
+                                functor + "<float> >(int)>(int)",
+                            1, 5});
+  }
+  Shown shown({made});
+  const std::string screen = shown.Screen(80, 24);
+  CHECK(Has(screen, "~MulFunctor"));
+  CHECK(Has(screen, "~CUDAFunctor"));
+  CHECK(Has(screen, "~direct"));
 }
 
 TEST_CASE("processes are shown with the reason why they are disabled") {
