@@ -29,7 +29,7 @@ export function changesOf(model: Model, diff: Diff): Change[] {
     if (!kernels.has(kernel.name)) kernels.set(kernel.name, kernel);
   }
   const changes = diff.kernels.map((k): Change => ({ diff: k, name: k.name, label: visible(k.name) || "(no name)",
-    short: shortOf({ name: k.name, invocations: 0 }, model.data.brief_names?.[k.name]), difference: "",
+    short: shortOf({ name: k.name, invocations: 0 }, model.data.brief_names?.[k.name]),
     time: k.duration_b_ns - k.duration_a_ns, kernel: kernels.get(k.name) ?? null }));
   distinguish(changes);
   return changes;

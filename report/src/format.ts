@@ -95,34 +95,6 @@ export function visible(text: string): string {
       ? c : code(c));
 }
 
-// A kernel's name without return type, template arguments and parameters.
-export function shortName(name: string): string {
-  let out = "";
-  let depth = 0;
-  const unnamed = ["(anonymous namespace)", "<unnamed>"];
-  const from = name.startsWith("void ") ? 5 : 0;
-  for (let i = from; i < name.length; ++i) {
-    const c = name[i]!;
-    const space = depth === 0 ? unnamed.find((text) => name.startsWith(text, i)) : undefined;
-    if (space !== undefined) {
-      out += space;
-      i += space.length - 1;
-    } else if (c === "<") {
-      if (depth++ === 0) out += "<…>";
-    } else if (c === ">" && depth > 0) {
-      --depth;
-    } else if (c === "(" && depth === 0 && out.trim() !== "") {
-      break;
-    } else if (depth === 0) {
-      out += c;
-    }
-    if (out.length > 200) break;
-  }
-  out = out.trim();
-  if (depth !== 0 || out === "" || out.startsWith("<…>")) return name.slice(0, 200);
-  return out;
-}
-
 export function shellWord(word: string): string {
   return /^[A-Za-z0-9_./:=@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }

@@ -4,14 +4,15 @@
 // visible part is computed by division. Sorting and searching reorder an array of rows.
 
 import { h, replace } from "./dom";
+import { cutNames } from "./labels";
 
 export interface Column<Row> {
   name: string;
-  width: string; // CSS
+  width: number; // px; of the name, the minimum
   text: (row: Row) => string;
   value: (row: Row) => number | string; // to sort by
   title?: (row: Row) => string;
-  isName?: boolean; // the cell that takes the keyboard focus; left-aligned
+  isName?: boolean; // the cell that takes the keyboard focus, and the rest of the width; left-aligned; its text is cut
   left?: boolean;
   bar?: (row: Row) => number; // 0..1, drawn below the number
 }
@@ -26,6 +27,11 @@ export interface Grid<Row> {
 const rowHeight = 26; // px, as in style.css
 const maxSortedAtStart = 3000; // larger tables are sorted when they come near the visible part
 const around = 12; // rows beyond the visible part, for fast scrolling
+const glyph = 7.3; // px of a character of a name, rounded up: 12 px in a monospaced font
+const padding = 20; // px of a cell, both sides, as in style.css
+const minCharacters = 16; // of a name; fewer do not show what differs
+
+const classOf = <Row>(column: Column<Row>) => (column.isName ? "left pinned" : column.left ? "left" : null);
 
 export function makeGrid<Row>(label: string, columns: Column<Row>[], sortBy: number, rising: boolean,
     pick: ((row: Row) => void) | null, canPick: (row: Row) => boolean = () => true): Grid<Row> {
@@ -42,20 +48,28 @@ export function makeGrid<Row>(label: string, columns: Column<Row>[], sortBy: num
 
   const heads = columns.map((column, i) => {
     const arrow = h("span", { class: "arrow", "aria-hidden": "true" });
-    return h("th", { scope: "col", class: column.isName || column.left ? "left" : null },
+    return h("th", { scope: "col", class: classOf(column) },
       h("button", { type: "button", click: () => sort(i) }, column.name, arrow));
   });
   const head = h("thead", null, h("tr", { "aria-rowindex": 1 }, ...heads));
   const table = h("table", { "aria-label": label },
-    h("colgroup", null, ...columns.map((c) => h("col", { style: `width:${c.width}` }))), head, body);
+    h("colgroup", null, ...columns.map((c) => h("col", { style: c.isName ? null : `width:${c.width}px` }))), head, body);
+  table.style.minWidth = `${columns.reduce((sum, column) => sum + column.width, 0)}px`;
   const box = h("div", { class: "grid", tabindex: 0, role: "region", "aria-label": `${label}: arrow keys move through the rows` }, table);
 
-  const makeRow = (at: number) => {
+  const nameAt = columns.findIndex((column) => column.isName);
+  // Returns the names of rows as they fit into their column.
+  const namesOf = (rows: Row[]): string[] => {
+    const width = heads[nameAt]!.clientWidth || columns[nameAt]!.width; // 0 before the layout
+    return cutNames(rows.map(columns[nameAt]!.text), Math.max(minCharacters, Math.floor((width - padding) / glyph)));
+  };
+
+  const makeRow = (at: number, name: string) => {
     const row = shown[at]!;
     const line = h("tr", { "aria-rowindex": at + 2, class: row === chosen ? "chosen" : null });
     for (const column of columns) {
-      const text = column.text(row);
-      const cell = h("td", { class: column.isName || column.left ? "left" : null });
+      const text = column.isName ? name : column.text(row);
+      const cell = h("td", { class: classOf(column) });
       if (column.isName) {
         cell.title = (column.title ?? column.text)(row);
         cell.append(pick ? h("button", { type: "button", class: "name", "data-at": at, tabindex: -1,
@@ -87,7 +101,8 @@ export function makeGrid<Row>(label: string, columns: Column<Row>[], sortBy: num
     spacer(above, from);
     spacer(below, shown.length - to);
     const lines: HTMLElement[] = [];
-    for (let at = from; at < to; ++at) lines.push(makeRow(at));
+    const names = namesOf(shown.slice(from, to));
+    for (let at = from; at < to; ++at) lines.push(makeRow(at, names[at - from]!));
     replace(body, above, ...lines, below);
     if (focused !== undefined) focus(Number(focused), true);
   };
@@ -149,7 +164,12 @@ export function makeGrid<Row>(label: string, columns: Column<Row>[], sortBy: num
   };
 
   box.addEventListener("scroll", () => render(false), { passive: true });
-  new ResizeObserver(() => render(false)).observe(box);
+  let width = 0;
+  new ResizeObserver(() => {
+    const isSame = width === box.clientWidth;
+    width = box.clientWidth;
+    render(!isSame); // the names fit their column
+  }).observe(box);
   // Tab focuses the table once; arrow keys move between its rows.
   box.addEventListener("keydown", (event) => {
     const step = { ArrowDown: 1, ArrowUp: -1, PageDown: 15, PageUp: -15, Home: -Infinity, End: Infinity }[event.key];

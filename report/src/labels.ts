@@ -1,73 +1,142 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Labels that distinguish kernels whose names begin alike: which parts of a name no other name of the group has.
+// Cuts the names of kernels so that they stay different: names of one library often begin alike, and only an inner part
+// distinguishes them. The same as src/base/cut_names.cpp, which cuts names on terminals; there is an example.
 
-const longPart = 24; // longer identifiers are split at underscores
-const maxParts = 4; // more would not be read
+const maxIdentifier = 24; // characters; longer ones are split at underscores
+const minHead = 6; // characters of the first part that remain readable
+const maxTried = 64; // parts tried for one name; more rarely fit
 
-// Returns the identifiers and numbers of a name, without namespaces.
-export function partsOf(name: string): string[] {
-  return (name.match(/[\p{L}\p{N}_]+/gu) ?? []).flatMap((part) =>
-    part.length > longPart ? part.split("_").filter((p) => p !== "") : [part]);
-}
-
-// Returns how little a part informs a reader: 0 for most parts, 1 for types and library internals, 2 for numbers.
-function weakness(part: string): number {
-  if (/^(\d+[a-z]*|.)$/i.test(part)) return 2;
-  return /^(void|const|int|long|unsigned|float|double|bool|char|half|half_t|Half|BFloat16|bfloat16_t|__half|__nv_bfloat16|lambda|instance|operator|at|c10|std|native|detail|array|Array|tuple|gpu_kernel_impl\w*|(Binary|AUnary|BUnary)Functor|\w*OffsetCalculator|\w*WithCast|\w*WithoutCast|TensorIterator(Base)?|func_wrapper_t|\w*Metadata)$/
-    .test(part) ? 1 : 0;
-}
-
+// An identifier or number of a name, a word of a long identifier, or a launch configuration.
 interface Part {
-  text: string;
-  key: string; // with its number among equal parts of the name: f<1, 2> and f<1, 2, 2> differ
+  from: number;
+  to: number;
+  weak: number;
+  holders: number[]; // names that have the part, ascending
 }
 
-function keyedParts(name: string): Part[] {
-  const seen = new Map<string, number>();
-  return partsOf(name).map((text) => {
-    const n = (seen.get(text) ?? 0) + 1;
-    seen.set(text, n);
-    return { text, key: `${text} ${n}` };
-  });
+// Returns how little a word informs a reader: 0 for most words, 1 for types and internals of libraries, 2 for numbers and
+// launch configurations.
+function weakness(word: string): number {
+  if (/^(\d+[ul]*|.|<<<.*)$/us.test(word)) return 2;
+  return /^(AUnaryFunctor|Array|BFloat16|BUnaryFunctor|BinaryFunctor|Half|TensorIterator(Base)?|__half|__nv_bfloat16|anonymous|array|at|bfloat16_t|binary_internal|bool|c10|char|const|cuda|detail|double|float|func_wrapper_t|gpu|half|half_t|impl|instance|int|kernel|lambda|long|namespace|native|nocast|operator|std|tuple|uint|unnamed|unsigned|void|.*gpu_kernel_impl.*|.*OffsetCalculator|.*WithCast|.*WithoutCast|.*Metadata)$/s
+    .test(word) ? 1 : 0;
 }
 
-// For each name, the fewest parts that no other name has all of, in the order of the name. If every part of a name is
-// also in another one, a number is added. The results are all different. O(parts of all names), unless many names share
-// all rare parts.
-export function differences(names: string[]): string[] {
-  const parts = names.map(keyedParts);
-  const holders = new Map<string, number[]>(); // of each part, ascending
-  parts.forEach((own, i) => {
-    for (const { key } of own) {
-      const list = holders.get(key);
-      if (list) list.push(i);
-      else holders.set(key, [i]);
-    }
+// Returns where the parts of a name are. Identifiers of more than `longest` characters are split at underscores.
+function placesOf(name: string, longest: number): [number, number][] {
+  return [...name.matchAll(/<<<.*>>>|[\p{L}\p{N}_]+/gsu)].flatMap(({ 0: text, index }) =>
+    text.length <= longest || text.startsWith("<<<") ? [[index, index + text.length]]
+      : [...text.matchAll(/[^_]+/g)].map((word) => [index + word.index, index + word.index + word[0].length])) as [number, number][];
+}
+
+function partsOf(names: string[], longest: number): Part[][] {
+  const holders = new Map<string, number[]>();
+  return names.map((name, i) => {
+    const seen = new Map<string, number>();
+    return placesOf(name, longest).map(([from, to]) => {
+      const word = name.slice(from, to);
+      const repeats = seen.get(word) ?? 0;
+      seen.set(word, repeats + 1);
+      const key = `${word} ${repeats}`;
+      const list = holders.get(key) ?? [];
+      holders.set(key, list);
+      list.push(i);
+      // A reader does not count equal words, so they distinguish names only if nothing else does.
+      return { from, to, weak: weakness(word) + (repeats > 0 ? 3 : 0), holders: list };
+    });
   });
-  const shown = parts.map((own, i) => {
-    const chosen = new Set<Part>();
-    let others: number[] | null = null; // that have all chosen parts; null: all
-    const candidates = own.map((part, at) => ({ part, at, weak: weakness(part.text), holders: holders.get(part.key)! }))
-      .filter((c) => c.holders.length < names.length)
-      .sort((a, b) => a.weak - b.weak || a.holders.length - b.holders.length || a.at - b.at);
-    for (const candidate of candidates) {
-      if (chosen.size === maxParts || others?.length === 0) break;
-      const left: number[] = others === null ? candidate.holders.filter((j) => j !== i) : common(others, candidate.holders);
-      if (others !== null && left.length === others.length) continue;
-      chosen.add(candidate.part);
-      others = left;
-    }
-    return own.filter((part) => chosen.has(part)).map((part) => part.text).join("…");
-  });
-  for (const group of repeated(shown)) group.forEach((i, n) => (shown[i] += `#${n + 1}`));
-  return shown;
 }
 
 // Returns the numbers that both ascending lists have.
 function common(one: number[], other: number[]): number[] {
-  const has = new Set(other);
-  return one.filter((n) => has.has(n));
+  let at = 0;
+  return one.filter((n) => {
+    while (at < other.length && other[at]! < n) ++at;
+    return other[at] === n;
+  });
+}
+
+// Returns the parts that distinguish a name from all others, then its other parts. In each, the parts that inform more, and
+// that fewer names have, are first. `given`: parts that are shown anyway.
+function ranked(parts: Part[], given: number): [needed: number[], others: number[]] {
+  const order = parts.map((_, at) => at).slice(given).sort((a, b) =>
+    parts[a]!.weak - parts[b]!.weak || parts[a]!.holders.length - parts[b]!.holders.length);
+  let like = given > 0 ? parts[0]!.holders : null; // names with all of the parts so far; null: all
+  const [needed, others]: [number[], number[]] = [[], []];
+  for (const at of order) {
+    const { holders } = parts[at]!;
+    const left: number[] = like === null ? holders : like.length > 1 ? common(like, holders) : like;
+    if (like === null || left.length < like.length) {
+      like = left;
+      needed.push(at);
+    } else if (others.length < maxTried) {
+      others.push(at);
+    }
+  }
+  return [needed, others];
+}
+
+const columns = (text: string) => [...text].length;
+const headOf = (text: string, wanted: number) => [...text].slice(0, wanted).join("");
+
+// Returns the name with only the first `head` characters of its first part, and the parts `shown`, ascending.
+function textOf(name: string, parts: Part[], head: number, shown: number[]): string {
+  let text = name.slice(0, head);
+  let [last, end] = [0, head];
+  for (const at of shown) {
+    const follows = at === last + 1 && end === parts[last]!.to;
+    text += (follows ? "" : "…") + name.slice(follows ? end : parts[at]!.from, parts[at]!.to);
+    [last, end] = [at, parts[at]!.to];
+  }
+  return text + (last + 1 === parts.length && end === parts[last]!.to ? name.slice(end) : "…");
+}
+
+function cut(name: string, parts: Part[], max: number): string {
+  const start = headOf(parts.length > 0 ? name.slice(0, parts[0]!.to) : name, max - 1);
+  if (parts.length === 0) return `${start}…`;
+  let head = start.length;
+  let shown: number[] = [];
+  const add = (part: number, mayCutHead: boolean) => {
+    const wider = [...shown, part].sort((a, b) => a - b);
+    let shorter = head;
+    const fits = () => columns(textOf(name, parts, shorter, wider)) <= max;
+    while (mayCutHead && !fits() && columns(name.slice(0, shorter)) > minHead) {
+      shorter = headOf(name, columns(name.slice(0, shorter)) - 1).length;
+    }
+    if (fits()) [head, shown] = [shorter, wider];
+  };
+  const [needed, others] = ranked(parts, 1);
+  for (const part of needed) add(part, true);
+  for (const part of others) add(part, false);
+  return textOf(name, parts, head, shown);
+}
+
+// Returns names of at most `max` characters. Different names stay different: if no part of them fits that differs, they
+// are numbered. `max` is at least 16.
+export function cutNames(names: string[], max: number): string[] {
+  const distinct = [...new Set(names)];
+  const parts = partsOf(distinct, Math.min(maxIdentifier, max - minHead - 2));
+  const short = distinct.map((name, i) => (columns(name) <= max ? name : cut(name, parts[i]!, max)));
+  let number = 0;
+  for (const group of repeated(short)) {
+    for (const i of group) {
+      if (short[i] === distinct[i]) continue;
+      const suffix = ` (${++number})`;
+      short[i] = `${headOf(short[i]!, max - suffix.length - 1)}…${suffix}`;
+    }
+  }
+  const of = new Map(distinct.map((name, i) => [name, short[i]!]));
+  return names.map((name) => of.get(name)!);
+}
+
+// For each name, the parts that distinguish it from the others, in its order. The results are all different.
+export function differences(names: string[]): string[] {
+  const parts = partsOf(names, maxIdentifier);
+  const shown = names.map((name, i) => ranked(parts[i]!, 0)[0].filter((at) => parts[i]![at]!.holders.length < names.length)
+    .sort((a, b) => a - b).map((at) => name.slice(parts[i]![at]!.from, parts[i]![at]!.to)).join("…"));
+  for (const group of repeated(shown)) group.forEach((i, n) => (shown[i] += `#${n + 1}`));
+  return shown;
 }
 
 // Returns the indexes of equal texts, for texts that occur more than once.

@@ -4,7 +4,7 @@
 // is no plan. Fields of the overview are joined by name, process, grid and block. A value that no file contains is null
 // or empty.
 
-import { shortName, visible } from "./format";
+import { visible } from "./format";
 import { differences, repeated } from "./labels";
 import type { MaskEvent, OverviewKernel, Payload, Plan, PlanSample, Triple } from "./types";
 
@@ -25,8 +25,7 @@ export interface Kernel {
   rank: number; // 0: most time
   name: string;
   label: string; // display name with grid, block and process
-  short: string;
-  difference: string; // from kernels with the same short name; "" if there are none
+  short: string; // without namespaces and parameters
   category: string;
   grid: Triple | null; // only if kernels are separated by launch configuration
   block: Triple | null;
@@ -138,7 +137,7 @@ export function labelOf(kernel: Named): string {
 export function shortOf(kernel: Named, brief: unknown): string {
   const extents = (t: Triple) => t.join("×").replace(/(×1)+$/, "");
   const launch = [kernel.grid, kernel.block].filter((t) => t != null).map(extents).join(", ");
-  const name = typeof brief === "string" ? brief : shortName(kernel.name);
+  const name = typeof brief === "string" ? brief : kernel.name;
   return `${visible(name) || "(no name)"}${launch && ` <<<${launch}>>>`}` +
     (kernel.process ? ` · process ${kernel.process}` : "");
 }
@@ -174,7 +173,7 @@ function makeKernel(source: Source, id: number, overview: OverviewKernel | undef
   const duration = size(source.duration_ns);
   const name = typeof source.name === "string" ? source.name : "";
   return { id, rank: 0, name, label: labelOf({ ...source, name }),
-    short: shortOf({ ...source, name }, data.brief_names?.[name]), difference: "", category: categoryOf(data, id),
+    short: shortOf({ ...source, name }, data.brief_names?.[name]), category: categoryOf(data, id),
     grid: source.grid ?? null, block: source.block ?? null, invocations, duration, share: 0,
     mean: invocations > 0 ? duration / invocations : null, cv: spread(clusters),
     captured: clusters.length > 0 ? sum((c) => c.captured) : size(source.captured), target: sum((c) => c.target),
@@ -217,17 +216,16 @@ function joinOverview(sources: Named[], overview: OverviewKernel[]): (OverviewKe
   });
 }
 
-// Names are the forms of a kernel's name that the page shows.
-export type Names = Pick<Kernel, "name" | "label" | "short" | "difference">;
+export const maxLabel = 60; // characters of a name next to other text
 
-// Adds what differs to the short names of kernels that differ only in template arguments.
+// Names are the forms of a kernel's name that the page shows.
+export type Names = Pick<Kernel, "name" | "label" | "short">;
+
+// Adds what differs to the short names of kernels that differ only in namespaces or parameters.
 export function distinguish(kernels: Names[]): void {
   for (const group of repeated(kernels.map((kernel) => kernel.short))) {
     differences(group.map((i) => kernels[i]!.label)).forEach((difference, n) => {
-      const kernel = kernels[group[n]!]!;
-      kernel.difference = difference;
-      kernel.short = kernel.short.includes("<…>") ? kernel.short.replace("<…>", () => `<…${difference}…>`)
-        : `${kernel.short} […${difference}…]`;
+      kernels[group[n]!]!.short += ` […${difference}…]`;
     });
   }
 }

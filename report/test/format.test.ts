@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { cutMiddle, chartName, compact, evenTicks, ticksBetween } from "../src/charts/common";
-import { count, duration, durationChange, percent, percentChange, shellPath, shellWord, shortName, tidy, times, visible } from "../src/format";
+import { compact, evenTicks, ticksBetween } from "../src/charts/common";
+import { count, duration, durationChange, percent, percentChange, shellPath, shellWord, tidy, times, visible } from "../src/format";
 
 test("durations have a suitable unit and do not round up to the next", () => {
   assert.equal(duration(0), "0 ns");
@@ -65,26 +65,6 @@ test("invisible characters in a name are shown as code points", () => {
   assert.equal(visible("a\u2028\u2029\u3164b"), "a⟨U+2028⟩⟨U+2029⟩⟨U+3164⟩b");
   assert.equal(visible("\u{E0041}x"), "⟨U+E0041⟩x");
   assert.equal(visible("\u00A0\u4E2D\u05D0"), "\u00A0\u4E2D\u05D0");
-});
-
-test("a short name ends before the arguments", () => {
-  assert.equal(shortName("void a::b<c<1>, d>(e const*)"), "a::b<…>");
-  assert.equal(shortName("gemm_kernel"), "gemm_kernel");
-  assert.equal(shortName("void (anonymous namespace)::k<1>(int)"), "(anonymous namespace)::k<…>");
-  assert.equal(shortName("a < b"), "a < b");
-  assert.equal(shortName("void at::<unnamed>::cat<4>(int)"), "at::<unnamed>::cat<…>");
-  assert.equal(shortName("<script>x</script>"), "<script>x</script>");
-  assert.equal(shortName(""), "");
-});
-
-test("chart names keep their ends", () => {
-  assert.equal(chartName("a::b::c::d<…>"), "c::d");
-  assert.equal(chartName("a::b::c<…Add…> <<<8, 64>>>"), "b::c<…Add…> <<<8, 64>>>");
-  assert.equal(chartName("plain"), "plain");
-  assert.equal(chartName("at::native::(anonymous namespace)::cat<…>"), "native::cat");
-  assert.equal(chartName("at::<unnamed>::cat<…a…>"), "at::cat<…a…>");
-  assert.equal(cutMiddle("abcdefghij", 10), "abcdefghij");
-  assert.equal(cutMiddle("abcdefghijk", 7), "abcd…jk");
 });
 
 test("a shell word is one word, whatever it contains", () => {

@@ -3,8 +3,7 @@ import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 import { gunzipSync } from "node:zlib";
-import { chartName, cutLabel, cutLabels } from "../src/charts/common";
-import { differences } from "../src/labels";
+import { cutNames, differences } from "../src/labels";
 import { makeModel } from "../src/model";
 
 const functor = (what: string) => `void at::native::vectorized_elementwise_kernel<4, at::native::${what}<float>, ` +
@@ -25,15 +24,42 @@ test("kernels of one name are distinguished by what differs", () => {
   assert.deepEqual(differences([]), []);
 });
 
-test("cut labels keep what differs, and are all different", () => {
-  assert.equal(cutLabel("native::vectorized_elementwise_kernel<…MulFunctor…>", 30), "vectorized_elem…<…MulFunctor…>");
-  assert.equal(cutLabel("native::elementwise_kernel<…direct_copy_kernel_cuda…float…>", 30), "eleme…<…direct_copy_kernel_cu…");
-  assert.equal(cutLabel("short", 30), "short");
+// As in tests/base/cut_names_test.cpp.
+const elementwise = [
+  "elementwise_kernel<128, 4, gpu_kernel_impl_nocast<BinaryFunctor<BFloat16, BFloat16, BFloat16, MulFunctor<float> > >" +
+    "(TensorIteratorBase&)::{lambda(int)#1}>",
+  "elementwise_kernel<128, 4, gpu_kernel_impl_nocast<direct_copy_kernel_cuda(TensorIteratorBase&)::{lambda()#3}::operator()() " +
+    "const::{lambda()#12}>(TensorIteratorBase&)::{lambda(int)#1}>",
+  "elementwise_kernel<128, 4, gpu_kernel_impl_nocast<CUDAFunctor_add<BFloat16> >(TensorIteratorBase&)::{lambda(int)#1}>",
+  "elementwise_kernel<128, 2, gpu_kernel_impl_nocast<BinaryFunctor<float, float, float, MulFunctor<float> > >" +
+    "(TensorIteratorBase&)::{lambda(int)#1}>",
+];
+
+test("cut names keep what differs, in a wide and in a narrow column", () => {
+  assert.deepEqual(cutNames(elementwise, 21), ["elementwi…MulFunctor…", "elementwise…direct…3…", "elementw…CUDAFunctor…", "element…2…MulFunctor…"]);
+  assert.deepEqual(cutNames(elementwise, 42), ["elementwise_kernel…4…BFloat16…MulFunctor…", "elementwise_kerne…direct_copy_kernel_cuda…",
+    "elementwise_kernel…CUDAFunctor_add…lambda…", "elementwise_kernel…2…float…MulFunctor…int…"]);
+  assert.deepEqual(cutNames(["short", "short", ""], 16), ["short", "short", ""]);
+});
+
+test("no word is shown twice, and long identifiers are cut between words", () => {
+  assert.deepEqual(cutNames(["volta_scudnn_128x64_stridedB_splitK_xregs_large_nn_v1", "volta_scudnn_128x64_stridedB_xregs_large_nn_v1",
+    "volta_scudnn_128x64_relu_xregs_large_nn_v1"], 32), ["volta_scudnn…stridedB_splitK…nn…", "volta_scudnn_128x64_stridedB…nn…", "volta_scudnn_128x64_relu_xregs…"]);
   const long = (end: string) => `Cijk_Alik_Bljk_${"UserArgs_".repeat(12)}MT${end}_SN_${"DTVA0_".repeat(9)}`;
-  const labels = cutLabels([long("128x64"), long("256x64"), long("256x96")], 36);
-  assert.equal(new Set(labels).size, 3);
-  assert.ok(labels.every((label) => [...label].length <= 36), labels.join());
-  assert.ok(labels[0]!.includes("MT128x64"), labels[0]);
+  for (const [i, label] of cutNames([long("128x64"), long("256x64"), long("256x96")], 36).entries()) {
+    assert.ok([...label].length <= 36 && label.includes(["MT128x64", "MT256x64", "MT256x96"][i]!), label);
+  }
+});
+
+test("a launch configuration is cut last", () => {
+  const launch = (name: string, config: string) => `${name} <<<${config}, 128>>>`;
+  assert.deepEqual(cutNames([launch(elementwise[0]!, "8×4"), launch(elementwise[0]!, "16"), launch(elementwise[2]!, "8×4")], 42), ["elementwise_kern…MulFunctor…<<<8×4, 128>>>",
+    "elementwise_kerne…MulFunctor…<<<16, 128>>>", "elementwise_kernel…CUDAFunctor_add…lambda…"]);
+});
+
+test("names without a part that differs within the width are numbered", () => {
+  assert.deepEqual(cutNames([`${"x".repeat(100)}a`, `${"x".repeat(100)}b`, "<".repeat(40), "<".repeat(41)], 16),
+    ["xxxxxxxxxxx… (1)", "xxxxxxxxxxx… (2)", `${"<".repeat(11)}… (3)`, `${"<".repeat(11)}… (4)`]);
 });
 
 test("the longest kernels of recorded profiles have different labels of every width", (t) => {
@@ -51,7 +77,7 @@ test("the longest kernels of recorded profiles have different labels of every wi
     const shorts = model.kernels.map((kernel) => kernel.short);
     assert.equal(new Set(shorts).size, shorts.length, `${file}: ${shorts.filter((s, i) => shorts.indexOf(s) !== i)}`);
     for (const max of [16, 38, 56]) {
-      const labels = cutLabels(shorts.map(chartName), max);
+      const labels = cutNames(shorts, max);
       assert.equal(new Set(labels).size, labels.length, `${file} at ${max}`);
       assert.ok(labels.every((label) => [...label].length <= max), `${file}: ${labels.find((l) => [...l].length > max)}`);
     }

@@ -5,9 +5,10 @@
 import type { EChartsCoreOption } from "echarts/core";
 import { hasShapePart, intervalText, verdictText, type Change } from "../changes";
 import { count, duration, durationChange, percentChange, tidy } from "../format";
+import { cutNames } from "../labels";
 import type { Theme } from "../theme";
 import type { DiffVerdict } from "../types";
-import { axis, base, chartName, cutLabels, cutText, evenTicks, font, tip, wideGlyph, type Any } from "./common";
+import { axis, base, cutText, evenTicks, font, tip, wideGlyph, type Any } from "./common";
 
 export const rowHeight = 24; // px
 const numberWidth = 84; // px, of a difference left of its bar
@@ -87,7 +88,7 @@ export function changesOption(changes: Change[], threshold: number, theme: Theme
   const first = names + 10 + numberWidth;
   const panel = wide ? (width - first - verdictWidth - gap) / 2 : width - first - 14;
   const left = [first, first + panel + gap];
-  const shortened = cutLabels(changes.map((change) => chartName(change.short)), Math.floor(names / wideGlyph));
+  const shortened = cutNames(changes.map((change) => change.short), Math.floor(names / wideGlyph));
   const values = changes.flatMap(({ time, diff }) => [time, diff.by_duration_ns]);
   const times = [Math.min(0, ...values), Math.max(0, ...values) || 1] as const;
   const wanted = Math.max(2.5, panel / 70); // ticks

@@ -5,7 +5,6 @@
 
 import { h } from "../dom";
 import { count } from "../format";
-import { differences, repeated } from "../labels";
 import type { Theme } from "../theme";
 
 export const font = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', sans-serif";
@@ -37,54 +36,6 @@ export function axis(theme: Theme, more: Any): Any {
 export function cutText(text: string, max: number): string {
   const parts = [...text];
   return parts.length > max ? parts.slice(0, max - 1).join("") + "…" : text;
-}
-
-// Cuts a label to `max` characters, but keeps the part that distinguishes it from others: name<…difference…>.
-export function cutLabel(label: string, max: number): string {
-  const [, head = "", mark = ""] = label.match(/^(.*?)(<….*|\[….*)$/s) ?? [];
-  if (mark === "" || [...label].length <= max) return cutMiddle(label, max);
-  const room = Math.max(6, max - [...mark].length);
-  return cutText(cutText(head.replace(/^.*::/s, ""), room) + mark, max);
-}
-
-// Returns labels of at most `max` characters that are all different, if the given labels are.
-export function cutLabels(labels: string[], max: number): string[] {
-  const out = labels.map((label) => cutLabel(label, max));
-  for (const group of repeated(out)) {
-    differences(group.map((i) => labels[i]!)).forEach((difference, n) => {
-      const i = group[n]!;
-      const end = cutText(difference, max - 6);
-      out[i] = `${cutText(labels[i]!, max - [...end].length - 1)} ${end}`;
-    });
-  }
-  const taken = new Set(out);
-  for (const group of repeated(out)) {
-    let n = 0;
-    for (const i of group) {
-      const numbered = () => `${cutText(out[i]!, max - ` (${n})`.length)} (${n})`;
-      do ++n; while (taken.has(numbered()));
-      out[i] = numbered();
-      taken.add(out[i]!);
-    }
-  }
-  return out;
-}
-
-// Keeps the end, because kernel names may differ only there.
-export function cutMiddle(text: string, max: number): string {
-  const parts = [...text];
-  if (parts.length <= max) return text;
-  const head = Math.ceil((max - 1) * 0.55);
-  return parts.slice(0, head).join("") + "…" + parts.slice(parts.length - (max - 1 - head)).join("");
-}
-
-// Returns the last two components of a qualified name; outer namespaces need space and add little information. Omits the
-// mark for omitted arguments.
-export function chartName(name: string): string {
-  const label = name.replaceAll(/(\(anonymous namespace\)|<unnamed>)::/g, "");
-  const end = label.search(/[<( ]/);
-  const head = (end < 0 ? label : label.slice(0, end)).split("::");
-  return head.slice(-2).join("::") + (end < 0 ? "" : label.slice(end).replace("<…>", ""));
 }
 
 // Horizontal insets of the plot area in charts over time, in px.

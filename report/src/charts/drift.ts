@@ -4,10 +4,11 @@
 
 import type { EChartsCoreOption } from "echarts/core";
 import { duration, tidy, times } from "../format";
-import type { Kernel, Model } from "../model";
+import { cutNames } from "../labels";
+import { maxLabel, type Kernel, type Model } from "../model";
 import { colorOf, type Theme } from "../theme";
 import { drawnPoints, whole, type View } from "../zoom";
-import { axis, base, cutText, plotLeft, plotRight, ticksBetween, tip, type Any } from "./common";
+import { axis, base, plotLeft, plotRight, ticksBetween, tip, type Any } from "./common";
 
 // Returns the mean duration in each slice divided by the kernel's mean; null if it did not run in the slice.
 export function driftOf(kernel: Kernel, slices: number): (number | null)[] {
@@ -57,6 +58,7 @@ export function driftOption(model: Model, chosen: Kernel | null, theme: Theme,
   const at = (slice: number) => ((slice + 0.5) * slices.width);
   const lines = kernels.map((kernel) => driftOf(kernel, slices.count));
   const [low, high] = driftRange(lines);
+  const names = cutNames(kernels.map((kernel) => kernel.short), maxLabel);
   const ticks = ticksBetween(low, high);
   // Ratios outside of the drawn range have a triangle at its edge.
   const beyond = lines.flatMap((ratios, k) => ratios.flatMap((ratio, slice) => {
@@ -69,7 +71,7 @@ export function driftOption(model: Model, chosen: Kernel | null, theme: Theme,
     tooltip: { ...base(theme).tooltip, trigger: "axis", formatter: (list: Any) => {
       const slice = Math.floor((list[0]?.axisValue ?? 0) / slices.width);
       return tip(`${duration(slice * slices.width)} to ${duration((slice + 1) * slices.width)}`,
-        (list as Any[]).filter((p) => p.seriesIndex < kernels.length).map((p): [string, string] => [cutText(kernels[p.seriesIndex]?.short ?? "", 60),
+        (list as Any[]).filter((p) => p.seriesIndex < kernels.length).map((p): [string, string] => [names[p.seriesIndex] ?? "",
           times(p.value[1])]));
     } },
     grid: { left: plotLeft, right: plotRight, top: 28, bottom: 44, outerBoundsMode: "none" },

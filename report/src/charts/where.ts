@@ -4,9 +4,10 @@
 
 import type { EChartsCoreOption } from "echarts/core";
 import { count, duration, percent, plural, tidy } from "../format";
+import { cutNames, differences, repeated } from "../labels";
 import type { Kernel, Model } from "../model";
 import { colorOf, type Theme } from "../theme";
-import { axis, base, chartName, cutLabels, cutText, tip, wideGlyph, type Any } from "./common";
+import { axis, base, cutText, tip, wideGlyph, type Any } from "./common";
 
 export interface Part {
   kernel: Kernel | null; // null: all other kernels together
@@ -32,9 +33,17 @@ export const topCount = 30;
 
 const shown = (kernel: Kernel | null, label: string) => cutText(kernel?.label ?? label, 300);
 
-// A tile shows the beginning of its label, so it begins with what differs between kernels of one name.
-const tileName = ({ kernel, label }: Part) =>
-  kernel && kernel.difference !== "" ? `${kernel.difference} · ${chartName(label)}` : chartName(label);
+// Returns the labels of tiles. A tile shows the beginning of its label, so it begins with what differs between kernels of
+// one template.
+function tileLabels(parts: Part[]): string[] {
+  const labels = parts.map(({ label }) => label);
+  for (const group of repeated(labels.map((label) => label.match(/^[^<]*/)![0]))) {
+    differences(group.map((i) => labels[i]!)).forEach((difference, n) => {
+      labels[group[n]!] = `${difference} · ${labels[group[n]!]}`;
+    });
+  }
+  return labels.map((label) => cutText(label, 120));
+}
 
 function partTip(model: Model, part: Part) {
   const rows: [string, string][] = [["time", `${duration(part.duration)}, ` +
@@ -48,6 +57,7 @@ function partTip(model: Model, part: Part) {
 
 export function treemapOption(model: Model, theme: Theme): EChartsCoreOption {
   const parts = topParts(model, topCount).filter((part) => part.duration > 0);
+  const labels = tileLabels(parts);
   return { ...base(theme),
     tooltip: { ...base(theme).tooltip, formatter: (p: Any) => {
       const part = parts[p.data?.part];
@@ -59,7 +69,7 @@ export function treemapOption(model: Model, theme: Theme): EChartsCoreOption {
       label: { position: "insideTopLeft", padding: [4, 5], fontSize: 12, lineHeight: 15, color: theme.on,
         overflow: "truncate", ellipsis: "…", formatter: (p: Any) => {
           const part = parts[p.data?.part];
-          return part ? `${cutText(tileName(part), 120)}\n${percent(part.duration / (model.duration || 1))}` : "";
+          return part ? `${labels[p.data.part]}\n${percent(part.duration / (model.duration || 1))}` : "";
         } },
       emphasis: { itemStyle: { borderColor: theme.focus, borderWidth: 2 }, label: { color: theme.on } },
       data: parts.map((part, i) => ({ name: `part ${i}`, value: part.duration, part: i, kernel: part.kernel?.id ?? null,
@@ -70,7 +80,7 @@ export function barsOption(model: Model, theme: Theme, width: number): EChartsCo
   const parts = topParts(model, topCount);
   const names = Math.round(Math.min(420, Math.max(110, width * 0.42)));
   const wide = width >= 500;
-  const shortened = cutLabels(parts.map((part) => chartName(part.label)), Math.floor(names / wideGlyph));
+  const shortened = cutNames(parts.map((part) => part.label), Math.floor(names / wideGlyph));
   const label = (part: Part | undefined) => percent(model.duration > 0 && part ? part.duration / model.duration : null) +
     (wide && part?.kernel ? `, ${plural(part.kernel.captured, "sample")}` : "");
   return { ...base(theme),

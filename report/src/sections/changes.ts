@@ -11,7 +11,8 @@ import { copyButton, download, h } from "../dom";
 import { makeFigure } from "../figure";
 import { count, duration, durationChange, percent, percentChange, plural, tidy, visible } from "../format";
 import { makeGrid, type Column } from "../grid";
-import { search, type Kernel, type Model } from "../model";
+import { cutNames } from "../labels";
+import { maxLabel, search, type Kernel, type Model } from "../model";
 import type { Diff, DiffRun } from "../types";
 
 const maxShown = 20; // in the chart
@@ -30,15 +31,16 @@ function answer(model: Model, diff: Diff): HTMLElement[] {
 
 function figure(diff: Diff, changes: Change[], choose: (change: Change) => void): HTMLElement {
   const shown = largestChanges(changes, maxShown);
+  const names = cutNames(shown.map((c) => c.short), maxLabel);
   return makeFigure({ name: "changes", title: `The ${plural(shown.length, "largest change")}`, height: `${50 + rowHeight * Math.max(1, shown.length)}px`,
     how: "Left: how much more or less time a kernel takes in B than in A (wide bar), and the part of it that comes from longer or " +
       `shorter launches (inner bar); the rest comes from their number${hasShapes(diff) ? " and their shapes" : ""}. Right: the change of the mean duration with its interval, on a log axis; ` +
       "an arrow is an end beyond the axis, and changes within the gray band are too small to count. A filled mark is a real change at the stated confidence; " +
       "an outline may be chance. Click a mark to select its kernel. To see which changes the machine alone causes, compare the baseline with a second run of itself.",
-    label: () => "Largest changes: " + shown.slice(0, 3).map((c) => `${c.short} ${durationChange(c.time)}, ${c.diff.verdict}`).join("; "),
+    label: () => "Largest changes: " + shown.slice(0, 3).map((c, i) => `${names[i]} ${durationChange(c.time)}, ${c.diff.verdict}`).join("; "),
     missing: () => (shown.length === 0 ? "Neither run has kernels." : null),
     option: (theme, width) => changesOption(shown, diff.threshold, theme, width),
-    table: () => ({ head: ["Kernel", "Verdict", "B − A", "Change", "Interval"], rows: shown.map((c) => [c.short, verdictText(c),
+    table: () => ({ head: ["Kernel", "Verdict", "B − A", "Change", "Interval"], rows: shown.map((c, i) => [names[i]!, verdictText(c),
       durationChange(c.time), percentChange(c.diff.change), intervalText(c)]),
       ...(changes.length > shown.length ? { note: `${count(changes.length - shown.length)} more are in the table of all kernels.` } : {}) }),
     click: ({ kernel }) => {
@@ -52,22 +54,22 @@ function figure(diff: Diff, changes: Change[], choose: (change: Change) => void)
 function columns(diff: Diff, changes: Change[]): Column<Change>[] {
   const most = changes.reduce((a, c) => Math.max(a, Math.abs(c.time)), 1);
   const low = -Infinity; // a value that is not known
-  const part = (name: string, of: (change: Change) => number): Column<Change> => ({ name, width: "96px",
+  const part = (name: string, of: (change: Change) => number): Column<Change> => ({ name, width: 96,
     text: (c) => durationChange(of(c)), value: of });
   return [
-    { name: "Kernel", width: "auto", isName: true, text: (c) => c.short,
+    { name: "Kernel", width: 300, isName: true, text: (c) => c.short,
       title: (c) => c.label + (c.kernel === null ? " (not in this run)" : ""), value: (c) => c.label },
-    { name: "Verdict", width: changes.some((c) => c.diff.reason) ? "148px" : "80px", left: true, text: verdictText, value: (c) => verdicts.indexOf(c.diff.verdict) },
-    { name: "Change", width: "92px", text: (c) => percentChange(c.diff.change), value: (c) => c.diff.change ?? low },
-    { name: "Interval", width: "172px", text: intervalText, value: (c) => c.diff.lower ?? low },
-    { name: "B − A", width: "100px", text: (c) => durationChange(c.time), value: (c) => c.time, bar: (c) => Math.abs(c.time) / most },
+    { name: "Verdict", width: changes.some((c) => c.diff.reason) ? 144 : 76, left: true, text: verdictText, value: (c) => verdicts.indexOf(c.diff.verdict) },
+    { name: "Change", width: 84, text: (c) => percentChange(c.diff.change), value: (c) => c.diff.change ?? low },
+    { name: "Interval", width: 152, text: intervalText, value: (c) => c.diff.lower ?? low },
+    { name: "B − A", width: 104, text: (c) => durationChange(c.time), value: (c) => c.time, bar: (c) => Math.abs(c.time) / most },
     part("By launches", (c) => c.diff.by_launches_ns),
     ...(hasShapes(diff) ? [part("By shapes", (c) => c.diff.by_shapes_ns)] : []),
     part("By duration", (c) => c.diff.by_duration_ns),
-    { name: "Launches A", width: "96px", text: (c) => count(c.diff.launches_a), value: (c) => c.diff.launches_a },
-    { name: "Launches B", width: "96px", text: (c) => count(c.diff.launches_b), value: (c) => c.diff.launches_b },
-    { name: "Mean A", width: "88px", text: (c) => duration(c.diff.mean_a_ns), value: (c) => c.diff.mean_a_ns ?? low },
-    { name: "Mean B", width: "88px", text: (c) => duration(c.diff.mean_b_ns), value: (c) => c.diff.mean_b_ns ?? low },
+    { name: "Launches A", width: 98, text: (c) => count(c.diff.launches_a), value: (c) => c.diff.launches_a },
+    { name: "Launches B", width: 98, text: (c) => count(c.diff.launches_b), value: (c) => c.diff.launches_b },
+    { name: "Mean A", width: 82, text: (c) => duration(c.diff.mean_a_ns), value: (c) => c.diff.mean_a_ns ?? low },
+    { name: "Mean B", width: 82, text: (c) => duration(c.diff.mean_b_ns), value: (c) => c.diff.mean_b_ns ?? low },
   ];
 }
 

@@ -22,18 +22,18 @@ export function kernelTable(context: Context): HTMLElement {
   const { model } = context;
   const maxShare = model.byTime[0]?.share || 1;
   const grid = makeGrid<Kernel>("Kernels", [
-    { name: "Kernel", width: "auto", isName: true, text: (k) => k.short, title: (k) => k.label, value: (k) => k.label },
-    ...(model.kernels.some((k) => k.category !== "") ? [{ name: "Category", width: "112px", left: true, text: (k: Kernel) => k.category || none,
+    { name: "Kernel", width: 300, isName: true, text: (k) => k.short, title: (k) => k.label, value: (k) => k.label },
+    ...(model.kernels.some((k) => k.category !== "") ? [{ name: "Category", width: 118, left: true, text: (k: Kernel) => k.category || none,
       value: (k: Kernel) => k.category }] : []),
-    { name: "Share", width: "92px", text: (k) => percent(k.share), value: (k) => k.duration, bar: (k) => k.share / maxShare },
-    { name: "Time", width: "92px", text: (k) => duration(k.duration), value: (k) => k.duration },
-    { name: "Launches", width: "96px", text: (k) => count(k.invocations), value: (k) => k.invocations },
-    { name: "Mean", width: "88px", text: (k) => duration(k.mean), value: (k) => k.mean ?? -1 },
-    { name: "cv", width: "74px", text: (k) => percent(k.cv), value: (k) => k.cv ?? -1 },
-    { name: "Clusters", width: "84px", text: (k) => count(k.clusters.length), value: (k) => k.clusters.length },
-    { name: "Samples", width: "84px", text: (k) => count(k.captured), value: (k) => k.captured },
-    { name: "Target", width: "80px", text: (k) => count(k.target), value: (k) => k.target },
-    { name: "Uncovered", width: "94px", text: (k) => (k.uncovered > 0 ? duration(k.uncovered) : none),
+    { name: "Share", width: 78, text: (k) => percent(k.share), value: (k) => k.duration, bar: (k) => k.share / maxShare },
+    { name: "Time", width: 84, text: (k) => duration(k.duration), value: (k) => k.duration },
+    { name: "Launches", width: 92, text: (k) => count(k.invocations), value: (k) => k.invocations },
+    { name: "Mean", width: 82, text: (k) => duration(k.mean), value: (k) => k.mean ?? -1 },
+    { name: "cv", width: 68, text: (k) => percent(k.cv), value: (k) => k.cv ?? -1 },
+    { name: "Clusters", width: 80, text: (k) => count(k.clusters.length), value: (k) => k.clusters.length },
+    { name: "Samples", width: 84, text: (k) => count(k.captured), value: (k) => k.captured },
+    { name: "Target", width: 72, text: (k) => count(k.target), value: (k) => k.target },
+    { name: "Uncovered", width: 94, text: (k) => (k.uncovered > 0 ? duration(k.uncovered) : none),
       value: (k) => k.uncovered },
   ], model.kernels.some((k) => k.category !== "") ? 3 : 2, false, (kernel) => context.choose(kernel));
   const found = h("output", { for: "kernels-search", class: "quiet" });
@@ -57,21 +57,21 @@ export function kernelTable(context: Context): HTMLElement {
 function sampleTable(context: Context): HTMLElement {
   const { model } = context;
   const grid = makeGrid<SampleRow>("Samples", [
-    { name: "Launch", width: "96px", text: (s) => count(s.sample.index), value: (s) => s.sample.index },
-    { name: "Kernel", width: "auto", isName: true, text: (s) => s.kernel.short, title: (s) => s.kernel.label,
+    { name: "Launch", width: 92, text: (s) => count(s.sample.index), value: (s) => s.sample.index },
+    { name: "Kernel", width: 300, isName: true, text: (s) => s.kernel.short, title: (s) => s.kernel.label,
       value: (s) => s.kernel.label },
-    { name: "Cluster", width: "80px", text: (s) => count(s.cluster + 1), value: (s) => s.cluster },
-    { name: "Occurrence", width: "104px", text: (s) => count(s.sample.occurrence), value: (s) => s.sample.occurrence },
-    { name: "Duration", width: "100px", text: (s) => duration(s.sample.duration_ns) + (s.sample.imputed ? " *" : ""),
+    { name: "Cluster", width: 80, text: (s) => count(s.cluster + 1), value: (s) => s.cluster },
+    { name: "Occurrence", width: 100, text: (s) => count(s.sample.occurrence), value: (s) => s.sample.occurrence },
+    { name: "Duration", width: 100, text: (s) => duration(s.sample.duration_ns) + (s.sample.imputed ? " *" : ""),
       title: (s) => (s.sample.imputed ? "Imputed with the mean of its context, because the launch was perturbed" : ""), value: (s) => s.sample.duration_ns },
-    { name: "Weight", width: "92px", text: (s) => tidy(number(s.sample.weight, 5)), value: (s) => s.sample.weight },
-    { name: "Grid", width: "104px", text: (s) => shownTriple(s.sample.grid), value: (s) => product(s.sample.grid) },
-    { name: "Block", width: "104px", text: (s) => shownTriple(s.sample.block), value: (s) => product(s.sample.block) },
-    { name: "Device", width: "76px", text: (s) => String(s.sample.device ?? none), value: (s) => s.sample.device ?? -1 },
-    { name: "Stream", width: "78px", text: (s) => String(s.sample.stream ?? none), value: (s) => s.sample.stream ?? -1 },
-    ...(hasRanges(model) ? [{ name: "Range", width: "150px", left: true, text: (s: SampleRow) => visible(s.sample.range ?? none),
+    { name: "Weight", width: 84, text: (s) => tidy(number(s.sample.weight, 5)), value: (s) => s.sample.weight },
+    { name: "Grid", width: 104, text: (s) => shownTriple(s.sample.grid), value: (s) => product(s.sample.grid) },
+    { name: "Block", width: 104, text: (s) => shownTriple(s.sample.block), value: (s) => product(s.sample.block) },
+    { name: "Device", width: 72, text: (s) => String(s.sample.device ?? none), value: (s) => s.sample.device ?? -1 },
+    { name: "Stream", width: 74, text: (s) => String(s.sample.stream ?? none), value: (s) => s.sample.stream ?? -1 },
+    ...(hasRanges(model) ? [{ name: "Range", width: 150, left: true, text: (s: SampleRow) => visible(s.sample.range ?? none),
       title: (s: SampleRow) => visible(s.sample.range ?? ""), value: (s: SampleRow) => s.sample.range ?? "" },
-    { name: "Step", width: "70px", text: (s: SampleRow) => String(s.sample.step ?? none), value: (s: SampleRow) => s.sample.step ?? -1 }] : []),
+    { name: "Step", width: 70, text: (s: SampleRow) => String(s.sample.step ?? none), value: (s: SampleRow) => s.sample.step ?? -1 }] : []),
   ], 0, true, (sample) => context.choose(sample.kernel));
   const found = h("output", { for: "samples-search", class: "quiet" });
   const only = h("input", { id: "samples-only", type: "checkbox", change: () => show() });

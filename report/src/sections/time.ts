@@ -8,6 +8,8 @@ import type { Context } from "../context";
 import { h } from "../dom";
 import { makeFigure } from "../figure";
 import { count, duration, percent, times } from "../format";
+import { cutNames } from "../labels";
+import { maxLabel, type Kernel } from "../model";
 import { colorOf, dark, light } from "../theme";
 
 const noLaunch = "No launch was recorded.";
@@ -60,6 +62,8 @@ export function timelineSection({ model }: Context): HTMLElement {
     ...notes.map((text) => h("p", { class: "quiet" }, text)));
 }
 
+const namesOf = (kernels: Kernel[]) => cutNames(kernels.map((k) => k.short), maxLabel);
+
 export function driftSection(context: Context): HTMLElement {
   const { model } = context;
   const slices = model.slices?.count ?? 0;
@@ -69,8 +73,7 @@ export function driftSection(context: Context): HTMLElement {
       "by the mean of the whole run; a constant 1× means no drift. If all kernels rise together, the cause is probably the " +
       "clock or the temperature; if a single kernel rises, its inputs. The axis is logarithmic and contains almost all slices; a triangle at " +
       "its edge marks a slice beyond it. Perturbed launches count as recorded.",
-    label: () => "Mean duration per slice over the overall mean, of " + driftKernels(model, context.chosen)
-      .map((k) => k.short).join(", "),
+    label: () => "Mean duration per slice over the overall mean, of " + namesOf(driftKernels(model, context.chosen)).join(", "),
     missing: () => {
       if (!model.data.overview) return "The session has no overview.json, so durations over time are unknown.";
       if (model.invocations === 0) return noLaunch;
@@ -84,17 +87,19 @@ export function driftSection(context: Context): HTMLElement {
     table: () => {
       const kernels = driftKernels(model, context.chosen);
       const columns = kernels.map((k) => driftOf(k, slices));
-      return { head: ["Slice from", ...kernels.map((k) => k.short)], rows: Array.from({ length: slices }, (_, i) =>
+      return { head: ["Slice from", ...namesOf(kernels)], rows: Array.from({ length: slices }, (_, i) =>
         [duration(i * (model.slices?.width ?? 0)), ...columns.map((c) => times(c[i]))]) };
     } });
   const note = h("p", { class: "quiet" });
   const update = () => {
-    legend.replaceChildren(...driftKernels(model, context.chosen).map((k) => {
+    const kernels = driftKernels(model, context.chosen);
+    const names = namesOf(kernels);
+    legend.replaceChildren(...kernels.map((k, i) => {
       const key = h("span", { class: "key", "aria-hidden": "true" });
       const own = k.rank < light.series.length;
       key.style.background = own ? `light-dark(${colorOf(light, k.rank)}, ${colorOf(dark, k.rank)})` : "currentcolor";
       return h("li", { class: k === context.chosen ? "chosen" : null }, h("button", { type: "button", class: "name",
-        title: k.label, click: () => context.choose(k) }, key, h("bdi", null, k.short)));
+        title: k.label, click: () => context.choose(k) }, key, h("bdi", null, names[i])));
     }));
     const chosen = context.chosen;
     note.hidden = !(chosen && slices > 0 && chosen.slices.length === 0);

@@ -119,7 +119,8 @@ Status WriteMask(const MaskEvents& mask, PackedText& packed) {
 }
 
 void AddBriefName(const std::string& name, Report& report) {
-  if (name.starts_with("_Z")) report.brief_names.emplace(name, BriefName(name));
+  std::string brief = BriefName(name);
+  if (brief != name) report.brief_names.emplace(name, std::move(brief));
 }
 
 // Adds what the report derives from the plan.

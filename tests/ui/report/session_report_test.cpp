@@ -74,7 +74,8 @@ TEST_CASE("a report contains every file of its session, byte for byte") {
       data["mask"] ==
       json::parse(
           R"({"events":[["capture",4,0,2,0,1732180000123456789],["close",5,1,2,0,null]],"left_out":0})"));
-  CHECK(data["brief_names"] == json::object());
+  CHECK(data["brief_names"] ==
+        json{{"</script><script>alert(1)</script>", "</script><script>alert"}});
   CHECK(data["categories"]["names"][0] == "gemm");
   CHECK(data["categories"]["kernels"] == json{8, 0});  // other, gemm
   CHECK(data["cost"] == "the samples cost 1 MB");
@@ -82,7 +83,7 @@ TEST_CASE("a report contains every file of its session, byte for byte") {
   CHECK(data.size() == 14);
 }
 
-TEST_CASE("a report contains the displayed form of mangled names") {
+TEST_CASE("a report contains the short forms of names") {
   Session session;
   Report report = LoadReport(session.run(), session.evaluation()).value();
   const json plan = json::parse(report.plan);
@@ -96,7 +97,7 @@ TEST_CASE("a report contains the displayed form of mangled names") {
   session.directory.Write("run/plan.json", other);
   report = LoadReport(session.run(), session.evaluation()).value();
   const json data = json::parse(test::DataOf(Html(report)));
-  CHECK(data["brief_names"] == json{{mangled, "vectorized_elementwise_kernel<4 float>"}});
+  CHECK(data["brief_names"][mangled] == "vectorized_elementwise_kernel<4 float>");
   CHECK(data["plan"]["kernels"][0]["name"] == mangled);
 }
 
@@ -114,7 +115,7 @@ TEST_CASE("a report contains the comparison with a baseline as stemtap diff prin
   CHECK(data["diff"]["schema"] == "stemtap.diff/1");
   CHECK(data["diff"]["a"]["source"] == "before.csv");
   CHECK(data["diff"]["verdicts"]["gone"] == 1);
-  CHECK(data["brief_names"] == json{{mangled, "vectorized_elementwise_kernel<4 float>"}});
+  CHECK(data["brief_names"][mangled] == "vectorized_elementwise_kernel<4 float>");
 }
 
 TEST_CASE("no session content ends its script element") {
