@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Describes in words whether the bound can be trusted, and the next step. Each line is one fact from the session's
-// files; the verdict is the worst level of the lines.
+// Describes in words whether the bound can be trusted. Each line is one fact from the session's files; the verdict is the
+// worst level of the lines.
 
-import { count, duration, none, percent, plural, shellPath, shellWord, tidy, times, visible } from "./format";
+import { count, duration, none, percent, plural, tidy, times, visible } from "./format";
 import type { Model } from "./model";
 
 export type Level = "good" | "note" | "care" | "bad";
@@ -209,82 +209,6 @@ export function judge(model: Model): Verdict {
   const headline = level === "bad" ? "Do not rely on the plan yet"
     : level === "care" ? `Be careful: ${plural(careful, "issue")}` : "You can trust the bound";
   return { level, headline, lines };
-}
-
-const isMerged = (model: Model) => model.mode === "merged";
-const isLive = (model: Model) => model.mode === "live";
-
-// Returns whether the run has a profile, which identifies launches. A merged session depends on its sessions.
-function isRecorded(model: Model): boolean {
-  const sessions = model.data.session?.sessions;
-  if (isMerged(model)) return Array.isArray(sessions) && sessions.every((session) => session?.mode === "replay");
-  return model.mode !== "live" && model.mode !== "gate";
-}
-
-// Returns why tools that count launches cannot use the samples of a live run, like stemtap export; "" if they can.
-function whyNotPlain(model: Model, consumer: string): string {
-  const { session, plan } = model.data;
-  const devices = session?.devices ?? [];
-  const graphKernels = devices.reduce((a, device) => a + (device.graph_kernels ?? 0), 0);
-  if (some(plan?.totals?.graph_launches)) return "graphs were timed as one launch each";
-  if (isMerged(model)) return "it consists of several sessions";
-  const processes = new Set(devices.map(({ pid }) => pid)).size;
-  if (processes > 1) return `it had ${plural(processes, "process", "processes")}`;
-  if (devices.length > 1) return `it launched on ${plural(devices.length, "device")}`;
-  if (session?.processes?.some((process) => process.state === "stood_down")) return "a process was not recorded";
-  return graphKernels > 0 && consumer !== "ncu" ? `${plural(graphKernels, "launch was", "launches were")} made by CUDA graphs` : "";
-}
-
-// Returns the tools that can use the samples. The launches of a process are identified in the profile of a recorded run; a
-// live run has no profile.
-export function consumersOf(model: Model): string[] {
-  const counting = ["accelsim", "macsim", "nvbit", "ncu", "sieve"];
-  if (isRecorded(model)) return [...counting, "csv", "roaring", "perfetto"];
-  return [...counting.filter((consumer) => whyNotPlain(model, consumer) === ""), "csv", "roaring"];
-}
-
-// Returns whether the user has to assert with --plain-launches what session.json does not contain.
-function needsPlainLaunches(model: Model, consumer: string): boolean {
-  if (isRecorded(model) || ["csv", "roaring"].includes(consumer)) return false;
-  const { session } = model.data;
-  return session?.mode !== "live" || !session.devices?.length ||
-    session.devices.some((device) => typeof device.graph_kernels !== "number");
-}
-
-// Returns advice about the export command.
-export function exportNote(model: Model): string {
-  const devices = new Set(model.data.session?.devices?.map(({ device }) => device)).size;
-  if (isRecorded(model)) {
-    return devices > 1 ? `The run had ${plural(devices, "device")}: add --processes to state whether one ` +
-      "process used all of them or each had its own process, and --device to select one." : "";
-  }
-  if (isMerged(model)) return "Tools that count launches can use one session at a time: --device N selects a device and its session.";
-  const why = whyNotPlain(model, "accelsim");
-  if (why !== "") return `Tracers that count launches need --profile with a profile of the same program: ${why}.`;
-  return needsPlainLaunches(model, "accelsim")
-    ? "--plain-launches asserts that the run was one process on one device without CUDA graphs." : "";
-}
-
-export function exportCommand(model: Model, consumer: string): string {
-  const plain = needsPlainLaunches(model, consumer) ? " --plain-launches" : "";
-  return `stemtap export --plan ${shellPath(model.planFile)}${plain} --to ${consumer}`;
-}
-
-export function extrapolateCommand(model: Model): string {
-  return `stemtap extrapolate --plan ${shellPath(model.planFile)} --results RESULTS`;
-}
-
-// Metrics that Nsight Compute collects in one pass on every recent chip.
-const fewMetrics = "smsp__inst_executed.sum,dram__bytes.sum";
-
-// Returns the commands that measure hardware counters of the samples with Nsight Compute, or why they cannot be used.
-export function counterCommands(model: Model): { commands: string[]; why: string } {
-  if (!consumersOf(model).includes("ncu")) return { commands: [], why: whyNotPlain(model, "ncu") };
-  const program = model.command.length > 0 && !isMerged(model) && isLive(model) ? model.command.map(shellWord).join(" ") : "PROGRAM";
-  return { why: "", commands: [`${exportCommand(model, "ncu")} -o ncu.sh`,
-    `NCU_OPTIONS='--metrics ${fewMetrics}' REPORT=counters sh ncu.sh ${program}`,
-    "ncu --import counters.1.ncu-rep --csv --page raw --rename-kernels no > counters.1.csv",
-    `stemtap extrapolate --plan ${shellPath(model.planFile)} --results counters.1.csv --from ncu`] };
 }
 
 export interface Tile {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { consumersOf, counterCommands, exportCommand, exportNote, extrapolateCommand } from "../src/commands";
 import { times } from "../src/format";
-import { makeModel } from "../src/model";
+import { makeModel, type Model } from "../src/model";
 import type { Payload, PlanTotals, Session } from "../src/types";
-import { consumersOf, counterCommands, exportCommand, exportNote, extrapolateCommand, judge, tiles } from "../src/verdict";
+import { judge, tiles } from "../src/verdict";
 import { kinds } from "./fixture.mjs";
 
 const payload = (kind: keyof typeof kinds) => kinds[kind]() as unknown as Payload;
@@ -127,17 +128,35 @@ test("tiles and commands agree with the plan", () => {
   assert.equal(exportNote({ ...model, mode: "replay" }), "");
   const alone = makeModel({ ...payload("bare"), folder: "my plan.json", plan_file: "my plan.json" });
   assert.equal(exportCommand({ ...alone, mode: "replay" }, "csv"), "stemtap export --plan 'my plan.json' --to csv");
-  assert.equal(extrapolateCommand(alone), "stemtap extrapolate --plan 'my plan.json' --results RESULTS");
+  assert.equal(extrapolateCommand(alone, "csv"), "stemtap extrapolate --plan 'my plan.json' --results RESULTS");
 });
 
 test("counters with Nsight Compute have their commands, or the reason why not", () => {
   const live = makeModel(payload("small"));
-  assert.equal(counterCommands(live).commands[1],
+  const lines = (model: Model) => counterCommands(model).commands.split("\n");
+  assert.equal(lines(live)[1],
     "NCU_OPTIONS='--metrics smsp__inst_executed.sum,dram__bytes.sum' REPORT=counters sh ncu.sh python3 decode.py --tokens 64");
-  assert.match(counterCommands({ ...live, mode: "replay" }).commands[1]!, / sh ncu\.sh PROGRAM$/);
+  assert.match(lines({ ...live, mode: "replay" })[1]!, / sh ncu\.sh PROGRAM$/);
+  assert.match(counterCommands(live).note, new RegExp(`at most ${live.samples.length} times`));
   const two = payload("small");
   two.session!.devices!.push({ ...two.session!.devices![0]!, device: 1 });
-  assert.deepEqual(counterCommands(makeModel(two)), { commands: [], why: "it launched on 2 devices" });
+  assert.equal(counterCommands(makeModel(two)).commands, "");
+  assert.match(counterCommands(makeModel(two)).note, /it launched on 2 devices/);
+  const demo = { ...live, command: ["/usr/lib/fake_gpu/stemtap_play", "/tmp/x"] };
+  assert.equal(counterCommands(demo).commands, "");
+  assert.match(counterCommands(demo).note, /only on the simulated GPU/);
+});
+
+test("each device of a recorded run has an export of its own", () => {
+  const data = payload("small");
+  data.session!.devices!.push({ ...data.session!.devices![0]!, device: 1 });
+  const model = { ...makeModel(data), mode: "replay" };
+  assert.equal(exportCommand(model, "macsim"), "for device in 0 1; do\n  stemtap export --plan stemtap-decode/plan.json " +
+    "--processes per-device --device $device --to macsim -o macsim.$device.txt --weights-csv ids.$device.csv\ndone");
+  assert.match(extrapolateCommand(model, "macsim"), /--results RESULTS\.\$device --ids ids\.\$device\.csv/);
+  assert.equal(exportCommand(model, "csv"), "stemtap export --plan stemtap-decode/plan.json --to csv");
+  assert.match(counterCommands(model).commands, /^for device in 0 1; do\n  .*--device \$device --to ncu -o ncu\.\$device\.sh\n/);
+  assert.match(exportNote(model), /2 devices.*per-device by one/);
 });
 
 test("a live run of several processes, devices or graphs is not exported as plain", () => {
@@ -154,9 +173,6 @@ test("a live run of several processes, devices or graphs is not exported as plai
   fewer((session) => session.processes!.push({ pid: 7, state: "stood_down" }), [], /a process was not recorded/);
   fewer((session) => (session.devices![0]!.graph_kernels = 3), ["ncu"], /3 launches were made by CUDA graphs/);
   fewer((_, totals) => (totals.graph_launches = 3), [], /graphs were timed as one/);
-  const two = payload("small");
-  two.session!.devices!.push({ ...two.session!.devices![0]!, device: 1 });
-  assert.match(exportNote({ ...makeModel(two), mode: "replay" }), /2 devices.*--processes/);
 });
 
 test("merged sessions are exported as they were recorded, live sessions one at a time", () => {

@@ -2,12 +2,14 @@
 // The report in a browser: every figure, every control, and no requests.
 
 import assert from "node:assert/strict";
-import { readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { spawnSync } from "node:child_process";
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import test, { before, describe } from "node:test";
+import { fileURLToPath } from "node:url";
 import { kinds } from "../../report/test/fixture.mjs";
 import { accessibilityBreaches, chartSeries, kernelTable, listen, makeReport, numbersIn, offences, openBrowser, openReport, readJson, run,
-  scratch, tabStops, unreached, writeSession } from "./support.mjs";
+  scratch, stemtap, tabStops, unreached, writeSession } from "./support.mjs";
 
 let context;
 before(async () => (context = await openBrowser()));
@@ -117,8 +119,8 @@ describe("a session with all its files", () => {
     const counters = await next.getByRole("region", { name: "Counter commands" }).innerText();
     assert.deepEqual(counters.trim().split("\n"), ["stemtap export --plan small/plan.json --to ncu -o ncu.sh",
       "NCU_OPTIONS='--metrics smsp__inst_executed.sum,dram__bytes.sum' REPORT=counters sh ncu.sh python3 decode.py --tokens 64",
-      "ncu --import counters.1.ncu-rep --csv --page raw --rename-kernels no > counters.1.csv",
-      "stemtap extrapolate --plan small/plan.json --results counters.1.csv --from ncu"]);
+      "for report in $(ls -v counters.*.ncu-rep); do ncu --import $report --csv --page raw --rename-kernels no; done > counters.csv",
+      "stemtap extrapolate --plan small/plan.json --results counters.csv --from ncu"]);
     await next.getByLabel("Consumer").selectOption("macsim");
     assert.equal((await next.getByRole("region", { name: "Export command" }).innerText()).trim(),
       "stemtap export --plan small/plan.json --to macsim");
@@ -504,6 +506,36 @@ test("launch shapes are shown as far as the session separates them", async () =>
   const together = await shapes("by-name");
   assert.match(await together.innerText(), /Of the samples only: .*--group-by launch/);
   assert.match(await together.innerText(), /(64|8)×1×1\s+128×1×1\s+\d/);
+});
+
+test("the commands of the next step run, for one and for two devices", async () => {
+  const bin = join(scratch, "bin");
+  mkdirSync(bin);
+  symlinkSync(stemtap, join(bin, "stemtap"));
+  writeFileSync(join(bin, "ncu"), `#!/bin/sh\nexec ${process.execPath} ${join(dirname(fileURLToPath(import.meta.url)), "ncu_stand_in.mjs")} "$@"\n`, { mode: 0o755 });
+  const profile = join(scratch, "measured.csv");
+  const names = ["void lib::gemm<128, lib::Half>(lib::Half const*, int)", "relu", "softmax"];
+  for (const devices of [1, 2]) {
+    writeFileSync(profile, "index,start_ns,duration_ns,device,stream,grid_x,grid_y,grid_z,block_x,block_y,block_z,name\n" +
+      Array.from({ length: 600 }, (_, i) => `${i},${i * 2000},${500 + (i % 3) * 100 + (i % 7)},${Math.floor(i / 3) % devices},7,8,1,1,128,1,1,"${names[i % 3]}"\n`).join(""));
+    const session = join(scratch, `measured${devices}`);
+    run("replay", profile, "-q", "-o", session);
+    const page = await openReport(context, makeReport(session));
+    const commands = async (title) => (await page.getByRole("region", { name: title }).innerText()).replace("PROGRAM", "play $device");
+    const sh = (text) => spawnSync("sh", ["-e", "-c", text], { cwd: scratch, encoding: "utf8",
+      env: { ...process.env, PATH: `${bin}:${process.env.PATH}`, PROFILE: profile } });
+    const counters = sh(await commands("Counter commands"));
+    assert.equal(counters.status, 0, counters.stderr);
+    const samples = readJson(join(session, "plan.json")).totals.samples;
+    const read = [...counters.stdout.matchAll(/^(\d+) of \d+ samples with results/gm)].map((line) => Number(line[1]));
+    assert.deepEqual([read.length, read.reduce((a, b) => a + b)], [devices, samples], counters.stdout);
+    for (const consumer of ["accelsim", "macsim", "nvbit", "ncu", "sieve", "csv", "roaring", "perfetto"]) {
+      await page.getByLabel("Consumer").selectOption(consumer);
+      const exported = sh(await commands("Export command"));
+      assert.equal(exported.status, 0, `${consumer}: ${exported.stderr}`);
+    }
+    assert.match(await page.locator(".next").innerText(), new RegExp(`at most ${samples} times`));
+  }
 });
 
 test("kernels of one template can be distinguished in tables and legends", async () => {

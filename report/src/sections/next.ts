@@ -2,42 +2,46 @@
 //
 // What to do with the samples: measure hardware counters, simulate or trace them.
 
-import { copyButton, h } from "../dom";
+import { consumersOf, counterCommands, exportCommand, exportNote, extrapolateCommand } from "../commands";
+import { copyButton, h, replace } from "../dom";
 import { visible } from "../format";
 import type { Model } from "../model";
-import { consumersOf, counterCommands, exportCommand, exportNote, extrapolateCommand, type Level } from "../verdict";
+import type { Level } from "../verdict";
+
+// A line that wraps is indented, and breaks only between words.
+function lineOf(text: string): HTMLElement {
+  const [, indent, rest] = text.match(/^( *)(.*)$/s)!;
+  return h("span", { class: "line", style: `--indent:${indent!.length}` },
+    ...rest!.split(/( +)/).map((word) => (word.trim() === "" ? word : h("span", { class: "word" }, word))));
+}
 
 function commandBox(title: string, text: () => string): { element: HTMLElement; update: () => void } {
   const code = h("code");
-  const update = () => (code.textContent = visible(text()).replaceAll("⟨U+000A⟩", "\n"));
+  const update = () => replace(code, ...visible(text()).split("⟨U+000A⟩").map(lineOf));
   update();
-  const line = h("pre", { tabindex: 0, role: "region", "aria-label": title }, code);
-  return { element: h("div", { class: "command" }, line, copyButton("Copy", text)), update };
+  const lines = h("pre", { tabindex: 0, role: "region", "aria-label": title }, code);
+  return { element: h("div", { class: "command" }, lines, copyButton("Copy", text)), update };
 }
 
 function countersStep(model: Model): HTMLElement {
-  const { commands, why } = counterCommands(model);
-  const block = h("div", { class: "step" }, h("h4", null, "Hardware counters of each kernel, with Nsight Compute"));
-  if (commands.length === 0) {
-    block.append(h("p", { class: "quiet" }, `ncu counts launches, so it needs --profile with a profile of the same program: ${why}.`));
-  } else {
-    block.append(commandBox("Counter commands", () => commands.join("\n")).element,
-      h("p", { class: "quiet" }, "ncu.sh runs the program once for each kernel or series of launches, and writes one report for each: import all of them."));
-  }
-  return block;
+  const { commands, note } = counterCommands(model);
+  return h("div", { class: "step" }, h("h4", null, "Hardware counters of each kernel, with Nsight Compute"),
+    commands !== "" && commandBox("Counter commands", () => commands).element, h("p", { class: "quiet" }, note));
 }
 
 function simulatorStep(model: Model): HTMLElement {
   const consumers = consumersOf(model);
   let consumer = consumers[0]!;
   const exported = commandBox("Export command", () => exportCommand(model, consumer));
+  const extrapolated = commandBox("Extrapolate command", () => extrapolateCommand(model, consumer));
   const select = h("select", { id: "consumer", change: () => {
     consumer = select.value;
     exported.update();
+    extrapolated.update();
   } }, ...consumers.map((name) => h("option", { value: name }, name)));
   return h("div", { class: "step" }, h("h4", null, "Simulator, tracer or another tool: ", h("label", { for: "consumer", class: "unseen" },
     "Consumer"), select), Boolean(model.data.cost) && h("p", { class: "quiet" }, `An estimate: ${model.data.cost}.`),
-    exported.element, commandBox("Extrapolate command", () => extrapolateCommand(model)).element);
+    exported.element, extrapolated.element);
 }
 
 // Returns where the plan is that the commands name.

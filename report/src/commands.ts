@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The commands of the next step: export the samples to a tool, measure or simulate them, and estimate the totals of the run.
+
+import { count, plural, shellPath, shellWord } from "./format";
+import type { Model } from "./model";
+
+const some = (value: unknown): value is number => typeof value === "number" && value > 0;
+const isMerged = (model: Model) => model.mode === "merged";
+const isLive = (model: Model) => model.mode === "live";
+
+// Returns whether the run has a profile, which identifies launches. A merged session depends on its sessions.
+function isRecorded(model: Model): boolean {
+  const sessions = model.data.session?.sessions;
+  if (isMerged(model)) return Array.isArray(sessions) && sessions.every((session) => session?.mode === "replay");
+  return model.mode !== "live" && model.mode !== "gate";
+}
+
+// Returns why tools that count launches cannot use the samples of a live run, like stemtap export; "" if they can.
+function whyNotPlain(model: Model, consumer: string): string {
+  const { session, plan } = model.data;
+  const devices = session?.devices ?? [];
+  const graphKernels = devices.reduce((a, device) => a + (device.graph_kernels ?? 0), 0);
+  if (some(plan?.totals?.graph_launches)) return "graphs were timed as one launch each";
+  if (isMerged(model)) return "it consists of several sessions";
+  const processes = new Set(devices.map(({ pid }) => pid)).size;
+  if (processes > 1) return `it had ${plural(processes, "process", "processes")}`;
+  if (devices.length > 1) return `it launched on ${plural(devices.length, "device")}`;
+  if (session?.processes?.some((process) => process.state === "stood_down")) return "a process was not recorded";
+  return graphKernels > 0 && consumer !== "ncu" ? `${plural(graphKernels, "launch was", "launches were")} made by CUDA graphs` : "";
+}
+
+// Tools that number launches.
+const counting = ["accelsim", "macsim", "nvbit", "ncu", "sieve"];
+
+// Returns the tools that can use the samples. The launches of a process are identified in the profile of a recorded run; a
+// live run has no profile.
+export function consumersOf(model: Model): string[] {
+  if (isRecorded(model)) return [...counting, "csv", "roaring", "perfetto"];
+  return [...counting.filter((consumer) => whyNotPlain(model, consumer) === ""), "csv", "roaring"];
+}
+
+// Returns whether the user has to assert with --plain-launches what session.json does not contain.
+function needsPlainLaunches(model: Model, consumer: string): boolean {
+  if (isRecorded(model) || ["csv", "roaring"].includes(consumer)) return false;
+  const { session } = model.data;
+  return session?.mode !== "live" || !session.devices?.length ||
+    session.devices.some((device) => typeof device.graph_kernels !== "number");
+}
+
+// Returns the devices of a recorded run if there are several. Tools number launches by process or device, so each device has
+// an export of its own.
+function devicesOf(model: Model): number[] {
+  if (!isRecorded(model)) return [];
+  const devices = [...(model.data.session?.devices ?? []).map(({ device }) => device), ...model.samples.map(({ sample }) => sample.device)];
+  const known = [...new Set(devices)].filter((device) => typeof device === "number").sort((a, b) => a - b);
+  return known.length > 1 ? known : [];
+}
+
+// Returns the commands of all devices as a loop, or the command of the only device.
+function forDevices(model: Model, consumer: string, commands: (device: string) => string[]): string {
+  const devices = counting.includes(consumer) ? devicesOf(model) : [];
+  if (devices.length === 0) return commands("").join("\n");
+  return [`for device in ${devices.join(" ")}; do`, ...commands("$device").map((command) => `  ${command}`), "done"].join("\n");
+}
+
+// Returns advice about the export command.
+export function exportNote(model: Model): string {
+  const devices = devicesOf(model).length;
+  if (devices > 0) {
+    return `The run had ${plural(devices, "device")}. The commands assume that each had its own process, and PROGRAM is the command of ` +
+      "one process. If one process used all devices, replace per-device by one.";
+  }
+  if (isRecorded(model)) return "";
+  if (isMerged(model)) return "Tools that count launches can use one session at a time: --device N selects a device and its session.";
+  const why = whyNotPlain(model, "accelsim");
+  if (why !== "") return `Tracers that count launches need --profile with a profile of the same program: ${why}.`;
+  return needsPlainLaunches(model, "accelsim")
+    ? "--plain-launches asserts that the run was one process on one device without CUDA graphs." : "";
+}
+
+function oneExport(model: Model, consumer: string, device: string): string {
+  const plain = needsPlainLaunches(model, consumer) ? " --plain-launches" : "";
+  const processes = device === "" ? "" : ` --processes per-device --device ${device}`;
+  return `stemtap export --plan ${shellPath(model.planFile)}${plain}${processes} --to ${consumer}`;
+}
+
+export function exportCommand(model: Model, consumer: string): string {
+  return forDevices(model, consumer, (device) => [oneExport(model, consumer, device) +
+    (device === "" ? "" : ` -o ${consumer}.${device}.txt --weights-csv ids.${device}.csv`)]);
+}
+
+// The results of a device have ids of their own.
+export function extrapolateCommand(model: Model, consumer: string): string {
+  return forDevices(model, consumer, (device) => [`stemtap extrapolate --plan ${shellPath(model.planFile)} --results RESULTS` +
+    (device === "" ? "" : `.${device} --ids ids.${device}.csv`)]);
+}
+
+// Metrics that Nsight Compute collects in one pass on every recent chip.
+const fewMetrics = "smsp__inst_executed.sum,dram__bytes.sum";
+
+// The program of stemtap demo.
+const isDemo = ({ command }: Model) => /(^|\/)stemtap_play$/.test(command[0] ?? "");
+
+// Returns the commands that measure hardware counters of the samples with Nsight Compute and what they do, or why they cannot
+// be used.
+export function counterCommands(model: Model): { commands: string; note: string } {
+  if (isDemo(model)) {
+    return { commands: "", note: "This run is a demonstration: its program runs only on the simulated GPU, so Nsight Compute cannot measure it." };
+  }
+  if (!consumersOf(model).includes("ncu")) {
+    return { commands: "", note: `ncu counts launches, so it needs --profile with a profile of the same program: ${whyNotPlain(model, "ncu")}.` };
+  }
+  const program = model.command.length > 0 && !isMerged(model) && isLive(model) ? model.command.map(shellWord).join(" ") : "PROGRAM";
+  const commands = forDevices(model, "ncu", (device) => {
+    const [script, report] = device === "" ? ["ncu.sh", "counters"] : [`ncu.${device}.sh`, `counters.${device}`];
+    return [`${oneExport(model, "ncu", device)} -o ${script}`,
+      `NCU_OPTIONS='--metrics ${fewMetrics}' REPORT=${report} sh ${script} ${program}`,
+      `for report in $(ls -v ${report}.*.ncu-rep); do ncu --import $report --csv --page raw --rename-kernels no; done > ${report}.csv`,
+      `stemtap extrapolate --plan ${shellPath(model.planFile)}${device === "" ? "" : ` --device ${device}`} --results ${report}.csv --from ncu`];
+  });
+  return { commands, note: `The script runs the program once for each kernel or series of launches, at most ${count(model.samples.length)} times; ` +
+    "its first line has the number. Each run writes one report, and all of them are imported." };
+}
