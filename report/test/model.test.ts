@@ -199,10 +199,14 @@ test("elapsed time is interpolated between the timeline's points", () => {
   assert.equal(elapsedAt([], 1), null);
 });
 
-test("drift is relative to the kernel's mean, and null where it did not run", () => {
+test("drift is relative to the median of the slices, and null where the kernel did not run", () => {
   const kernel = makeModel(small()).kernels[0]!;
   const drift = driftOf({ ...kernel, slices: [[0, 2, 20], [2, 2, 60], [99, 1, 1e9]].slice(0, 2) as never }, 3);
   assert.deepEqual(drift, [0.5, null, 1.5]);
+  // A slow launch in one slice does not move the other slices.
+  assert.deepEqual(driftOf({ ...kernel, slices: [[0, 9, 90], [1, 9, 90], [2, 9, 9000]] }, 3), [1, 1, 100]);
+  assert.deepEqual(driftOf({ ...kernel, slices: [] }, 2), [null, null]);
+  assert.deepEqual(driftOf({ ...kernel, slices: [[0, 1, 0]] }, 1), [null]);
 });
 
 test("a search needs every word, in any order and case", () => {

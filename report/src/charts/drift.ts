@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Shows whether kernels became slower or faster: the mean duration per time slice, divided by the overall mean.
+// Shows whether kernels became slower or faster: the mean duration per time slice, divided by the median of the slices.
 
 import type { EChartsCoreOption } from "echarts/core";
 import { duration, tidy, times } from "../format";
@@ -10,17 +10,16 @@ import { colorOf, type Theme } from "../theme";
 import { drawnPoints, whole, type View } from "../zoom";
 import { axis, base, plotLeft, plotRight, ticksBetween, tip, type Any } from "./common";
 
-// Returns the mean duration in each slice divided by the kernel's mean; null if it did not run in the slice.
+// Returns the mean duration in each slice divided by the median of these means, which one slow launch does not change; null
+// if the kernel did not run in the slice.
 export function driftOf(kernel: Kernel, slices: number): (number | null)[] {
-  const out = new Array<number | null>(slices).fill(null);
-  const launches = kernel.slices.reduce((a, s) => a + s[1], 0);
-  const time = kernel.slices.reduce((a, s) => a + s[2], 0);
-  const mean = launches > 0 ? time / launches : 0;
-  if (!(mean > 0)) return out;
+  const means = new Array<number | null>(slices).fill(null);
   for (const [slice, n, ns] of kernel.slices) {
-    if (slice >= 0 && slice < slices && n > 0) out[slice] = ns / n / mean;
+    if (slice >= 0 && slice < slices && n > 0) means[slice] = ns / n;
   }
-  return out;
+  const sorted = means.filter((mean) => mean !== null).sort((a, b) => a - b);
+  const median = (sorted[(sorted.length - 1) >> 1]! + sorted[sorted.length >> 1]!) / 2;
+  return means.map((mean) => (mean !== null && median > 0 ? mean / median : null));
 }
 
 const driftLines = 6;
@@ -79,7 +78,7 @@ export function driftOption(model: Model, chosen: Kernel | null, theme: Theme,
       name: "time since the first slice began", nameLocation: "middle", nameGap: 26,
       axisLabel: { showMaxLabel: false, showMinLabel: view.from === 0,
         formatter: (ns: number) => (ns === 0 ? "0" : tidy(duration(ns, 6))) } }),
-    yAxis: axis(theme, { type: "log", min: low, max: high, name: "mean of slice / mean (log)", nameLocation: "end", nameGap: 12,
+    yAxis: axis(theme, { type: "log", min: low, max: high, name: "mean of slice / median of slices (log)", nameLocation: "end", nameGap: 12,
       nameTextStyle: { color: theme.quiet, fontSize: 12, align: "left", padding: [0, 0, 0, -56] },
       splitLine: { show: false }, axisTick: { customValues: ticks, lineStyle: { color: theme.axis } },
       axisLabel: { customValues: ticks, formatter: (v: number) => tidy(times(v)) } }),

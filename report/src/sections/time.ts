@@ -70,10 +70,10 @@ export function driftSection(context: Context): HTMLElement {
   const legend = h("ul", { class: "legend" });
   const figure = makeFigure({ name: "drift", title: "Mean duration over time", height: "clamp(260px, 36vh, 420px)",
     how: "The run is divided into equal time slices. A line shows the mean duration of a kernel's launches in each slice, divided " +
-      "by the mean of the whole run; a constant 1× means no drift. If all kernels rise together, the cause is probably the " +
+      "by the median of all slices; a constant 1× means no drift. If all kernels rise together, the cause is probably the " +
       "clock or the temperature; if a single kernel rises, its inputs. The axis is logarithmic and contains almost all slices; a triangle at " +
       "its edge marks a slice beyond it. Perturbed launches count as recorded.",
-    label: () => "Mean duration per slice over the overall mean, of " + namesOf(driftKernels(model, context.chosen)).join(", "),
+    label: () => "Mean duration per slice over the median of the slices, of " + namesOf(driftKernels(model, context.chosen)).join(", "),
     missing: () => {
       if (!model.data.overview) return "The session has no overview.json, so durations over time are unknown.";
       if (model.invocations === 0) return noLaunch;
