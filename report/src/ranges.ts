@@ -11,7 +11,7 @@ export interface RangeTotals {
   samples: number;
   kernels: number;
   steps: [number, number] | null; // first and last
-  launches: number; // that the samples represent
+  launches: number; // that the samples represent, as in stemtap stats
   time: number; // ns that the samples represent
 }
 
@@ -33,6 +33,8 @@ export function rangesOf(samples: SampleRow[]): RangeTotals[] {
     const steps = rows.map(({ sample }) => sample.step).filter((step): step is number => typeof step === "number");
     return { name, samples: rows.length, kernels: new Set(rows.map((row) => row.kernel)).size,
       steps: steps.length > 0 ? [steps.reduce((a, b) => Math.min(a, b)), steps.reduce((a, b) => Math.max(a, b))] : null,
-      launches: sum(rows, ({ sample }) => sample.weight), time: sum(rows, ({ sample }) => sample.weight * sample.duration_ns) };
+      // Calibrated weights reproduce the time, not the number of launches.
+      launches: sum(rows, ({ kernel, cluster }) => kernel.clusters[cluster]!.count / kernel.clusters[cluster]!.samples.length),
+      time: sum(rows, ({ sample }) => sample.weight * sample.duration_ns) };
   }).sort((a, b) => b.time - a.time);
 }

@@ -244,8 +244,10 @@ test("ranges have what their samples represent", () => {
   const model = makeModel(payload("small"));
   const rows = model.samples.slice(0, 3).map((row, i) => ({ ...row, sample: { ...row.sample, weight: 10, duration_ns: 5,
     range: i === 2 ? null : "a/b", step: i === 0 ? 4 : null } }));
+  for (const { kernel, cluster } of rows) Object.assign(kernel.clusters[cluster]!, { count: 7 * kernel.clusters[cluster]!.samples.length });
   const [first, second] = rangesOf(rows);
-  assert.deepEqual([first!.name, first!.samples, first!.launches, first!.time, first!.steps], ["a/b", 2, 20, 100, [4, 4]]);
+  // The launches of a cluster per sample; the time has the weights of the plan.
+  assert.deepEqual([first!.name, first!.samples, first!.launches, first!.time, first!.steps], ["a/b", 2, 14, 100, [4, 4]]);
   assert.deepEqual([second!.name, second!.steps], ["(no range)", null]);
 });
 
