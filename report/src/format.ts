@@ -36,10 +36,19 @@ export function duration(ns: Maybe, wanted = 4): string {
   if (!known(ns)) return none;
   const size = Math.abs(ns);
   if (size === 0) return "0 ns";
-  if (size < 999.5) return `${Number.isInteger(ns) ? ns : significant(ns, wanted)} ns`;
-  if (size < 999.95e3) return `${significant(ns / 1e3, wanted)} us`;
-  if (size < 999.95e6) return `${significant(ns / 1e6, wanted)} ms`;
-  return `${significant(ns / 1e9, wanted)} s`;
+  if (size < 999.5 && Number.isInteger(ns)) return `${ns} ns`;
+  const [unit, name] = units.find(([, , limit]) => size < limit)!;
+  return `${significant(ns / unit, wanted)} ${name}`;
+}
+
+const units: [ns: number, name: string, limit: number][] = [[1, "ns", 999.5], [1e3, "us", 999.95e3], [1e6, "ms", 999.95e6], [1e9, "s", Infinity]];
+
+// Returns a format for durations of a column: they have the unit of the largest, so that a reader can compare them, and at
+// most three digits after the decimal point. Durations below a hundredth of the unit have their own.
+export function durationsUpTo(largest: number): (ns: Maybe) => string {
+  const [size, name] = units.find(([, , limit]) => Math.abs(largest) < limit) ?? units[3]!;
+  return (ns) => (known(ns) && (ns === 0 || Math.abs(ns / size) >= 0.01)
+    ? `${significant(ns / size, Math.abs(ns / size) < 0.1 ? 2 : Math.abs(ns / size) < 1 ? 3 : 4)} ${name}` : duration(ns));
 }
 
 export function percent(ratio: Maybe): string {
@@ -54,10 +63,10 @@ export function percent(ratio: Maybe): string {
 // Differences have a sign, except 0.
 const sign = (value: number) => (value > 0 ? "+" : value < 0 ? "−" : "");
 
-export function durationChange(ns: Maybe): string {
+export function durationChange(ns: Maybe, shown: (ns: Maybe) => string = duration): string {
   if (!known(ns)) return none;
   const size = Math.round(Math.abs(ns)); // parts of a difference have rounding errors below 1 ns
-  return size === 0 ? "0 ns" : sign(ns) + duration(size);
+  return size === 0 ? shown(0) : sign(ns) + shown(size);
 }
 
 // At most two digits after the decimal point.

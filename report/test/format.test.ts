@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { compact, evenTicks, ticksBetween } from "../src/charts/common";
-import { count, duration, durationChange, percent, percentChange, shellPath, shellWord, tidy, times, visible } from "../src/format";
+import { count, duration, durationChange, durationsUpTo, percent, percentChange, shellPath, shellWord, tidy, times, visible } from "../src/format";
 
 test("durations have a suitable unit and do not round up to the next", () => {
   assert.equal(duration(0), "0 ns");
@@ -34,6 +34,13 @@ test("counts, shares and factors have separators and no false digits", () => {
   assert.equal(tidy("1.250×"), "1.25×");
   assert.equal(tidy("1,200 s"), "1,200 s");
   assert.equal(compact(816000), "816 k");
+});
+
+test("durations of a column have one unit", () => {
+  const shown = durationsUpTo(12_340_000);
+  assert.deepEqual([12_340_000, 899_400, 23_250, 0, 999, null].map(shown), ["12.34 ms", "0.899 ms", "0.023 ms", "0 ms", "999 ns", "–"]);
+  assert.equal(durationChange(-899_400, shown), "−0.899 ms");
+  assert.equal(durationsUpTo(0)(0), "0 ns");
 });
 
 test("differences have a sign, except what rounds to 0", () => {

@@ -93,7 +93,8 @@ describe("a report with a baseline", () => {
       assert.ok(Math.abs(number(text) / 100 - [k.lower, k.upper][end]) <= 5.1e-5, `${text} for ${k.lower} to ${k.upper}`)));
     const units = { ns: 1, us: 1e3, ms: 1e6, s: 1e9 };
     const ns = (text) => number(text.split(" ")[0]) * units[text.split(" ")[1]];
-    const isNear = (text, value) => Math.abs(ns(text) - value) <= Math.max(0.6, 6e-4 * Math.abs(value));
+    // Four digits, of which three are behind the decimal point.
+    const isNear = (text, value) => Math.abs(ns(text) - value) <= 6e-4 * Math.max(1000, Math.abs(value), units[text.split(" ")[1]]);
     for (const [name, of] of [["B − A", (k) => k.duration_b_ns - k.duration_a_ns], ["By launches", (k) => k.by_launches_ns],
       ["By duration", (k) => k.by_duration_ns], ["Mean A", (k) => k.mean_a_ns], ["Mean B", (k) => k.mean_b_ns]]) {
       (await cells(page, name)).forEach((text, i) => assert.ok(of(diff.kernels[i]) === null ? text === "–" : isNear(text, of(diff.kernels[i])),

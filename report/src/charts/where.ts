@@ -7,7 +7,7 @@ import { count, duration, percent, plural, tidy } from "../format";
 import { cutNames, differences, repeated } from "../labels";
 import type { Kernel, Model } from "../model";
 import { colorOf, type Theme } from "../theme";
-import { axis, base, cutText, tip, wideGlyph, type Any } from "./common";
+import { axis, base, cutText, evenTicks, tip, wideGlyph, type Any } from "./common";
 
 export interface Part {
   kernel: Kernel | null; // null: all other kernels together
@@ -81,6 +81,8 @@ export function barsOption(model: Model, theme: Theme, width: number): EChartsCo
   const names = Math.round(Math.min(420, Math.max(110, width * 0.42)));
   const wide = width >= 500;
   const shortened = cutNames(parts.map((part) => part.label), Math.floor(names / wideGlyph));
+  const longest = parts.reduce((a, part) => Math.max(a, part.duration), 0);
+  const [, step = 0] = evenTicks(0, longest, Math.max(2, (width - names) / 150)); // lines far enough apart for their labels
   const label = (part: Part | undefined) => percent(model.duration > 0 && part ? part.duration / model.duration : null) +
     (wide && part?.kernel ? `, ${plural(part.kernel.captured, "sample")}` : "");
   return { ...base(theme),
@@ -89,7 +91,7 @@ export function barsOption(model: Model, theme: Theme, width: number): EChartsCo
       return part ? partTip(model, part) : "";
     } },
     grid: { left: names + 10, right: wide ? 130 : 62, top: 2, bottom: 22, outerBoundsMode: "none" },
-    xAxis: axis(theme, { type: "value", splitNumber: wide ? 4 : 2,
+    xAxis: axis(theme, { type: "value", interval: step || undefined, max: step > 0 ? Math.ceil(longest / step) * step : undefined,
       axisLabel: { formatter: (ns: number) => (ns === 0 ? "0" : tidy(duration(ns))) } }),
     yAxis: { type: "category", inverse: true, data: parts.map((_, i) => String(i)), axisLine: { show: false },
       axisTick: { show: false }, triggerEvent: true, axisLabel: { interval: 0, width: names, overflow: "truncate",

@@ -9,7 +9,7 @@ import type { Context } from "../context";
 import { changesCsv } from "../csv";
 import { copyButton, download, h } from "../dom";
 import { makeFigure } from "../figure";
-import { count, duration, durationChange, percent, percentChange, plural, tidy, visible } from "../format";
+import { count, duration, durationChange, durationsUpTo, percent, percentChange, plural, tidy, visible } from "../format";
 import { makeGrid, type Column } from "../grid";
 import { cutNames } from "../labels";
 import { maxLabel, search, type Kernel, type Model } from "../model";
@@ -32,7 +32,7 @@ function answer(model: Model, diff: Diff): HTMLElement[] {
 function figure(diff: Diff, changes: Change[], choose: (change: Change) => void): HTMLElement {
   const shown = largestChanges(changes, maxShown);
   const names = cutNames(shown.map((c) => c.short), maxLabel);
-  return makeFigure({ name: "changes", title: `The ${plural(shown.length, "largest change")}`, height: `${50 + rowHeight * Math.max(1, shown.length)}px`,
+  return makeFigure({ name: "changes", title: `The ${plural(shown.length, "largest change")}, by verdict`, height: `${50 + rowHeight * Math.max(1, shown.length)}px`,
     how: "Left: how much more or less time a kernel takes in B than in A (wide bar), and the part of it that comes from longer or " +
       `shorter launches (inner bar); the rest comes from their number${hasShapes(diff) ? " and their shapes" : ""}. Right: the change of the mean duration with its interval, on a log axis; ` +
       "an arrow is an end beyond the axis, and changes within the gray band are too small to count. A filled mark is a real change at the stated confidence; " +
@@ -53,23 +53,25 @@ function figure(diff: Diff, changes: Change[], choose: (change: Change) => void)
 
 function columns(diff: Diff, changes: Change[]): Column<Change>[] {
   const most = changes.reduce((a, c) => Math.max(a, Math.abs(c.time)), 1);
+  const time = durationsUpTo(most);
+  const mean = durationsUpTo(changes.reduce((a, { diff: k }) => Math.max(a, k.mean_a_ns ?? 0, k.mean_b_ns ?? 0), 0));
   const low = -Infinity; // a value that is not known
   const part = (name: string, of: (change: Change) => number): Column<Change> => ({ name, width: 96,
-    text: (c) => durationChange(of(c)), value: of });
+    text: (c) => durationChange(of(c), time), value: of });
   return [
     { name: "Kernel", width: 300, isName: true, text: (c) => c.short,
       title: (c) => c.label + (c.kernel === null ? " (not in this run)" : ""), value: (c) => c.label },
     { name: "Verdict", width: changes.some((c) => c.diff.reason) ? 144 : 76, left: true, text: verdictText, value: (c) => verdicts.indexOf(c.diff.verdict) },
     { name: "Change", width: 84, text: (c) => percentChange(c.diff.change), value: (c) => c.diff.change ?? low },
     { name: "Interval", width: 152, text: intervalText, value: (c) => c.diff.lower ?? low },
-    { name: "B − A", width: 104, text: (c) => durationChange(c.time), value: (c) => c.time, bar: (c) => Math.abs(c.time) / most },
+    { name: "B − A", width: 104, text: (c) => durationChange(c.time, time), value: (c) => c.time, bar: (c) => Math.abs(c.time) / most },
     part("By launches", (c) => c.diff.by_launches_ns),
     ...(hasShapes(diff) ? [part("By shapes", (c) => c.diff.by_shapes_ns)] : []),
     part("By duration", (c) => c.diff.by_duration_ns),
     { name: "Launches A", width: 98, text: (c) => count(c.diff.launches_a), value: (c) => c.diff.launches_a },
     { name: "Launches B", width: 98, text: (c) => count(c.diff.launches_b), value: (c) => c.diff.launches_b },
-    { name: "Mean A", width: 82, text: (c) => duration(c.diff.mean_a_ns), value: (c) => c.diff.mean_a_ns ?? low },
-    { name: "Mean B", width: 82, text: (c) => duration(c.diff.mean_b_ns), value: (c) => c.diff.mean_b_ns ?? low },
+    { name: "Mean A", width: 82, text: (c) => mean(c.diff.mean_a_ns), value: (c) => c.diff.mean_a_ns ?? low },
+    { name: "Mean B", width: 82, text: (c) => mean(c.diff.mean_b_ns), value: (c) => c.diff.mean_b_ns ?? low },
   ];
 }
 

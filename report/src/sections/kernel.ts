@@ -102,9 +102,12 @@ function clusterRows(kernel: Kernel) {
 
 const maxShapes = 100;
 
+// Returns the command that recorded a session, or made a plan.
+const commandOf = (mode: string) => ({ live: "stemtap run ", replay: "stemtap replay ", "": "stemtap plan " })[mode] ?? "";
+
 // The launch configurations of the kernel's name, if the session distinguishes them; otherwise the configurations of its
 // samples.
-function shapesOf(kernel: Kernel, all: Kernel[], choose: (kernel: Kernel) => void): HTMLElement {
+function shapesOf(kernel: Kernel, all: Kernel[], command: string, choose: (kernel: Kernel) => void): HTMLElement {
   const panel = h("div", { class: "panel narrow" }, h("h3", null, "Launch shapes"));
   if (kernel.grid !== null) {
     const same = all.filter((k) => k.name === kernel.name);
@@ -125,7 +128,7 @@ function shapesOf(kernel: Kernel, all: Kernel[], choose: (kernel: Kernel) => voi
   }
   const rows = [...shapes.values()].filter((s) => s.grid !== null).sort((a, b) => b.samples.length - a.samples.length);
   panel.append(h("p", { class: "quiet" }, rows.length > 0 ? "Of the samples only: this session does not separate launches by shape. "
-    : "The session does not contain the shapes of this kernel. ", "stemtap run --group-by launch separates them."));
+    : "The session does not contain the shapes of this kernel. ", `${command}--group-by launch separates them.`));
   if (rows.length > 0) {
     panel.append(plainTable({ head: ["Grid", "Block", "Samples", "Durations"], rows: rows.slice(0, maxShapes).map((s) => {
       const [low, high] = rangeOf(s.samples.map((sample) => sample.duration_ns));
@@ -192,7 +195,7 @@ export function kernelSection(context: Context): HTMLElement {
     note.hidden = !bare;
     note.textContent = model.data.overview ? "This kernel has no histogram: its clusters are shown instead."
       : "The session has no overview.json, so there is no histogram: its clusters are shown instead.";
-    replace(shapes, shapesOf(k, model.byTime, (other) => context.choose(other)));
+    replace(shapes, shapesOf(k, model.byTime, commandOf(model.mode), (other) => context.choose(other)));
     figure.update();
   };
   const full = h("details", { class: "how" });

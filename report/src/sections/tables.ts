@@ -3,9 +3,9 @@
 import type { Context } from "../context";
 import { kernelsCsv, samplesCsv } from "../csv";
 import { copyButton, download, h } from "../dom";
-import { count, duration, none, number, percent, tidy, visible } from "../format";
+import { count, duration, durationsUpTo, none, number, percent, tidy, visible } from "../format";
 import { makeGrid } from "../grid";
-import { search, type Kernel, type Model, type SampleRow } from "../model";
+import { rangeOf, search, type Kernel, type Model, type SampleRow } from "../model";
 import { memberText, unpack } from "../payload";
 import { hasRanges } from "../ranges";
 import type { Triple } from "../types";
@@ -21,14 +21,16 @@ async function planText(): Promise<string> {
 export function kernelTable(context: Context): HTMLElement {
   const { model } = context;
   const maxShare = model.byTime[0]?.share || 1;
+  const time = durationsUpTo(model.byTime[0]?.duration ?? 0);
+  const mean = durationsUpTo(rangeOf(model.kernels.map((k) => k.mean ?? 0))[1]);
   const grid = makeGrid<Kernel>("Kernels", [
     { name: "Kernel", width: 300, isName: true, text: (k) => k.short, title: (k) => k.label, value: (k) => k.label },
     ...(model.kernels.some((k) => k.category !== "") ? [{ name: "Category", width: 118, left: true, text: (k: Kernel) => k.category || none,
       value: (k: Kernel) => k.category }] : []),
     { name: "Share", width: 78, text: (k) => percent(k.share), value: (k) => k.duration, bar: (k) => k.share / maxShare },
-    { name: "Time", width: 84, text: (k) => duration(k.duration), value: (k) => k.duration },
+    { name: "Time", width: 84, text: (k) => time(k.duration), value: (k) => k.duration },
     { name: "Launches", width: 92, text: (k) => count(k.invocations), value: (k) => k.invocations },
-    { name: "Mean", width: 82, text: (k) => duration(k.mean), value: (k) => k.mean ?? -1 },
+    { name: "Mean", width: 82, text: (k) => mean(k.mean), value: (k) => k.mean ?? -1 },
     { name: "cv", width: 68, text: (k) => percent(k.cv), value: (k) => k.cv ?? -1 },
     { name: "Clusters", width: 80, text: (k) => count(k.clusters.length), value: (k) => k.clusters.length },
     { name: "Samples", width: 84, text: (k) => count(k.captured), value: (k) => k.captured },
