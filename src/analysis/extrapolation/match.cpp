@@ -295,15 +295,11 @@ Result<Match> Matcher::Run() {
   STEMTAP_TRY(by_order ? ByOrder() : ByIndex());
   if (match_.matched == 0) {
     return Error{fmt::format(
-        "none of {} results is for one of the plan's {} samples{}", results_.rows.size(),
-        match_.samples,
-        results_.rows.empty()
-            ? ""
-            : fmt::format(
-                  ", first {} '{}' id {}; expected the plan that selected these launches, or --ids "
-                  "FILE, a table of ids and launch indexes from 'stemtap export --weights-csv'",
-                  results_.rows.front().where, ShownCell(results_.rows.front().name),
-                  results_.rows.front().id))};
+        "none of {} results is for one of the plan's {} samples, first {} '{}' id {}; expected the "
+        "plan that selected these launches, or --ids FILE, a table of ids and launch indexes from "
+        "'stemtap export --weights-csv'",
+        results_.rows.size(), match_.samples, results_.rows.front().where,
+        ShownCell(results_.rows.front().name), results_.rows.front().id)};
   }
   if (2 * (other_name_ + other_shape_) > match_.matched) {
     return Error{

@@ -51,8 +51,8 @@ struct Match {
   std::vector<std::string> warnings;
 };
 
-// Errors: no result matches, or most of the matching results have another kernel name, grid, or
-// block.
+// REQUIRES: the results have rows. Errors: no result matches, or most of the matching results have
+// another kernel name, grid, or block.
 Result<Match> MatchResults(const model::Plan& plan, const formats::KernelResults& results,
                            const MatchOptions& options);
 

@@ -22,6 +22,7 @@ struct Column {
   std::uint64_t numbers = 0;
   std::uint64_t texts = 0;
   std::uint64_t first_text = 0;  // line
+  std::string text = {};         // of that cell
 };
 
 }  // namespace
@@ -90,7 +91,10 @@ Result<KernelResults> ReadCsvResults(std::unique_ptr<ByteSource> source,
     for (Column& column : columns) {
       const std::optional<double> value = CellNumber(cells[column.cell]);
       if (!value) {
-        if (column.texts++ == 0) column.first_text = csv.line();
+        if (column.texts++ == 0) {
+          column.first_text = csv.line();
+          column.text = cells[column.cell];
+        }
       } else if (*value == *value) {
         ++column.numbers;
       }
@@ -101,6 +105,13 @@ Result<KernelResults> ReadCsvResults(std::unique_ptr<ByteSource> source,
   if (!ended) {
     results.warnings.push_back(fmt::format("{}: the last row has no line end; it may be incomplete",
                                            results.rows.back().where));
+  }
+  const auto has_text = [](const Column& column) { return column.texts > 0; };
+  const auto text = std::find_if(columns.begin(), columns.end(), has_text);
+  if (text != columns.end() &&
+      std::none_of(columns.begin(), columns.end(), [](const Column& c) { return c.numbers > 0; })) {
+    return Error{fmt::format("{}:{}: {} is '{}'; expected a number", csv.name(), text->first_text,
+                             ShownCell(header[text->cell]), ShownCell(text->text))};
   }
   // A column without any number is text. In a mixed column, cells that are not numbers are
   // reported.

@@ -163,7 +163,12 @@ Result<KernelResults> ReadResults(std::unique_ptr<ByteSource> content,
     if (!kind) return Error{fmt::format("{}: not recognized; expected {}", name, kExpected)};
   }
   Result<KernelResults> results = ReadSource(*kind, std::move(source), options);
-  if (results.ok()) DropAbsurdSizes(name, results.value());
+  if (!results.ok()) return results;
+  if (results.value().rows.empty()) {
+    return Error{
+        fmt::format("{}: no results; expected at least one kernel with its metrics", name)};
+  }
+  DropAbsurdSizes(name, results.value());
   return results;
 }
 

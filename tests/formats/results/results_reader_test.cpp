@@ -375,8 +375,7 @@ TEST_CASE("the details page of ncu has shorter rows than its header") {
       "\"0\",\"1\",\"f\",\"S\",\"\",\"\",\"\",\"Advice\",\"OPT\"\n");
   REQUIRE(results.rows.size() == 1);
   CHECK(Value(results, 0, "Duration") == 2500.0);
-  CHECK(results.warnings ==
-        std::vector<std::string>{"log: 1 row has no metric (advice); skipped"});
+  CHECK(results.warnings == std::vector<std::string>{"log: 1 row has no metric (advice); skipped"});
 }
 
 TEST_CASE("any CSV with an id column is a table of results") {
@@ -400,6 +399,8 @@ TEST_CASE("any CSV with an id column is a table of results") {
   Refused("id,v\n-1,2\n", "log:2: id is '-1'");
   Refused("id,v\n99999999999999999999,2\n", "expected a whole number");
   Refused("id,v,v\n1,2,3\n", "occurs twice");
+  Refused("index,cycles\n3,\n4,abc\n", "log:3: cycles is 'abc'; expected a number");
+  Refused("index,cycles\n", "log: no results");
 }
 
 TEST_CASE("the kind of a metric is determined by whole words of its name") {
