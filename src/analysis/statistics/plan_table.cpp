@@ -296,7 +296,8 @@ Status SetOtherRows(const SampledRun& run, StatsTable& table) {
 
 Result<StatsTable> TableOfPlan(const SampledRun& run, StatsAxis by, const std::string& source) {
   const model::PlanTotals& totals = run.plan.totals;
-  StatsTable table{source, by, false, totals.invocations, totals.duration_ns, totals.kernels};
+  StatsTable table{source,        by, false, false, totals.invocations, totals.duration_ns,
+                   totals.kernels};
   table.bound = totals.bound;
   if (by == StatsAxis::kKernel) {
     SetKernelRows(run, table);

@@ -55,6 +55,7 @@ struct StatsTable {
   std::string source;
   StatsAxis by = StatsAxis::kKernel;
   bool is_estimated = false;
+  bool has_exact_ends = true;  // min_ns and max_ns; otherwise they are ends of clusters
   std::uint64_t launches = 0;  // of the run
   std::uint64_t duration_ns = 0;
   std::uint64_t kernels = 0;
