@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace stemtap::model {
 
 double DrawnMean(const PlanCluster& cluster) {
@@ -32,6 +34,16 @@ std::string OptionText(const OptionList& options, std::string_view name) {
     return std::visit([](const auto& v) { return fmt::format("{}", v); }, value);
   }
   return {};
+}
+
+bool HasRanges(const Plan& plan) {
+  for (const PlanKernel& kernel : plan.kernels) {
+    for (const PlanCluster& cluster : kernel.clusters) {
+      const auto has_range = [](const PlanSample& sample) { return !sample.range.empty(); };
+      if (std::any_of(cluster.samples.begin(), cluster.samples.end(), has_range)) return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace stemtap::model

@@ -141,6 +141,12 @@ struct Plan {
   std::vector<PlanKernel> kernels;  // in order of first launch
 };
 
+// Returns whether a sample has a range. Without one, commands that print ranges fail with
+// kNoRanges.
+bool HasRanges(const Plan& plan);
+inline constexpr const char* kNoRanges =
+    "has no sample with a range; expected a run of a program that marks ranges, at level gate";
+
 // Returns the content of plan.json: one line per sample, with a newline at the end. Equal plans
 // give equal bytes.
 std::string PlanToJson(const Plan& plan);

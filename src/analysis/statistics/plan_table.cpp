@@ -263,8 +263,10 @@ Status SetOtherRows(const SampledRun& run, StatsTable& table) {
     case StatsAxis::kRank:
       if (plan.sessions.empty()) {
         return Missing(table.source,
-                       "is not merged; expected a merged session or several profiles ('--by "
-                       "process' shows the processes of a session)");
+                       has_processes
+                           ? "is not merged; expected a merged session or several profiles ('--by "
+                             "process' shows the processes of this session)"
+                           : "is not merged; expected a merged session or several profiles");
       }
       table.rows = SessionRows(plan);
       return Success{};
@@ -283,7 +285,7 @@ Status SetOtherRows(const SampledRun& run, StatsTable& table) {
       missing = "has no sample with a launch configuration";
       break;
     case StatsAxis::kRange:
-      missing = "has no sample with a range; expected a session recorded at level gate";
+      missing = model::kNoRanges;
       break;
     case StatsAxis::kKernel:
     case StatsAxis::kCluster:

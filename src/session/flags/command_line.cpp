@@ -94,13 +94,17 @@ Error UnplacedArgument(const std::vector<CommandSpec>& table, const CommandSpec&
                        const std::vector<std::string>& rest,
                        const std::vector<std::string>& arguments) {
   std::string word;
+  bool is_option = false;
+  bool may_be_options = true;  // no option is behind --
   for (const std::string& argument : arguments) {
-    if (argument == "--") break;
+    may_be_options = may_be_options && argument != "--";
+    if (argument == "--") continue;
     if (std::find(rest.begin(), rest.end(), argument) == rest.end()) continue;
-    if (word.empty() || argument.starts_with('-')) word = argument;
-    if (argument.starts_with('-')) break;
+    is_option = may_be_options && argument.starts_with('-');
+    if (word.empty() || is_option) word = argument;
+    if (is_option) break;
   }
-  const char* const what = word.starts_with('-')        ? "unknown option"
+  const char* const what = is_option                    ? "unknown option"
                            : &command == &table.front() ? "unknown command"
                                                         : "unexpected argument";
   const bool misplaced = command.name == "run" &&

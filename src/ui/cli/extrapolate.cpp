@@ -14,6 +14,7 @@
 
 #include "analysis/extrapolation/match.h"
 #include "analysis/extrapolation/report.h"
+#include "base/text.h"
 #include "formats/results/results_reader.h"
 #include "model/plan_reader.h"
 #include "shm/record.h"
@@ -122,6 +123,10 @@ int RunExtrapolate(const ExtrapolateArguments& arguments) {
 
   const Result<model::Plan> plan = model::LoadPlan(arguments.plan);
   if (!plan.ok()) return Fail(plan.error());
+  if (options.by == analysis::GroupBy::kRange && !model::HasRanges(plan.value())) {
+    return Fail(
+        Error{fmt::format("{}: {}", EscapeForTerminal(arguments.plan), model::kNoRanges), 2});
+  }
   if (!arguments.ids.empty()) {
     const auto ids = analysis::LoadIds(arguments.ids);
     if (!ids.ok()) return Fail(ids.error());

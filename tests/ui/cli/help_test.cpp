@@ -63,6 +63,7 @@ TEST_CASE("help and version are commands too") {
   }
   CheckUsageError({"help", "replya"}, {"'replya', did you mean replay?"});
   CheckUsageError({"help", "run", "plan"}, {"unexpected argument 'plan'"});
+  CheckUsageError({"report", "--", "-odd", "x"}, {"unexpected argument 'x'"});
 }
 
 TEST_CASE("--min-samples and --captured-times behave as their help text states") {
