@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/top/chart.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -28,11 +30,21 @@ double ValueAt(const Chart& chart, double place) {
   return chart.lower + place * (chart.upper - chart.lower);
 }
 
-// Returns one line of the plot; line 0 is at the top. A value above 0 has a visible bar.
+// Returns the line of the plot that contains `value`; line 0 is at the top.
+std::size_t RowOf(const Chart& chart, double value, std::size_t rows) {
+  const auto below = static_cast<std::size_t>(PlaceOf(chart, value) * static_cast<double>(rows));
+  return rows - 1 - std::min(below, rows - 1);
+}
+
+// Returns one line of the plot. A value above 0 has a visible bar. The mark is a line where no bar
+// is, and a gap in the bars.
 std::string BarsOfRow(const Chart& chart, std::size_t row, std::size_t rows, bool unicode) {
   static constexpr const char* kBlocks[] = {" ",      "\u2581", "\u2582", "\u2583", "\u2584",
                                             "\u2585", "\u2586", "\u2587", "\u2588"};
   static constexpr const char* kMarks[] = {" ", ".", ".", ":", ":", "+", "+", "#", "#"};
+  const bool has_mark = !std::isnan(chart.mark) && RowOf(chart, chart.mark, rows) == row;
+  const char* const empty = !has_mark ? " " : unicode ? "\u2500" : "-";
+  const char* const full = unicode ? kBlocks[has_mark ? 7 : 8] : has_mark ? "=" : kMarks[8];
   std::string text;
   for (const double value : chart.values) {
     int eighths = 0;
@@ -42,15 +54,29 @@ std::string BarsOfRow(const Chart& chart, std::size_t row, std::size_t rows, boo
       const int whole = std::max(1, static_cast<int>(std::lround(height)));
       eighths = std::clamp(whole - static_cast<int>(below), 0, 8);
     }
-    text += unicode ? kBlocks[eighths] : kMarks[eighths];
+    text += eighths == 0   ? empty
+            : eighths == 8 ? full
+            : unicode      ? kBlocks[eighths]
+                           : kMarks[eighths];
   }
   return text;
 }
 
-// The scale has labels at the top, at the bottom, and in the middle, at the upper edge of its row.
+// The scale has labels at the top, at the bottom, and at the mark. A log scale also has the powers
+// of ten, another scale the middle, at the upper edge of its row.
 std::string ScaleOf(const Chart& chart, std::size_t row, std::size_t rows) {
   if (row == 0) return chart.label(chart.upper);
+  if (!std::isnan(chart.mark) && RowOf(chart, chart.mark, rows) == row) {
+    return chart.label(chart.mark);
+  }
   if (row + 1 == rows) return chart.label(chart.lower);
+  if (chart.log) {
+    const double first = std::pow(10.0, std::ceil(std::log10(chart.lower)));
+    for (double power = first; power < chart.upper; power *= 10.0) {
+      if (RowOf(chart, power, rows) == row) return chart.label(power);
+    }
+    return "";
+  }
   if (rows < 5 || row != rows / 2) return "";
   return chart.label(ValueAt(chart, 1.0 - static_cast<double>(row) / static_cast<double>(rows)));
 }
@@ -63,6 +89,20 @@ double RoundUp(double value) {
     if (value <= step * power * (1.0 + 1e-9)) return step * power;
   }
   return 10.0 * power;
+}
+
+// Returns the previous value of 1, 2 or 5 times a power of ten.
+double RoundDown(double value) {
+  const double power = std::pow(10.0, std::floor(std::log10(value)));
+  for (const double step : {5.0, 2.0}) {
+    if (value >= step * power * (1.0 - 1e-9)) return step * power;
+  }
+  return power;
+}
+
+// Formats a round bound: "5 %", "0.02 %".
+std::string RoundPercent(double ratio) {
+  return fmt::format("{:.4g} %", 100.0 * ratio);
 }
 
 Chart RateChart(const model::OverviewTotals& o, int columns) {
@@ -105,11 +145,13 @@ Chart BoundChart(const model::OverviewTotals& o, int columns) {
       chart.upper = std::max(chart.upper, bound);
     }
   }
-  chart.lower = std::max(least / 2.0, 1e-9);  // the minimum has a visible bar
+  chart.upper = RoundUp(chart.upper);
+  chart.lower = RoundDown(std::max(least / 1.5, 1e-9));  // the minimum has a visible bar
   chart.log = true;
-  chart.label = Percent;
+  if (o.error_bound > 0.0) chart.mark = o.error_bound;
+  chart.label = RoundPercent;
   chart.style = Style::kNotice;
-  chart.end = Elapsed(o.elapsed_s);
+  chart.end = o.mode == "replay" ? Count(o.observed, 7) + " launches" : Elapsed(o.elapsed_s);
   return chart;
 }
 
@@ -144,8 +186,11 @@ std::vector<Line> ActivityCharts(const Model& model, std::size_t rows, const Can
   const model::OverviewTotals& o = model.run().totals;
   if (o.timeline.empty()) return {};
   const bool has_activity = !o.activity.empty();
-  const int columns = canvas.width / (has_activity ? 3 : 2) - kChartMargin;
-  std::vector<Chart> charts = {RateChart(o, columns)};
+  // How fast a replay read its launches is not how fast they were launched.
+  const bool has_rate = has_activity || o.mode != "replay";
+  const int columns = canvas.width / (has_activity ? 3 : has_rate ? 2 : 1) - kChartMargin;
+  std::vector<Chart> charts;
+  if (has_rate) charts.push_back(RateChart(o, columns));
   if (has_activity) charts.push_back(BusyChart(o.activity, columns));
   charts.push_back(BoundChart(o, columns));
   std::vector<Line> lines(rows + 2);

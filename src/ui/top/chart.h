@@ -4,6 +4,7 @@
 // large screens.
 #pragma once
 
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -19,9 +20,10 @@ struct Chart {
   double lower = 0.0;          // at the bottom of the plot; above 0 if `log`
   double upper = 1.0;          // at the top of the plot
   bool log = false;            // logarithmic scale
+  double mark = std::numeric_limits<double>::quiet_NaN();  // has a line and a label
   Style style = Style::kPlain;
   std::string (*label)(double) = nullptr;
-  std::string end;  // right end of the time axis, which begins at 0
+  std::string end;  // right end of the axis of time or launches, which begins at 0
 };
 
 // Columns that a chart needs besides its plot: the scale at its left and a space at its right.

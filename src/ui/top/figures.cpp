@@ -61,6 +61,10 @@ std::span<const model::HistogramBin> WithoutEnds(std::span<const model::Histogra
   return bins;
 }
 
+bool IsReplay(const model::OverviewTotals& totals) {
+  return totals.mode == "replay";
+}
+
 // Returns the end of the session's time axis, in seconds.
 double EndOf(const model::OverviewTotals& totals) {
   return totals.timeline.empty() ? totals.elapsed_s
@@ -206,17 +210,25 @@ DurationAxis DurationsOf(std::span<const model::OverviewKernel* const> kernels, 
   return axis;
 }
 
+double RunSeconds(const model::OverviewTotals& totals) {
+  if (!IsReplay(totals)) return totals.elapsed_s;
+  const model::Activity& activity = totals.activity;
+  if (activity.empty()) return kNone;
+  return static_cast<double>(activity.width_ns) * static_cast<double>(activity.count) * 1e-9;
+}
+
 std::vector<double> BoundAt(const model::OverviewTotals& totals, int columns) {
   std::vector<double> bounds(static_cast<std::size_t>(std::max(columns, 0)), kNone);
   if (bounds.empty() || totals.timeline.empty()) return bounds;
-  const double end = EndOf(totals);
+  const bool by_launch = IsReplay(totals);
+  const double end = by_launch ? static_cast<double>(totals.observed) : EndOf(totals);
   if (!(end > 0.0) || std::isinf(end)) return bounds;
-  const auto column_at = [&](double elapsed_s) {
-    const double at = elapsed_s / end * static_cast<double>(bounds.size());
+  const auto column_of = [&](const model::TimelinePoint& point) {
+    const double place = by_launch ? static_cast<double>(point.observed) : point.elapsed_s;
+    const double at = place / end * static_cast<double>(bounds.size());
     return at >= 0.0 ? std::min(static_cast<std::size_t>(at), bounds.size() - 1) : 0;
   };
-  for (const model::TimelinePoint& point : totals.timeline)
-    bounds[column_at(point.elapsed_s)] = point.bound;
+  for (const model::TimelinePoint& point : totals.timeline) bounds[column_of(point)] = point.bound;
   bounds.back() = std::isnan(totals.bound) ? bounds.back() : totals.bound;
   // The last bound is valid until the next point.
   double last = kNone;

@@ -40,9 +40,13 @@ struct DurationAxis {
 DurationAxis DurationsOf(std::span<const model::OverviewKernel* const> kernels, int columns,
                          bool trim);
 
-// Each returns values over the session's time in `columns` parts, NaN where they are unknown.
-// BoundAt returns the bound, which is valid until the next point. BoundOverTime returns the bound
-// on a log axis, as values for Bars.
+// Returns the duration of the run in seconds: of a live session, since it began; of a replay, on
+// the devices' clock, because the time that the replay took is unrelated. NaN if unknown.
+double RunSeconds(const model::OverviewTotals& totals);
+
+// Each returns values over the session's time in `columns` parts, NaN where they are unknown; the
+// bound of a replay, over its launches. BoundAt returns the bound, which is valid until the next
+// point. BoundOverTime returns the bound on a log axis, as values for Bars.
 std::vector<double> BoundAt(const model::OverviewTotals& totals, int columns);
 std::vector<double> BoundOverTime(const model::OverviewTotals& totals, int columns);
 // Launches per second, from the launches observed at each point of the timeline.

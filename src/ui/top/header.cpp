@@ -40,7 +40,9 @@ Line TitleLine(const Model& model, const Canvas& canvas) {
   LineMaker line = canvas.NewLine();
   line.Add("stemtap top  ", Style::kStrong).Add(word, style);
   if (model.paused()) line.Add(" paused", Style::kNotice);
-  line.Add(fmt::format(" {}  ", Elapsed(o.elapsed_s)));
+  const double seconds = RunSeconds(o);
+  if (o.mode == "replay") line.Add(" replay");
+  line.Add(std::isnan(seconds) ? "  " : fmt::format(" {}  ", Elapsed(seconds)));
   const std::size_t count = model.sessions().size();
   if (count > 1) {
     if (model.only() < 0) {

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "shm/session_env.h"
+#include "ui/top/figures.h"
 
 namespace stemtap::ui {
 namespace {
@@ -130,7 +131,7 @@ double SessionWatch::launches_per_s() const {
     const bool known = seconds > 0.0 && to >= from;
     return known ? static_cast<double>(to - from) / seconds : std::nan("");
   };
-  if (state_ != SessionState::kRunning) return rate(o.elapsed_s, 0, o.observed);
+  if (state_ != SessionState::kRunning) return rate(RunSeconds(o), 0, o.observed);
   const double recent = rate_.PerSecond();
   if (!std::isnan(recent)) return recent;
   // Use the timeline for earlier data. In a run of hours, its points are minutes apart.

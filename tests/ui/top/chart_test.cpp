@@ -103,10 +103,38 @@ TEST_CASE("charts have a scale and one column per part of the time") {
   CHECK(text(4) ==
         "         some ~\n"
         "     100|  ##  \n"
-        "        |  ##  \n"
+        "      10|  ##  \n"
         "        |# ##  \n"
         "       1|#.##  \n"
         "         0 0:12\n");
+  // The mark has its label, and a line where no bar is.
+  chart.mark = 5.0;
+  CHECK(text(4) ==
+        "         some ~\n"
+        "     100|  ##  \n"
+        "      10|  ##  \n"
+        "       5|=-==- \n"
+        "       1|#.##  \n"
+        "         0 0:12\n");
+}
+
+TEST_CASE("a replay is drawn over its launches, with the rate of the run") {
+  model::OverviewTotals totals;
+  totals.mode = "replay";
+  totals.elapsed_s = 0.25;  // of the replay
+  totals.observed = 1000;
+  totals.timeline = {{0.2, 500}, {0.21, 1000}};
+  totals.timeline[0].bound = 0.5;
+  totals.timeline[1].bound = 0.25;
+  totals.bound = 0.25;
+  CHECK(std::isnan(RunSeconds(totals)));
+  CHECK(BoundAt(totals, 4)[2] == 0.5);
+  CHECK(BoundAt(totals, 4)[3] == 0.25);
+  totals.activity = {1, 0, 500'000'000, 10, {{0, 9, 1, 1}}};
+  CHECK(RunSeconds(totals) == 5.0);
+  totals.mode = "live";
+  CHECK(RunSeconds(totals) == 0.25);
+  CHECK(BoundAt(totals, 4)[3] == 0.25);
 }
 
 }  // namespace

@@ -71,6 +71,17 @@ TEST_CASE("the header shows how busy the GPU is, now or over the whole session")
   CHECK(Has(shown.Screen(100), "0/s  GPU busy 0 %"));
 }
 
+TEST_CASE("a replay is shown with the duration of its run") {
+  MadeOverview made;
+  made.mode = "replay";
+  made.state = "ended";
+  made.elapsed_s = 0.4;
+  CHECK(Has(Shown({made}).Screen(), "ended replay  python3"));
+  made.activity =
+      R"({"devices":1,"start_ns":0,"width_ns":1000000000,"count":17,"slices":[[0,9,9,9]]})";
+  CHECK(Has(Shown({made}).Screen(), "ended replay 0:17  python3"));
+}
+
 TEST_CASE("the header reports that the bound is the observed error") {
   MadeOverview made;
   CHECK_FALSE(Has(Shown({made}).Screen(), "observed error"));

@@ -25,6 +25,7 @@ struct MadeKernel {
 };
 
 struct MadeOverview {
+  std::string mode = "live";
   std::string state = "running";
   std::int32_t pid = static_cast<std::int32_t>(::getpid());  // a live process
   double elapsed_s = 12.5;
@@ -70,16 +71,17 @@ inline std::string JsonOf(const MadeOverview& made) {
         mean + 1, 2 * mean, open, mean + mean / 2, histogram);
   }
   return fmt::format(
-      R"({{"schema":"stemtap.overview/1","tool":"stemtap 0.1.0","mode":"live","state":"{}","pid":{},"started_unix_ms":{},)"
+      R"({{"schema":"stemtap.overview/1","tool":"stemtap 0.1.0","mode":"{}","state":"{}","pid":{},"started_unix_ms":{},)"
       R"("elapsed_s":{},"period_ms":1000,"command":{},"error_bound":0.05,"confidence":0.95,"level":"gate","actuator":"log",)"
       R"("seen":{},"kept":{},"dropped":{},"gaps":0,"losses":{},"observed":{},"duration_ns":{},"captured":{},"captured_duration_ns":{},)"
       R"("kernels_known":{},"clusters_open":{},"clusters_closed":{},"bound":{},"certified_bound":{},"slowed":0,"zero_duration":0,"excluded":0,"excluded_duration_ns":0,)"
       R"("processes":{},"timeline":[[1,100,1000,1,10,9,1,0],[5,1000,10000,2,20,8,0.4,0],[10,2000,20000,3,30,5,0.1,0]],{})"
       R"("slices":{{"start_ns":0,"width_ns":0,"count":0}},"kernels":[{}]}})"
       "\n",
-      made.state, made.pid, 0, made.elapsed_s, made.command, launches + made.dropped, launches,
-      made.dropped, made.losses, launches, duration, captured, duration / 100, made.kernels.size(),
-      made.kernels.size(), made.kernels.size(), made.bound, made.certified_bound, made.processes,
+      made.mode, made.state, made.pid, 0, made.elapsed_s, made.command, launches + made.dropped,
+      launches, made.dropped, made.losses, launches, duration, captured, duration / 100,
+      made.kernels.size(), made.kernels.size(), made.kernels.size(), made.bound,
+      made.certified_bound, made.processes,
       made.activity.empty() ? "" : "\"activity\":" + made.activity + ",", kernels);
 }
 
