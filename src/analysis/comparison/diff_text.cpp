@@ -5,10 +5,11 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <string_view>
+#include <vector>
 
 #include "analysis/comparison/run_diff.h"
-#include "base/brief_name.h"
 #include "base/csv.h"
+#include "base/cut_names.h"
 #include "base/text.h"
 #include "model/json_text.h"
 
@@ -71,6 +72,15 @@ std::string VerdictText(const KernelDiff& kernel) {
   return kernel.verdict == DiffVerdict::kUnclear ? verdict + ": " + ReasonOf(kernel) : verdict;
 }
 
+// Returns the names of the kernels for people, of at most `max_columns`.
+std::vector<std::string> ShownNames(const RunDiff& diff, std::size_t max_columns) {
+  std::vector<std::string_view> names;
+  for (const KernelDiff& kernel : diff.kernels) names.push_back(kernel.name);
+  std::vector<std::string> shown = BriefNames(names);
+  for (std::string& name : shown) name = EscapeForTerminal(name);
+  return CutNames(shown, max_columns);
+}
+
 std::string MeanMicroseconds(std::uint64_t duration_ns, std::uint64_t launches) {
   if (launches == 0) return "-";
   return fmt::format("{:.2f}",
@@ -121,18 +131,18 @@ std::string DiffCounts(const RunDiff& diff) {
   return text;
 }
 
-std::string DiffText(const RunDiff& diff) {
-  constexpr std::size_t kNameBytes = 80;
+std::string DiffText(const RunDiff& diff, std::size_t max_name_columns) {
+  const std::vector<std::string> names = ShownNames(diff, max_name_columns);
   std::vector<std::vector<std::string>> rows = {
       {"verdict", "change %", "interval %", "B - A ms", "by launches", "by shapes", "by duration",
        "launches A", "launches B", "mean A us", "mean B us", "kernel"}};
-  for (const KernelDiff& k : diff.kernels) {
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const KernelDiff& k = diff.kernels[i];
     rows.push_back({VerdictText(k), Change(k), Interval(k), Milliseconds(k.difference_ns()),
                     Milliseconds(k.by_launches_ns), Milliseconds(k.by_shapes_ns),
                     Milliseconds(k.by_duration_ns), std::to_string(k.launches_a),
                     std::to_string(k.launches_b), MeanMicroseconds(k.duration_a_ns, k.launches_a),
-                    MeanMicroseconds(k.duration_b_ns, k.launches_b),
-                    ShortText(BriefName(k.name), kNameBytes)});
+                    MeanMicroseconds(k.duration_b_ns, k.launches_b), names[i]});
   }
   std::string text = Heading(diff);
   std::vector<std::size_t> widths(rows.front().size(), 0);

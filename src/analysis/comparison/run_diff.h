@@ -63,8 +63,8 @@ RunDiff DiffRuns(ComparedRun a, ComparedRun b, const DiffOptions& options);
 // Returns "1 slower, 0 faster, ...", the number of kernels by verdict.
 std::string DiffCounts(const RunDiff& diff);
 
-// Returns the table. Names are escaped for the terminal and shortened.
-std::string DiffText(const RunDiff& diff);
+// Returns the table. Names are escaped for the terminal and cut to `max_name_columns`, at least 16.
+std::string DiffText(const RunDiff& diff, std::size_t max_name_columns);
 
 // Returns one row per kernel.
 std::string DiffCsv(const RunDiff& diff);

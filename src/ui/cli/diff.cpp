@@ -82,9 +82,11 @@ int RunDiffCommand(const DiffArguments& arguments) {
   const Result<analysis::RunDiff> compared = Compare(arguments);
   if (!compared.ok()) return Fail(compared.error());
   const analysis::RunDiff& diff = compared.value();
-  const int printed = arguments.json  ? Print(analysis::DiffJson(diff))
-                      : arguments.csv ? Print(analysis::DiffCsv(diff))
-                                      : PrintText(analysis::DiffText(diff));
+  constexpr std::size_t kNameColumns = 80;
+  const int printed = arguments.json ? Print(analysis::DiffJson(diff))
+                      : arguments.csv
+                          ? Print(analysis::DiffCsv(diff))
+                          : PrintText(analysis::DiffText(diff, NameColumns(kNameColumns)));
   if (printed != 0) return printed;
   const bool is_slower = diff.counts[static_cast<std::size_t>(analysis::DiffVerdict::kSlower)] != 0;
   return arguments.exit_code && is_slower ? 1 : 0;

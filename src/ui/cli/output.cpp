@@ -11,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 #include <iterator>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -47,6 +48,10 @@ int Print(const std::string& text) {
 
 int PrintText(const std::string& text) {
   return Print(EscapeLines(text));
+}
+
+std::size_t NameColumns(std::size_t on_terminal) {
+  return ::isatty(STDOUT_FILENO) ? on_terminal : std::numeric_limits<std::size_t>::max();
 }
 
 Status WriteOutput(const std::string& path, std::string_view content) {

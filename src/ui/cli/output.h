@@ -3,6 +3,7 @@
 // User-facing output helpers shared by the commands.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,6 +30,10 @@ int Print(const std::string& text);
 
 // Prints text for people to stdout, escaped for a terminal. Returns the same codes as Print.
 int PrintText(const std::string& text);
+
+// Returns the maximum width of kernel names in a table that is printed with PrintText:
+// `on_terminal` if stdout is a terminal, where longer names would wrap, otherwise no limit.
+std::size_t NameColumns(std::size_t on_terminal);
 
 // Writes `content` to the file that the user named, atomically and compressed according to its
 // name. Devices and pipes are written directly; "-" is standard output.

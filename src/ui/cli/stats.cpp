@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // stemtap stats: prints tables of time, launches, durations and bounds of a run.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <iterator>
-#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -78,11 +76,10 @@ int RunStats(const StatsArguments& arguments) {
   progress.Clear();
   if (!table.ok()) return Fail(table.error());
   if (arguments.json) return Print(analysis::StatsJson(table.value()));
-  // What reads the text gets whole names; on a terminal, longer ones would wrap.
   constexpr std::size_t kNameColumns = 100;
-  const std::size_t columns =
-      ::isatty(STDOUT_FILENO) ? kNameColumns : std::numeric_limits<std::size_t>::max();
-  if (!arguments.csv) return PrintText(analysis::StatsText(table.value(), columns));
+  if (!arguments.csv) {
+    return PrintText(analysis::StatsText(table.value(), NameColumns(kNameColumns)));
+  }
   for (const std::string& note : table.value().notes) {
     PrintMessage(fmt::format("stemtap: {}\n", note));
   }
