@@ -48,13 +48,13 @@ function needsPlainLaunches(model: Model, consumer: string): boolean {
     session.devices.some((device) => typeof device.graph_kernels !== "number");
 }
 
-// Returns the devices of a recorded run if there are several. Tools number launches by process or device, so each device has
-// an export of its own.
+// Returns the devices of the samples if a recorded run had several devices. Tools number launches by process or device, so
+// each device has an export of its own; a device without a sample has none.
 function devicesOf(model: Model): number[] {
   if (!isRecorded(model)) return [];
-  const devices = [...(model.data.session?.devices ?? []).map(({ device }) => device), ...model.samples.map(({ sample }) => sample.device)];
-  const known = [...new Set(devices)].filter((device) => typeof device === "number").sort((a, b) => a - b);
-  return known.length > 1 ? known : [];
+  const sampled = new Set(model.samples.map(({ sample }) => sample.device));
+  const known = new Set([...sampled, ...(model.data.session?.devices ?? []).map(({ device }) => device)]);
+  return known.size > 1 ? [...sampled].sort((a, b) => a - b) : [];
 }
 
 // Returns the commands of all devices as a loop, or the command of the only device.
@@ -66,9 +66,8 @@ function forDevices(model: Model, consumer: string, commands: (device: string) =
 
 // Returns advice about the export command.
 export function exportNote(model: Model): string {
-  const devices = devicesOf(model).length;
-  if (devices > 0) {
-    return `The run had ${plural(devices, "device")}. The commands assume that each had its own process, and PROGRAM is the command of ` +
+  if (devicesOf(model).length > 0) {
+    return "The run had several devices. The commands assume that each had its own process, and PROGRAM is the command of " +
       "one process. If one process used all devices, replace per-device by one.";
   }
   if (isRecorded(model)) return "";

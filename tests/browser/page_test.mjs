@@ -510,27 +510,31 @@ test("launch shapes are shown as far as the session separates them", async () =>
   assert.match(await together.innerText(), /(64|8)×1×1\s+128×1×1\s+\d/);
 });
 
-test("the commands of the next step run, for one and for two devices", async () => {
+test("the commands of the next step run, for one and for two devices, also if one has no sample", async () => {
   const bin = join(scratch, "bin");
   mkdirSync(bin);
   symlinkSync(stemtap, join(bin, "stemtap"));
   writeFileSync(join(bin, "ncu"), `#!/bin/sh\nexec ${process.execPath} ${join(dirname(fileURLToPath(import.meta.url)), "ncu_stand_in.mjs")} "$@"\n`, { mode: 0o755 });
   const profile = join(scratch, "measured.csv");
   const names = ["void lib::gemm<128, lib::Half>(lib::Half const*, int)", "relu", "softmax"];
-  for (const devices of [1, 2]) {
+  const sampled = [];
+  for (const [devices, minimum] of [[1, 1], [2, 1], [2, 8]]) {
     writeFileSync(profile, "index,start_ns,duration_ns,device,stream,grid_x,grid_y,grid_z,block_x,block_y,block_z,name\n" +
       Array.from({ length: 600 }, (_, i) => `${i},${i * 2000},${500 + (i % 3) * 100 + (i % 7)},${Math.floor(i / 3) % devices},7,8,1,1,128,1,1,"${names[i % 3]}"\n`).join(""));
-    const session = join(scratch, `measured${devices}`);
-    run("replay", profile, "-q", "-o", session);
+    const session = join(scratch, `measured${devices}-${minimum}`);
+    run("replay", profile, "--min-samples", String(minimum), "-q", "-o", session);
     const page = await openReport(context, makeReport(session));
     const commands = async (title) => (await page.getByRole("region", { name: title }).innerText()).replace("PROGRAM", "play $device");
     const sh = (text) => spawnSync("sh", ["-e", "-c", text], { cwd: scratch, encoding: "utf8",
       env: { ...process.env, PATH: `${bin}:${process.env.PATH}`, PROFILE: profile } });
     const counters = sh(await commands("Counter commands"));
     assert.equal(counters.status, 0, counters.stderr);
-    const samples = readJson(join(session, "plan.json")).totals.samples;
+    const plan = readJson(join(session, "plan.json"));
+    const samples = plan.totals.samples;
+    const devicesOf = new Set(plan.kernels.flatMap((kernel) => kernel.clusters.flatMap((cluster) => cluster.samples.map((sample) => sample.device))));
+    sampled.push(devicesOf.size);
     const read = [...counters.stdout.matchAll(/^(\d+) of \d+ samples with results/gm)].map((line) => Number(line[1]));
-    assert.deepEqual([read.length, read.reduce((a, b) => a + b)], [devices, samples], counters.stdout);
+    assert.deepEqual([read.length, read.reduce((a, b) => a + b)], [devicesOf.size, samples], counters.stdout);
     for (const consumer of ["accelsim", "macsim", "nvbit", "ncu", "sieve", "csv", "roaring", "perfetto"]) {
       await page.getByLabel("Consumer").selectOption(consumer);
       const exported = sh(await commands("Export command"));
@@ -538,6 +542,7 @@ test("the commands of the next step run, for one and for two devices", async () 
     }
     assert.match(await page.locator(".next").innerText(), new RegExp(`at most ${samples} times`));
   }
+  assert.deepEqual(sampled, [1, 1, 2]); // otherwise the profile does not test what the title says
 });
 
 test("kernels of one template can be distinguished in tables and legends", async () => {
