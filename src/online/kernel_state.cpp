@@ -50,7 +50,7 @@ void KernelState::AddCaptured(const CapturedLaunch& captured) {
   if (sketch_.imputes() && !sketch_.stale()) sketch_.Impute(launch, false);
   OnlineCluster& cluster = clusters()[ClusterOf(launch.bin)];
   cluster.AddCapture(launch.sample.record.duration_ns);
-  cluster.waiting_since = 0;  // a further capture has a window of its own
+  cluster.waiting_since = 0;  // the next capture gets a new window
   captures_.Add(launch, sketch_.durations().count());
 }
 

@@ -136,7 +136,7 @@ TEST_CASE("a line gets credits for its cluster with the largest need, half of th
       Credits({predicted, rare, unreachable}, {10'000.0, 80.0, 5.0});
   REQUIRE(lines.size() == 3);
   CHECK(lines[0].credits == 300);  // three expected captures
-  CHECK(lines[0].accept == shm::AcceptOf(300 / 12'500.0));
+  CHECK(lines[0].accept == shm::AcceptOf(300 / 5000.0));
   CHECK(lines[1].credits == 4);
   CHECK(lines[1].accept == shm::AcceptOf(4 / 100.0));
   CHECK(lines[2].credits == 0);
@@ -194,7 +194,7 @@ TEST_CASE("a cluster that nothing predicts is drawn with a constant probability"
   for (const std::uint64_t launches : {1000, 2000}) {
     clusters[0].moments = {launches, 1000.0, 0.0};
     UpdateWaits(clusters);
-    CHECK(CreditsOfLines(clusters, std::vector{1000.0})[0].accept == shm::AcceptOf(30 / 1250.0));
+    CHECK(CreditsOfLines(clusters, std::vector{1000.0})[0].accept == shm::AcceptOf(30 / 500.0));
   }
 }
 
