@@ -49,7 +49,7 @@ function needsPlainLaunches(model: Model, consumer: string): boolean {
 }
 
 // Returns the devices of the samples if a recorded run had several devices. Tools number launches by process or device, so
-// each device has an export of its own; a device without a sample has none.
+// each device with samples has a separate export.
 function devicesOf(model: Model): number[] {
   if (!isRecorded(model)) return [];
   const sampled = new Set(model.samples.map(({ sample }) => sample.device));
@@ -89,7 +89,7 @@ export function exportCommand(model: Model, consumer: string): string {
     (device === "" ? "" : ` -o ${consumer}.${device}.txt --weights-csv ids.${device}.csv`)]);
 }
 
-// The results of a device have ids of their own.
+// Each device has a separate table of ids.
 export function extrapolateCommand(model: Model, consumer: string): string {
   return forDevices(model, consumer, (device) => [`stemtap extrapolate --plan ${shellPath(model.planFile)} --results RESULTS` +
     (device === "" ? "" : `.${device} --ids ids.${device}.csv`)]);

@@ -147,7 +147,7 @@ test("counters with Nsight Compute have their commands, or the reason why not", 
   assert.match(counterCommands(demo).note, /only on the simulated GPU/);
 });
 
-test("each device of a recorded run has an export of its own", () => {
+test("each device of a recorded run has a separate export", () => {
   const data = payload("small");
   data.session!.devices!.push({ ...data.session!.devices![0]!, device: 1 });
   const model = { ...makeModel(data), mode: "replay" };

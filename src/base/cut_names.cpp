@@ -13,13 +13,19 @@
 #include <utility>
 
 #include "base/brief_name.h"
+#include "base/text.h"
 
 namespace stemtap {
 namespace {
 
-constexpr std::size_t kMaxIdentifier = 24;  // bytes; longer ones are split at underscores
-constexpr std::size_t kMinHead = 6;         // columns of the first part that remain readable
-constexpr std::size_t kMaxTried = 64;       // parts tried for one name; more rarely fit
+// Identifiers of more bytes are split at underscores. If they were not, a name in a column of 44
+// could show only one of them.
+constexpr std::size_t kMaxIdentifier = 24;
+// Minimum columns of the first part. With fewer, it is not readable.
+constexpr std::size_t kMinHead = 6;
+// Maximum number of parts that are tried for a name in addition to those that distinguish it. A
+// mangled name of 64 KiB has thousands, and hardly any of them fit.
+constexpr std::size_t kMaxTried = 64;
 
 bool IsOfWord(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
@@ -126,11 +132,11 @@ std::vector<Part> PartsOf(std::string_view name, std::size_t max_bytes) {
   return parts;
 }
 
-// NameTable has the parts of different names, and which names share them.
-class NameTable {
+// PartTable has the parts of different names, and which names share them.
+class PartTable {
  public:
   // For names of `max_columns`.
-  NameTable(std::vector<std::string_view> names, std::size_t max_columns)
+  PartTable(std::vector<std::string_view> names, std::size_t max_columns)
       : names_(std::move(names)) {
     // The first part and one other fit.
     const std::size_t max_bytes = std::min(kMaxIdentifier, max_columns - kMinHead - 2);
@@ -253,7 +259,7 @@ std::vector<std::string> CutNames(std::span<const std::string> names, std::size_
   for (const std::string_view name : names) {
     if (index.try_emplace(name, distinct.size()).second) distinct.push_back(name);
   }
-  const NameTable table(distinct, max_columns);
+  const PartTable table(distinct, max_columns);
   std::vector<std::string> cut;
   std::unordered_map<std::string, int> counts;
   for (std::size_t i = 0; i < distinct.size(); ++i) {
@@ -271,6 +277,11 @@ std::vector<std::string> CutNames(std::span<const std::string> names, std::size_
   std::vector<std::string> shown;
   for (const std::string_view name : names) shown.push_back(cut[index[name]]);
   return shown;
+}
+
+std::vector<std::string> NamesForTerminal(std::vector<std::string> names, std::size_t max_columns) {
+  for (std::string& name : names) name = EscapeForTerminal(name);
+  return CutNames(names, max_columns);
 }
 
 }  // namespace stemtap

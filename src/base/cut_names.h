@@ -21,10 +21,13 @@ namespace stemtap {
 // their names.
 std::vector<std::string> BriefNames(std::span<const std::string_view> names);
 
-// Returns names of at most `max_columns` columns; `mark` replaces what is left out. Different names
-// stay different: if no part of them fits that differs, they are numbered. Names must be escaped
-// for the terminal. REQUIRES: max_columns >= 16.
+// Returns names of at most `max_columns` columns; `mark` replaces the parts that are left out.
+// Different names stay different: if all parts that differ are too long, the names are numbered.
+// REQUIRES: names are escaped for the terminal, and max_columns >= 16.
 std::vector<std::string> CutNames(std::span<const std::string> names, std::size_t max_columns,
                                   std::string_view mark = "..");
+
+// Escapes names for the terminal and cuts them to `max_columns` columns, at least 16.
+std::vector<std::string> NamesForTerminal(std::vector<std::string> names, std::size_t max_columns);
 
 }  // namespace stemtap

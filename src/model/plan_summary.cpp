@@ -170,9 +170,8 @@ std::vector<std::string> TableNames(std::span<const PlanKernel* const> kernels) 
     names.push_back(kernel->name);
     widest = std::max(widest, prefixes.emplace_back(PrefixOf(*kernel)).size());
   }
-  std::vector<std::string> shown = BriefNames(names);
-  for (std::string& name : shown) name = EscapeForTerminal(name);
-  shown = CutNames(shown, std::max(kMinColumns, kNameColumns - std::min(kNameColumns, widest)));
+  std::vector<std::string> shown = NamesForTerminal(
+      BriefNames(names), std::max(kMinColumns, kNameColumns - std::min(kNameColumns, widest)));
   for (std::size_t i = 0; i < shown.size(); ++i) shown[i].insert(0, prefixes[i]);
   return shown;
 }

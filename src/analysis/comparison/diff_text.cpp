@@ -76,9 +76,7 @@ std::string VerdictText(const KernelDiff& kernel) {
 std::vector<std::string> ShownNames(const RunDiff& diff, std::size_t max_columns) {
   std::vector<std::string_view> names;
   for (const KernelDiff& kernel : diff.kernels) names.push_back(kernel.name);
-  std::vector<std::string> shown = BriefNames(names);
-  for (std::string& name : shown) name = EscapeForTerminal(name);
-  return CutNames(shown, max_columns);
+  return NamesForTerminal(BriefNames(names), max_columns);
 }
 
 std::string MeanMicroseconds(std::uint64_t duration_ns, std::uint64_t launches) {

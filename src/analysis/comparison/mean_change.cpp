@@ -19,14 +19,14 @@ namespace {
 constexpr std::size_t kGroupCounts[] = {4, 8, 16, 32};
 
 // A kernel changes slowly if its groups cross their mean less often than expected, by at least this
-// many standard deviations; 2 happens by chance in 2 % of the kernels that do not. 1.65 misses 5 of
-// 47 real changes that 2 finds. Without the check, 22 of 270 pairs of short runs have a false
-// verdict, with it 3.
+// many standard deviations. With 2, this happens by chance to 2 % of the kernels that do not change
+// slowly. 1.65 misses 5 of 47 real changes that 2 finds. Without the check, 22 of 270 pairs of
+// short runs have a false verdict; with it, 3.
 constexpr double kMaxRunsDeviation = 2.0;
 
-// If a kernel changes slowly, its mean in another run may be this multiple of the range within the
-// runs away. 1 gives 8 pairs with a false verdict instead of 3; 2 gives no fewer, but finds fewer
-// changes if clocks drift.
+// If a kernel changes slowly, its mean in another run may differ by this multiple of the range
+// within the runs. With 1, 8 pairs have a false verdict instead of 3. With 2, no fewer have one,
+// and fewer changes are found if clocks drift.
 constexpr double kRangesBeyond = 1.5;
 
 // ShapePair is the launches of one shape in both runs.

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "analysis/extrapolation/report_cells.h"
+#include "base/cut_names.h"
 #include "base/text.h"
 
 namespace stemtap::analysis {
@@ -70,7 +71,7 @@ std::string RunTable(const Extrapolation& extrapolation) {
     names.push_back(metric.name);
     scaled = scaled || metric.uncovered_fraction > 0.0;
   }
-  names = ShownNames(std::move(names));
+  names = NamesForTerminal(std::move(names), kNameColumns);
   std::size_t name_width = 6;
   for (const std::string& name : names) name_width = std::max(name_width, name.size());
   const auto row = [&](const std::string& name, const std::string& plain,

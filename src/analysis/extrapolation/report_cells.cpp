@@ -6,9 +6,6 @@
 #include <cmath>
 #include <limits>
 
-#include "base/cut_names.h"
-#include "base/text.h"
-
 namespace stemtap::analysis {
 
 std::string Percent(double fraction) {
@@ -31,11 +28,6 @@ std::string Number(double value) {
   if (!std::isfinite(value)) return "none";
   return std::abs(value) >= 1e6 && std::abs(value) < 1e15 ? fmt::format("{:.0f}", value)
                                                           : fmt::format("{:.7g}", value);
-}
-
-std::vector<std::string> ShownNames(std::vector<std::string> names) {
-  for (std::string& name : names) name = EscapeForTerminal(name);
-  return CutNames(names, kNameColumns);
 }
 
 double Scaled(const MetricEstimate& metric) {

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <string>
-#include <vector>
 
 #include "analysis/extrapolation/extrapolate.h"
 
@@ -23,9 +22,6 @@ std::string Number(double value);
 
 // Columns of a name; the numbers of a row need about 100.
 inline constexpr std::size_t kNameColumns = 44;
-
-// Returns the names of a table's rows, escaped for the terminal and cut to kNameColumns.
-std::vector<std::string> ShownNames(std::vector<std::string> names);
 
 // Returns the calibrated total divided by the covered share of native time: an estimate that treats
 // uncovered time like covered time. NaN if the share is 0 or unknown, or the metric is not a total.

@@ -38,8 +38,10 @@ std::string RowOf(const std::string& name, std::size_t name_width, double time_s
 std::vector<std::string> NamesOf(GroupBy by, std::span<const MetricGroup* const> groups) {
   std::vector<std::string_view> names;
   for (const MetricGroup* group : groups) names.push_back(group->name);
-  return ShownNames(by == GroupBy::kKernel ? BriefNames(names)
-                                           : std::vector<std::string>(names.begin(), names.end()));
+  return NamesForTerminal(by == GroupBy::kKernel
+                              ? BriefNames(names)
+                              : std::vector<std::string>(names.begin(), names.end()),
+                          kNameColumns);
 }
 
 }  // namespace

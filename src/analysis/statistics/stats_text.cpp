@@ -41,10 +41,9 @@ bool HasKernels(const StatsTable& table) {
 std::vector<std::string> Names(const StatsTable& table, std::size_t max_columns) {
   std::vector<std::string_view> names;
   for (const StatsRow& row : table.rows) names.push_back(row.name);
-  std::vector<std::string> shown =
-      HasKernels(table) ? BriefNames(names) : std::vector<std::string>(names.begin(), names.end());
-  for (std::string& name : shown) name = EscapeForTerminal(name);
-  return CutNames(shown, max_columns);
+  return NamesForTerminal(
+      HasKernels(table) ? BriefNames(names) : std::vector<std::string>(names.begin(), names.end()),
+      max_columns);
 }
 
 // Adds what else identifies the row to its name.
