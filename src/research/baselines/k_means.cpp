@@ -16,14 +16,14 @@ double SquaredDistance(const double* a, const double* b, std::size_t columns) {
 
 // Draws k points, each with a probability proportional to weight x squared distance to earlier
 // ones.
-std::vector<double> SeedCentres(const PointSet& points, std::size_t k, Rng& rng) {
-  std::vector<double> centres;
+std::vector<double> SeedCenters(const PointSet& points, std::size_t k, Rng& rng) {
+  std::vector<double> centers;
   std::vector<double> nearest(points.size(), std::numeric_limits<double>::infinity());
   std::vector<double> chance(points.size());
   for (std::size_t i = 0; i < points.size(); ++i) {
     chance[i] = static_cast<double>(points.weights[i]);
   }
-  while (centres.size() < k * points.columns) {
+  while (centers.size() < k * points.columns) {
     double total = 0.0;
     for (const double c : chance) total += c;
     double at = rng.Uniform() * total;
@@ -35,25 +35,25 @@ std::vector<double> SeedCentres(const PointSet& points, std::size_t k, Rng& rng)
       if (at < chance[i]) break;
       at -= chance[i];
     }
-    centres.insert(centres.end(), points.point(drawn), points.point(drawn) + points.columns);
+    centers.insert(centers.end(), points.point(drawn), points.point(drawn) + points.columns);
     for (std::size_t i = 0; i < points.size(); ++i) {
       nearest[i] = std::min(nearest[i],
                             SquaredDistance(points.point(i), points.point(drawn), points.columns));
       chance[i] = static_cast<double>(points.weights[i]) * nearest[i];
     }
   }
-  return centres;
+  return centers;
 }
 
 // Moves each point to its nearest center (ties: the lower one); returns whether any point moved.
 // The loop sums the distances to all centers side by side, which compilers vectorize; they may not
 // reorder a sum over columns.
-bool Assign(const PointSet& points, const std::vector<double>& centres, std::size_t k,
+bool Assign(const PointSet& points, const std::vector<double>& centers, std::size_t k,
             std::vector<std::uint32_t>& cluster_of, std::vector<double>& distance) {
-  std::vector<double> by_column(centres.size());  // column c of center j at [c * k + j]
+  std::vector<double> by_column(centers.size());  // column c of center j at [c * k + j]
   for (std::size_t j = 0; j < k; ++j) {
     for (std::size_t c = 0; c < points.columns; ++c) {
-      by_column[c * k + j] = centres[j * points.columns + c];
+      by_column[c * k + j] = centers[j * points.columns + c];
     }
   }
   std::vector<double> to(k);
@@ -94,33 +94,33 @@ void FillEmptyClusters(std::size_t k, std::vector<std::uint32_t>& cluster_of,
 }
 
 // Moves each center to the mean of its cluster. Returns the sum of squared distances moved.
-double MoveCentres(const PointSet& points, const std::vector<std::uint32_t>& cluster_of,
-                   std::vector<double>& centres) {
-  const std::vector<double> before = centres;
-  std::fill(centres.begin(), centres.end(), 0.0);
-  std::vector<double> weights(centres.size() / points.columns, 0.0);
+double MoveCenters(const PointSet& points, const std::vector<std::uint32_t>& cluster_of,
+                   std::vector<double>& centers) {
+  const std::vector<double> before = centers;
+  std::fill(centers.begin(), centers.end(), 0.0);
+  std::vector<double> weights(centers.size() / points.columns, 0.0);
   for (std::size_t i = 0; i < points.size(); ++i) {
     const auto weight = static_cast<double>(points.weights[i]);
-    double* centre = centres.data() + cluster_of[i] * points.columns;
-    for (std::size_t c = 0; c < points.columns; ++c) centre[c] += weight * points.point(i)[c];
+    double* center = centers.data() + cluster_of[i] * points.columns;
+    for (std::size_t c = 0; c < points.columns; ++c) center[c] += weight * points.point(i)[c];
     weights[cluster_of[i]] += weight;
   }
   for (std::size_t j = 0; j < weights.size(); ++j) {
-    for (std::size_t c = 0; c < points.columns; ++c) centres[j * points.columns + c] /= weights[j];
+    for (std::size_t c = 0; c < points.columns; ++c) centers[j * points.columns + c] /= weights[j];
   }
-  return SquaredDistance(before.data(), centres.data(), centres.size());
+  return SquaredDistance(before.data(), centers.data(), centers.size());
 }
 
 // Returns the variance of the points, averaged over columns.
 double MeanVariance(const PointSet& points) {
-  std::vector<double> centre(points.columns, 0.0);
+  std::vector<double> center(points.columns, 0.0);
   const std::vector<std::uint32_t> all(points.size(), 0);
-  MoveCentres(points, all, centre);
+  MoveCenters(points, all, center);
   double sum = 0.0;
   double weights = 0.0;
   for (std::size_t i = 0; i < points.size(); ++i) {
     const auto weight = static_cast<double>(points.weights[i]);
-    sum += weight * SquaredDistance(points.point(i), centre.data(), points.columns);
+    sum += weight * SquaredDistance(points.point(i), center.data(), points.columns);
     weights += weight;
   }
   return sum / weights / static_cast<double>(points.columns);
@@ -130,12 +130,12 @@ KMeansClusters OneStart(const PointSet& points, std::size_t k, double settled, R
   KMeansClusters result;
   result.cluster_of.assign(points.size(), static_cast<std::uint32_t>(k));
   std::vector<double> distance(points.size(), 0.0);
-  std::vector<double> centres = SeedCentres(points, k, rng);
+  std::vector<double> centers = SeedCenters(points, k, rng);
   for (int i = 0; i < kKMeansIterations; ++i) {
-    if (!Assign(points, centres, k, result.cluster_of, distance)) break;
+    if (!Assign(points, centers, k, result.cluster_of, distance)) break;
     FillEmptyClusters(k, result.cluster_of, distance);
-    if (MoveCentres(points, result.cluster_of, centres) <= settled) {
-      Assign(points, centres, k, result.cluster_of, distance);
+    if (MoveCenters(points, result.cluster_of, centers) <= settled) {
+      Assign(points, centers, k, result.cluster_of, distance);
       FillEmptyClusters(k, result.cluster_of, distance);
       break;
     }
@@ -143,7 +143,7 @@ KMeansClusters OneStart(const PointSet& points, std::size_t k, double settled, R
   for (std::size_t i = 0; i < points.size(); ++i) {
     result.inertia +=
         static_cast<double>(points.weights[i]) *
-        SquaredDistance(points.point(i), centres.data() + result.cluster_of[i] * points.columns,
+        SquaredDistance(points.point(i), centers.data() + result.cluster_of[i] * points.columns,
                         points.columns);
   }
   return result;

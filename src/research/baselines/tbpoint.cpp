@@ -43,7 +43,7 @@ Result<std::vector<std::vector<double>>> Features(const MethodInput& input) {
 }
 
 // Divides each column by its average over the launches; a column of zeros stays unchanged.
-std::vector<double> Normalised(const DistinctRows& rows) {
+std::vector<double> Normalized(const DistinctRows& rows) {
   std::vector<double> values = rows.values;
   for (std::size_t c = 0; c < rows.columns; ++c) {
     double sum = 0.0;
@@ -60,18 +60,18 @@ std::vector<double> Normalised(const DistinctRows& rows) {
 
 // Returns the first launch of the row nearest to the center of each cluster, weighted by cluster
 // size.
-std::vector<WeightedInvocation> NearestToCentres(const DistinctRows& rows,
+std::vector<WeightedInvocation> NearestToCenters(const DistinctRows& rows,
                                                  const std::vector<double>& values,
                                                  const std::vector<std::uint32_t>& cluster_of) {
   const std::size_t columns = rows.columns;
   const std::size_t clusters = 1 + *std::max_element(cluster_of.begin(), cluster_of.end());
   std::vector<WeightedInvocation> nearest(clusters);
-  std::vector<double> centres(clusters * columns, 0.0);
+  std::vector<double> centers(clusters * columns, 0.0);
   for (std::size_t r = 0; r < rows.size(); ++r) {
     const auto count = static_cast<double>(rows.counts[r]);
     nearest[cluster_of[r]].weight += count;
     for (std::size_t c = 0; c < columns; ++c) {
-      centres[cluster_of[r] * columns + c] += count * values[r * columns + c];
+      centers[cluster_of[r] * columns + c] += count * values[r * columns + c];
     }
   }
   std::vector<double> least(clusters, std::numeric_limits<double>::infinity());
@@ -79,8 +79,8 @@ std::vector<WeightedInvocation> NearestToCentres(const DistinctRows& rows,
     const std::uint32_t k = cluster_of[r];
     double distance = 0.0;
     for (std::size_t c = 0; c < columns; ++c) {
-      const double centre = centres[k * columns + c] / nearest[k].weight;
-      distance += std::pow(values[r * columns + c] - centre, 2);
+      const double center = centers[k * columns + c] / nearest[k].weight;
+      distance += std::pow(values[r * columns + c] - center, 2);
     }
     // Rows are in order of first launch, so the earliest launch wins ties.
     if (distance < least[k]) {
@@ -105,7 +105,7 @@ Result<std::unique_ptr<PreparedMethod>> PrepareTbpoint(const MethodInput& input)
     const std::span<const std::uint64_t> launches = kernels.group(k);
     if (launches.empty()) continue;
     const DistinctRows rows = FindDistinctRows(launches, columns);
-    const std::vector<double> values = Normalised(rows);
+    const std::vector<double> values = Normalized(rows);
     const auto clusters = CompleteLinkage(values, rows.columns, kTbpointDistance);
     if (!clusters) {
       const shm::KernelRecord& r = input.profile.records[launches.front()];
@@ -118,7 +118,7 @@ Result<std::unique_ptr<PreparedMethod>> PrepareTbpoint(const MethodInput& input)
     for (std::size_t i = 0; i < launches.size(); ++i) {
       cluster_of[launches[i]] = first + (*clusters)[rows.row_of[i]];
     }
-    const auto nearest = NearestToCentres(rows, values, *clusters);
+    const auto nearest = NearestToCenters(rows, values, *clusters);
     representatives.insert(representatives.end(), nearest.begin(), nearest.end());
   }
   return MakeRepresentativeMethod(std::move(cluster_of), std::move(representatives));

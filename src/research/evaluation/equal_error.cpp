@@ -24,13 +24,13 @@ constexpr double kFarOff = 3.0;
 
 // The cheapest point with at most the target p95, and the point with the smallest p95 among those
 // that are cheaper still.
-struct Neighbours {
+struct Neighbors {
   const TunedPoint* best = nullptr;
   const TunedPoint* next = nullptr;
 };
 
-Neighbours NeighboursOf(const std::vector<TunedPoint>& points, double p95) {
-  Neighbours at;
+Neighbors NeighborsOf(const std::vector<TunedPoint>& points, double p95) {
+  Neighbors at;
   for (const TunedPoint& p : points) {
     if (p.p95 <= p95 && (at.best == nullptr || p.speedup > at.best->speedup)) at.best = &p;
   }
@@ -96,7 +96,7 @@ class Tuner {
     }
     for (int i = 0; i < kHalvings; ++i) {
       // The loosest bound that meets the target is between the best and the next looser bound.
-      const TunedPoint* best = NeighboursOf(points_, p95).best;
+      const TunedPoint* best = NeighborsOf(points_, p95).best;
       if (best == nullptr) break;
       const TunedPoint* looser = nullptr;
       for (const TunedPoint& p : points_) {
@@ -176,7 +176,7 @@ Result<Tuning> Tune(Tuner& fixed, Tuner& tuned, double error_bound, bool fixed_i
 
 double SpeedupAt(const std::vector<TunedPoint>& points, double p95, TuningEnd& end,
                  TunedPoint* tuned) {
-  const auto [best, next] = NeighboursOf(points, p95);
+  const auto [best, next] = NeighborsOf(points, p95);
   end = best == nullptr   ? TuningEnd::kNeverBelow
         : next == nullptr ? (best->p95 == p95 ? TuningEnd::kMet : TuningEnd::kAlwaysBelow)
                           : TuningEnd::kMet;

@@ -137,16 +137,16 @@ struct Screen::Terminal {
 
   void MakeStyles() {
     const char* without = std::getenv("NO_COLOR");
-    const bool colours =
+    const bool colors =
         (without == nullptr || *without == 0) && ::has_colors() && ::start_color() == OK;
-    const auto set = [&](Style style, attr_t plain, attr_t coloured, short front, short back) {
+    const auto set = [&](Style style, attr_t plain, attr_t colored, short front, short back) {
       const auto i = static_cast<std::size_t>(style);
-      attributes[i] = colours ? coloured : plain;
-      if (!colours || (front < 0 && back < 0)) return;
+      attributes[i] = colors ? colored : plain;
+      if (!colors || (front < 0 && back < 0)) return;
       pairs[i] = static_cast<short>(i);
       ::init_pair(pairs[i], front, back);
     };
-    if (colours) ::use_default_colors();
+    if (colors) ::use_default_colors();
     set(Style::kStrong, A_BOLD, A_BOLD, -1, -1);
     set(Style::kDim, A_NORMAL, A_DIM, -1, -1);
     set(Style::kGood, A_BOLD, A_BOLD, COLOR_GREEN, -1);
