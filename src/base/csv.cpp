@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 namespace stemtap {
@@ -156,6 +157,10 @@ std::string CsvCell(std::string_view text) {
   std::string quoted = "\"";
   for (const char c : text) quoted.append(c == '"' ? "\"\"" : std::string_view(&c, 1));
   return quoted + "\"";
+}
+
+std::string CsvCell(double value) {
+  return std::isfinite(value) ? fmt::format("{}", value) : std::string();
 }
 
 std::string SpreadsheetCell(std::string_view text) {

@@ -85,6 +85,9 @@ std::optional<std::size_t> FindCell(const std::vector<std::string_view>& cells,
 // Returns `text` as a cell of a CSV file, quoted according to RFC 4180 if needed.
 std::string CsvCell(std::string_view text);
 
+// Returns `value` as a cell: empty if it is not finite.
+std::string CsvCell(double value);
+
 // As CsvCell, but a text that a spreadsheet would evaluate as a formula gets a leading apostrophe.
 // No kernel name is such a text.
 std::string SpreadsheetCell(std::string_view text);

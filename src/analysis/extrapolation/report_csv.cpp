@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "analysis/extrapolation/report.h"
 #include "analysis/extrapolation/report_cells.h"
 #include "base/csv.h"
@@ -10,13 +8,9 @@
 namespace stemtap::analysis {
 namespace {
 
-// Returns an empty cell if the value is not finite.
-std::string Cell(double value) {
-  return std::isfinite(value) ? fmt::format("{}", value) : std::string();
-}
-
 std::string Cells(const Estimate& estimate) {
-  return fmt::format("{},{},{}", Cell(estimate.value), Cell(estimate.lower), Cell(estimate.upper));
+  return fmt::format("{},{},{}", CsvCell(estimate.value), CsvCell(estimate.lower),
+                     CsvCell(estimate.upper));
 }
 
 // Returns one row per metric. `group` contains the cells that are equal in all rows.
@@ -26,8 +20,9 @@ std::string Rows(const std::string& group, const std::vector<MetricEstimate>& me
   for (const MetricEstimate& metric : metrics) {
     rows += fmt::format(
         "{},{},{},{},{},{},{},{},{},{}\n", group, CsvCell(metric.name), CsvCell(metric.unit),
-        CsvCell(metric.how), metric.samples, Cell(metric.uncovered_fraction), Cells(metric.plain),
-        Cells(metric.calibrated), metric.additive ? Cell(Scaled(metric)) : std::string(),
+        CsvCell(metric.how), metric.samples, CsvCell(metric.uncovered_fraction),
+        Cells(metric.plain), Cells(metric.calibrated),
+        metric.additive ? CsvCell(Scaled(metric)) : std::string(),
         metric.additive ? Cells(metric.per_launch) + "," + Cells(metric.per_second) : no_rates);
   }
   return rows;

@@ -1,21 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "base/csv.h"
 #include "research/evaluation/report.h"
 
 namespace stemtap::research {
 namespace {
 
-// Returns an empty cell if the value is not finite.
-std::string Cell(double value) {
-  return std::isfinite(value) ? fmt::format("{}", value) : std::string();
-}
-
 std::string Cells(const ErrorStatistics& e) {
-  return fmt::format("{},{},{},{}", Cell(e.mean), Cell(e.p95), Cell(e.max), Cell(e.bias));
+  return fmt::format("{},{},{},{}", CsvCell(e.mean), CsvCell(e.p95), CsvCell(e.max),
+                     CsvCell(e.bias));
 }
 
 }  // namespace
@@ -30,16 +24,16 @@ std::string EvaluationCsv(const Evaluation& evaluation) {
   for (const EvaluationRow& row : evaluation.rows) {
     const EvaluatedWorkload& w = evaluation.workloads[row.workload];
     const RunStatistics& s = row.evaluation.statistics;
-    csv +=
-        fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},", CsvCell(w.name), w.launches,
-                    w.kernels, w.total_ns, row.method, row.error_bound, s.runs, Cell(s.speedup),
-                    Cell(s.sampled_ns), Cell(s.samples), Cell(s.clusters), Cells(s.error),
-                    Cell(s.bound), Cell(s.coverage), Cell(s.p95_over_bound), Cell(s.uncovered));
+    csv += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},", CsvCell(w.name),
+                       w.launches, w.kernels, w.total_ns, row.method, row.error_bound, s.runs,
+                       CsvCell(s.speedup), CsvCell(s.sampled_ns), CsvCell(s.samples),
+                       CsvCell(s.clusters), Cells(s.error), CsvCell(s.bound), CsvCell(s.coverage),
+                       CsvCell(s.p95_over_bound), CsvCell(s.uncovered));
     csv += w.against_name.empty()
                ? std::string(",,,,,,,,,")
                : fmt::format("{},{},{},", CsvCell(w.against_name), Cells(s.against_plain),
                              Cells(s.against_calibrated));
-    csv += fmt::format("{},{},{}\n", row.online ? Cell(row.over_two_pass) : std::string(),
+    csv += fmt::format("{},{},{}\n", row.online ? CsvCell(row.over_two_pass) : std::string(),
                        row.evaluation.prepare_s, row.evaluation.draw_s);
   }
   return csv;
@@ -52,16 +46,16 @@ std::string EqualErrorCsv(const EqualErrorReport& report) {
       "backward_p95,backward_speedup,backward_tuned_error_bound,backward_tuned_speedup,"
       "backward_ratio\n";
   const auto tuning = [](const Tuning& t) {
-    return fmt::format(",{},{},{},{},{}", Cell(t.fixed.p95), Cell(t.fixed.speedup),
-                       Cell(t.tuned.error_bound), Cell(t.tuned.speedup), Cell(t.ratio));
+    return fmt::format(",{},{},{},{},{}", CsvCell(t.fixed.p95), CsvCell(t.fixed.speedup),
+                       CsvCell(t.tuned.error_bound), CsvCell(t.tuned.speedup), CsvCell(t.ratio));
   };
   for (std::size_t i = 0; i < report.results.size(); ++i) {
     const EvaluatedWorkload& w = report.workloads[i];
     const EqualError& e = report.results[i];
-    csv +=
-        fmt::format("{},{},{},{},{},{},{},{},{},{}{}{}\n", CsvCell(w.name), w.launches, w.kernels,
-                    w.total_ns, report.one, report.other, report.error_bound, Cell(e.ratio),
-                    Cell(e.ratio_low), Cell(e.ratio_high), tuning(e.forward), tuning(e.backward));
+    csv += fmt::format("{},{},{},{},{},{},{},{},{},{}{}{}\n", CsvCell(w.name), w.launches,
+                       w.kernels, w.total_ns, report.one, report.other, report.error_bound,
+                       CsvCell(e.ratio), CsvCell(e.ratio_low), CsvCell(e.ratio_high),
+                       tuning(e.forward), tuning(e.backward));
   }
   return csv;
 }
