@@ -151,6 +151,12 @@ std::string_view Trimmed(std::string_view text) {
   return text;
 }
 
+std::string LowerCase(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return lower;
+}
+
 std::string ShownCell(std::string_view cell) {
   constexpr std::size_t kMax = 40;  // enough to find the cell in its file
   return EscapeForTerminal(cell.substr(0, kMax)) + (cell.size() > kMax ? "..." : "");

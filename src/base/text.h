@@ -56,6 +56,9 @@ std::string ShownBytes(double bytes);
 // Returns `text` without leading and trailing spaces and tabs.
 std::string_view Trimmed(std::string_view text);
 
+// Returns `text` with ASCII letters in lower case.
+std::string LowerCase(std::string_view text);
+
 // Returns the beginning of a cell for an error message: escaped, with "..." if it is shortened.
 std::string ShownCell(std::string_view cell);
 

@@ -5,6 +5,8 @@
 #include <array>
 #include <string>
 
+#include "base/text.h"
+
 namespace stemtap::model {
 namespace {
 
@@ -63,14 +65,6 @@ constexpr Rule kRules[] = {
       "dropout", "adam",   "sgd",       "quant",  "_fp8",    "cast", "clamp",       "distribution",
       "random",  "philox", "triu_tril", "mask",   "bias",    "axpy", "add_",        "mul_"}},
 };
-
-std::string LowerCase(std::string_view name) {
-  std::string lower(name);
-  std::transform(lower.begin(), lower.end(), lower.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
-  return lower;
-}
 
 bool Matches(std::string_view name, std::string_view pattern) {
   if (pattern.front() == '^') return name.starts_with(pattern.substr(1));

@@ -63,13 +63,6 @@ constexpr std::array<std::string_view, kColumns> kColumnNames = {"kind",
                                                                  "grid_size_y",
                                                                  "grid_size_z"};
 
-std::string LowerCase(std::string_view text) {
-  std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-  return lower;
-}
-
 using Columns = std::array<std::optional<std::size_t>, kColumns>;
 
 // Returns the columns of a kernel trace, or nullopt if the line is not the header of a kernel

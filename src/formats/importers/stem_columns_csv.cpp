@@ -31,12 +31,6 @@ std::optional<std::uint64_t> Duration(std::string_view cell) {
   return ScaledDecimal(cell, 0);
 }
 
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-  return lower;
-}
-
 // Returns whether a header cell can be a kernel name. Typical column names of other numeric tables
 // are rejected, as are names that resemble a column of the canonical CSV.
 bool CanBeKernel(std::string_view cell) {
@@ -46,7 +40,7 @@ bool CanBeKernel(std::string_view cell) {
       "stream", "grid",      "block", "cycle",     "cycles", "inst",     "insts",  "instructions",
       "count",  "counts",    "calls", "value",     "values", "weight",   "x",      "y",
       "z",      "latency"};
-  const std::string lower = Lower(cell);
+  const std::string lower = LowerCase(cell);
   if (!std::any_of(lower.begin(), lower.end(), [](char c) { return c >= 'a' && c <= 'z'; })) {
     return false;
   }

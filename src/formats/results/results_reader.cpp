@@ -30,12 +30,6 @@ constexpr double kMaxSize = 1e30;
 constexpr std::string_view kExpected =
     "an Accel-Sim or MacSim log, an ncu CSV, or a CSV with an id column";
 
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return lower;
-}
-
 bool IsWordCharacter(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0;
 }
@@ -102,7 +96,7 @@ MetricKind GuessKind(std::string_view name, std::string_view unit) {
       "ipc",        "cpi",        "throughput",  "frequency", "bandwidth",
       "occupancy",  "power",      "temperature", "registers", "device attribute",
       "block size", "block limit"};
-  const std::string lower_unit = Lower(unit);
+  const std::string lower_unit = LowerCase(unit);
   if (unit.find('%') != std::string_view::npos || unit.find('/') != std::string_view::npos ||
       lower_unit == "ratio" || lower_unit.ends_with("hz")) {
     return MetricKind::kMean;
