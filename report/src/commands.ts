@@ -54,7 +54,7 @@ function devicesOf(model: Model): number[] {
   if (!isRecorded(model)) return [];
   const sampled = new Set(model.samples.map(({ sample }) => sample.device));
   const known = new Set([...sampled, ...(model.data.session?.devices ?? []).map(({ device }) => device)]);
-  return known.size > 1 ? [...sampled].sort((a, b) => a - b) : [];
+  return known.size > 1 ? [...sampled].filter((device) => device !== null).sort((a, b) => a - b) : [];
 }
 
 // Returns the commands of all devices as a loop, or the command of the only device.

@@ -150,13 +150,15 @@ test("counters with Nsight Compute have their commands, or the reason why not", 
 test("each device of a recorded run has a separate export", () => {
   const data = payload("small");
   data.session!.devices!.push({ ...data.session!.devices![0]!, device: 1 });
-  const model = { ...makeModel(data), mode: "replay" };
+  const onOne = { ...makeModel(data), mode: "replay" };
+  assert.match(exportCommand(onOne, "macsim"), /^for device in 0; do\n/, "device 1 has no samples");
+  const model = { ...onOne, samples: onOne.samples.map((s, i) => ({ ...s, sample: { ...s.sample, device: i % 2 } })) };
   assert.equal(exportCommand(model, "macsim"), "for device in 0 1; do\n  stemtap export --plan stemtap-decode/plan.json " +
     "--processes per-device --device $device --to macsim -o macsim.$device.txt --weights-csv ids.$device.csv\ndone");
   assert.match(extrapolateCommand(model, "macsim"), /--results RESULTS\.\$device --ids ids\.\$device\.csv/);
   assert.equal(exportCommand(model, "csv"), "stemtap export --plan stemtap-decode/plan.json --to csv");
   assert.match(counterCommands(model).commands, /^for device in 0 1; do\n  .*--device \$device --to ncu -o ncu\.\$device\.sh\n/);
-  assert.match(exportNote(model), /2 devices.*per-device by one/);
+  assert.match(exportNote(model), /several devices.*per-device by one/);
 });
 
 test("a live run of several processes, devices or graphs is not exported as plain", () => {
