@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Cuts the names of kernels so that they stay different: names of one library often begin alike, and only an inner part
-// distinguishes them. The same as src/base/cut_names.cpp, which cuts names on terminals; there is an example.
+// distinguishes them. The same as src/model/cut_names.cpp, which cuts names on terminals; tests/data/cut_names.json has
+// examples for both.
 
 const maxIdentifier = 24; // characters; longer ones are split at underscores
 const minHead = 6; // characters of the first part that remain readable

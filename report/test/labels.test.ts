@@ -24,46 +24,25 @@ test("kernels of one name are distinguished by what differs", () => {
   assert.deepEqual(differences([]), []);
 });
 
-// As in tests/base/cut_names_test.cpp.
-const elementwise = [
-  "elementwise_kernel<128, 4, gpu_kernel_impl_nocast<BinaryFunctor<BFloat16, BFloat16, BFloat16, MulFunctor<float> > >" +
-    "(TensorIteratorBase&)::{lambda(int)#1}>",
-  "elementwise_kernel<128, 4, gpu_kernel_impl_nocast<direct_copy_kernel_cuda(TensorIteratorBase&)::{lambda()#3}::operator()() " +
-    "const::{lambda()#12}>(TensorIteratorBase&)::{lambda(int)#1}>",
-  "elementwise_kernel<128, 4, gpu_kernel_impl_nocast<CUDAFunctor_add<BFloat16> >(TensorIteratorBase&)::{lambda(int)#1}>",
-  "elementwise_kernel<128, 2, gpu_kernel_impl_nocast<BinaryFunctor<float, float, float, MulFunctor<float> > >" +
-    "(TensorIteratorBase&)::{lambda(int)#1}>",
-];
+// The file is also read by tests/model/cut_names_test.cpp: stemtap cuts the names of its tables in the same way.
+const source = process.env["STEMTAP_SOURCE"] ?? "..";
+const examples: { what: string; width: number; names: string[]; cut: string[] }[] =
+  JSON.parse(readFileSync(`${source}/tests/data/cut_names.json`, "utf8"));
 
-test("cut names keep what differs, in a wide and in a narrow column", () => {
-  assert.deepEqual(cutNames(elementwise, 21), ["elementwi…MulFunctor…", "elementwise…direct…3…", "elementw…CUDAFunctor…", "element…2…MulFunctor…"]);
-  assert.deepEqual(cutNames(elementwise, 42), ["elementwise_kernel…4…BFloat16…MulFunctor…", "elementwise_kerne…direct_copy_kernel_cuda…",
-    "elementwise_kernel…CUDAFunctor_add…lambda…", "elementwise_kernel…2…float…MulFunctor…int…"]);
-  assert.deepEqual(cutNames(["short", "short", ""], 16), ["short", "short", ""]);
-});
-
-test("no word is shown twice, and long identifiers are cut between words", () => {
-  assert.deepEqual(cutNames(["volta_scudnn_128x64_stridedB_splitK_xregs_large_nn_v1", "volta_scudnn_128x64_stridedB_xregs_large_nn_v1",
-    "volta_scudnn_128x64_relu_xregs_large_nn_v1"], 32), ["volta_scudnn…stridedB_splitK…nn…", "volta_scudnn_128x64_stridedB…nn…", "volta_scudnn_128x64_relu_xregs…"]);
-  const long = (end: string) => `Cijk_Alik_Bljk_${"UserArgs_".repeat(12)}MT${end}_SN_${"DTVA0_".repeat(9)}`;
-  for (const [i, label] of cutNames([long("128x64"), long("256x64"), long("256x96")], 36).entries()) {
-    assert.ok([...label].length <= 36 && label.includes(["MT128x64", "MT256x64", "MT256x96"][i]!), label);
-  }
+test("names are cut as in the examples of cut_names.json", () => {
+  assert.ok(examples.length > 8);
+  for (const { what, width, names, cut } of examples) assert.deepEqual(cutNames(names, width), cut, what);
 });
 
 test("a launch configuration is cut last", () => {
   const launch = (name: string, config: string) => `${name} <<<${config}, 128>>>`;
+  const elementwise = examples[0]!.names;
   assert.deepEqual(cutNames([launch(elementwise[0]!, "8×4"), launch(elementwise[0]!, "16"), launch(elementwise[2]!, "8×4")], 42), ["elementwise_kern…MulFunctor…<<<8×4, 128>>>",
     "elementwise_kerne…MulFunctor…<<<16, 128>>>", "elementwise_kernel…CUDAFunctor_add…lambda…"]);
 });
 
-test("names without a part that differs within the width are numbered", () => {
-  assert.deepEqual(cutNames([`${"x".repeat(100)}a`, `${"x".repeat(100)}b`, "<".repeat(40), "<".repeat(41)], 16),
-    ["xxxxxxxxxxx… (1)", "xxxxxxxxxxx… (2)", `${"<".repeat(11)}… (3)`, `${"<".repeat(11)}… (4)`]);
-});
-
 test("the longest kernels of recorded profiles have different labels of every width", (t) => {
-  const profiles = `${process.env["STEMTAP_SHARED"] ?? "../../shared"}/data/profiles`;
+  const profiles = `${source}/../shared/data/profiles`;
   if (!existsSync(profiles)) {
     t.skip(`there is no ${profiles}`);
     return;

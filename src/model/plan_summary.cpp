@@ -11,8 +11,8 @@
 #include <variant>
 #include <vector>
 
-#include "base/cut_names.h"
 #include "base/text.h"
+#include "model/cut_names.h"
 #include "model/plan.h"
 
 namespace stemtap::model {

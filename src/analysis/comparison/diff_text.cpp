@@ -9,8 +9,8 @@
 
 #include "analysis/comparison/run_diff.h"
 #include "base/csv.h"
-#include "base/cut_names.h"
 #include "base/text.h"
+#include "model/cut_names.h"
 #include "model/json_text.h"
 
 namespace stemtap::analysis {
@@ -76,7 +76,7 @@ std::string VerdictText(const KernelDiff& kernel) {
 std::vector<std::string> ShownNames(const RunDiff& diff, std::size_t max_columns) {
   std::vector<std::string_view> names;
   for (const KernelDiff& kernel : diff.kernels) names.push_back(kernel.name);
-  return NamesForTerminal(BriefNames(names), max_columns);
+  return model::NamesForTerminal(model::BriefNames(names), max_columns);
 }
 
 std::string MeanMicroseconds(std::uint64_t duration_ns, std::uint64_t launches) {

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "analysis/extrapolation/report_cells.h"
-#include "base/cut_names.h"
 #include "base/text.h"
+#include "model/cut_names.h"
 
 namespace stemtap::analysis {
 namespace {
@@ -71,7 +71,7 @@ std::string RunTable(const Extrapolation& extrapolation) {
     names.push_back(metric.name);
     scaled = scaled || metric.uncovered_fraction > 0.0;
   }
-  names = NamesForTerminal(std::move(names), kNameColumns);
+  names = model::NamesForTerminal(std::move(names), kNameColumns);
   std::size_t name_width = 6;
   for (const std::string& name : names) name_width = std::max(name_width, name.size());
   const auto row = [&](const std::string& name, const std::string& plain,

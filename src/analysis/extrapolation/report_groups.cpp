@@ -8,8 +8,8 @@
 
 #include "analysis/extrapolation/report.h"
 #include "analysis/extrapolation/report_cells.h"
-#include "base/cut_names.h"
 #include "base/text.h"
+#include "model/cut_names.h"
 
 namespace stemtap::analysis {
 namespace {
@@ -38,10 +38,10 @@ std::string RowOf(const std::string& name, std::size_t name_width, double time_s
 std::vector<std::string> NamesOf(GroupBy by, std::span<const MetricGroup* const> groups) {
   std::vector<std::string_view> names;
   for (const MetricGroup* group : groups) names.push_back(group->name);
-  return NamesForTerminal(by == GroupBy::kKernel
-                              ? BriefNames(names)
-                              : std::vector<std::string>(names.begin(), names.end()),
-                          kNameColumns);
+  return model::NamesForTerminal(by == GroupBy::kKernel
+                                     ? model::BriefNames(names)
+                                     : std::vector<std::string>(names.begin(), names.end()),
+                                 kNameColumns);
 }
 
 }  // namespace

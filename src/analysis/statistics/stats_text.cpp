@@ -8,8 +8,8 @@
 
 #include "analysis/statistics/stats_table.h"
 #include "base/csv.h"
-#include "base/cut_names.h"
 #include "base/text.h"
+#include "model/cut_names.h"
 #include "model/json_text.h"
 
 namespace stemtap::analysis {
@@ -41,9 +41,10 @@ bool HasKernels(const StatsTable& table) {
 std::vector<std::string> Names(const StatsTable& table, std::size_t max_columns) {
   std::vector<std::string_view> names;
   for (const StatsRow& row : table.rows) names.push_back(row.name);
-  return NamesForTerminal(
-      HasKernels(table) ? BriefNames(names) : std::vector<std::string>(names.begin(), names.end()),
-      max_columns);
+  return model::NamesForTerminal(HasKernels(table)
+                                     ? model::BriefNames(names)
+                                     : std::vector<std::string>(names.begin(), names.end()),
+                                 max_columns);
 }
 
 // Adds what else identifies the row to its name.

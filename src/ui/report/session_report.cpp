@@ -11,10 +11,10 @@
 #include <system_error>
 #include <utility>
 
-#include "base/brief_name.h"
 #include "base/byte_source.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "model/brief_name.h"
 #include "model/json_text.h"
 #include "model/overview_check.h"
 #include "model/overview_reader.h"
@@ -119,7 +119,7 @@ Status WriteMask(const MaskEvents& mask, PackedText& packed) {
 }
 
 void AddBriefName(const std::string& name, Report& report) {
-  std::string brief = BriefName(name);
+  std::string brief = model::BriefName(name);
   if (brief != name) report.brief_names.emplace(name, std::move(brief));
 }
 

@@ -5,7 +5,7 @@
 #include <array>
 #include <utility>
 
-#include "base/brief_name.h"
+#include "model/brief_name.h"
 #include "ui/top/text_cells.h"
 
 namespace stemtap::ui {
@@ -92,7 +92,7 @@ void Model::Sort() {
       break;
     case Order::kName: {
       std::vector<std::string> names;  // as displayed
-      for (const KernelRow& row : run_.kernels) names.push_back(BriefName(row.kernel->name));
+      for (const KernelRow& row : run_.kernels) names.push_back(model::BriefName(row.kernel->name));
       sort([&](std::uint32_t a, std::uint32_t b) { return names[a] < names[b]; });
       break;
     }

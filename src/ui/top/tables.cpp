@@ -10,8 +10,8 @@
 #include <string_view>
 #include <utility>
 
-#include "base/brief_name.h"
-#include "base/cut_names.h"
+#include "model/brief_name.h"
+#include "model/cut_names.h"
 #include "ui/top/figures.h"
 
 namespace stemtap::ui {
@@ -144,14 +144,15 @@ std::vector<std::string> NamesOf(std::span<const KernelRow* const> rows, int roo
     names.push_back(row->kernel->name);
     prefix = std::max(prefix, static_cast<int>(Apart(*row->kernel).size()));
   }
-  std::vector<std::string> shown =
-      canvas.snapshot ? std::vector<std::string>(names.begin(), names.end()) : BriefNames(names);
+  std::vector<std::string> shown = canvas.snapshot
+                                       ? std::vector<std::string>(names.begin(), names.end())
+                                       : model::BriefNames(names);
   for (std::string& name : shown) {
     name = ShownText(name, canvas.unicode, canvas.snapshot ? canvas.width : kMaxColumns);
   }
   if (!canvas.snapshot) {
-    shown = CutNames(shown, static_cast<std::size_t>(std::max(room - prefix, kMinColumns)),
-                     canvas.unicode ? "\u2026" : "~");
+    shown = model::CutNames(shown, static_cast<std::size_t>(std::max(room - prefix, kMinColumns)),
+                            canvas.unicode ? "\u2026" : "~");
   }
   for (std::size_t i = 0; i < rows.size(); ++i) shown[i].insert(0, Apart(*rows[i]->kernel));
   return shown;
@@ -315,7 +316,7 @@ std::vector<Line> ChosenKernel(const Model& model, std::size_t name_lines, const
     }
   };
   const bool mangled = name.starts_with("_Z");
-  add_name(Apart(*row.kernel) + (mangled ? BriefName(name) : name), Style::kStrong);
+  add_name(Apart(*row.kernel) + (mangled ? model::BriefName(name) : name), Style::kStrong);
   if (mangled) add_name(name, Style::kDim);
   LineMaker sums = canvas.NewLine();
   sums.Add(fmt::format("{} {}, {} each, {} captured, {} of them imputed", Count(row.invocations),

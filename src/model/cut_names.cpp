@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/cut_names.h"
+#include "model/cut_names.h"
 
 #include <fmt/format.h>
 
@@ -12,10 +12,10 @@
 #include <unordered_set>
 #include <utility>
 
-#include "base/brief_name.h"
 #include "base/text.h"
+#include "model/brief_name.h"
 
-namespace stemtap {
+namespace stemtap::model {
 namespace {
 
 // Identifiers of more bytes are split at underscores. If they were not, a name in a column of 44
@@ -284,4 +284,4 @@ std::vector<std::string> NamesForTerminal(std::vector<std::string> names, std::s
   return CutNames(names, max_columns);
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::model

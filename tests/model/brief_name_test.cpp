@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/brief_name.h"
+#include "model/brief_name.h"
 
 #include <doctest/doctest.h>
 
 #include <string>
 
-using stemtap::BriefName;
+using stemtap::model::BriefName;
 
 TEST_CASE("a brief name omits namespaces, return types and parameters") {
   CHECK(

@@ -15,10 +15,10 @@
 #include <string>
 #include <string_view>
 
-namespace stemtap {
+namespace stemtap::model {
 
 // Returns `name` without return type, parameters, namespaces and classes, or all of `name` if these
 // cannot be identified.
 std::string BriefName(std::string_view name);
 
-}  // namespace stemtap
+}  // namespace stemtap::model

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/brief_name.h"
+#include "model/brief_name.h"
 
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
 
-namespace stemtap {
+namespace stemtap::model {
 namespace {
 
 bool IsDigit(char c) {
@@ -201,4 +201,4 @@ std::string BriefName(std::string_view name) {
   return brief.empty() ? std::string(name) : brief;
 }
 
-}  // namespace stemtap
+}  // namespace stemtap::model

@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-namespace stemtap {
+namespace stemtap::model {
 
 // Returns the brief name of each kernel. Kernels with different names and the same brief name keep
 // their names.
@@ -30,4 +30,4 @@ std::vector<std::string> CutNames(std::span<const std::string> names, std::size_
 // Escapes names for the terminal and cuts them to `max_columns` columns, at least 16.
 std::vector<std::string> NamesForTerminal(std::vector<std::string> names, std::size_t max_columns);
 
-}  // namespace stemtap
+}  // namespace stemtap::model

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/cut_names.h"
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "support/paths.h"
+
+using stemtap::model::BriefNames;
+using stemtap::model::CutNames;
+
+namespace {
+
+using Names = std::vector<std::string>;
+
+}  // namespace
+
+// The same file is read by report/test/labels.test.ts: the page cuts names in the same way.
+TEST_CASE("names are cut as in the examples of cut_names.json") {
+  std::ifstream file(stemtap::test::SourceDir() / "tests/data/cut_names.json");
+  const nlohmann::json examples = nlohmann::json::parse(file);
+  REQUIRE(examples.size() > 8);
+  for (const nlohmann::json& example : examples) {
+    CAPTURE(example["what"].get<std::string>());
+    CHECK(CutNames(example["names"].get<Names>(), example["width"].get<std::size_t>(), "\u2026") ==
+          example["cut"].get<Names>());
+  }
+  CHECK(CutNames(Names{}, 16).empty());
+  CHECK(CutNames(Names{"gemm<float, Add>(int)", "gemm<float, Mul>(int)"}, 16) ==
+        Names{"gemm..Add>(int)", "gemm..Mul>(int)"});
+}
+
+TEST_CASE("cut names are different and fit, whatever the width") {
+  Names names;
+  for (int i = 0; i < 300; ++i) {
+    std::string name = "kernel_\u00E9_" + std::string(static_cast<std::size_t>(i % 7), 'f') + "<";
+    for (int part = 0; part < 12; ++part) name += " Word" + std::to_string(i >> part & 3) + ",";
+    names.push_back(name + std::to_string(i) + ">");
+  }
+  for (const std::size_t width : {16U, 18U, 30U, 44U, 80U}) {
+    const Names cut = CutNames(names, width, "\u2026");
+    CHECK(std::set<std::string>(cut.begin(), cut.end()).size() == names.size());
+    for (const std::string& name : cut) {
+      std::size_t columns = 0;
+      for (const char c : name) columns += (static_cast<unsigned char>(c) & 0xC0) != 0x80 ? 1 : 0;
+      CHECK(columns <= width);
+    }
+  }
+}
+
+TEST_CASE("a long name does not take long") {
+  std::string name;
+  while (name.size() < 1'000'000) name += "word" + std::to_string(name.size()) + "<";
+  CHECK(CutNames(Names{name, name + "a", std::string(1'000'000, 'x')}, 44).size() == 3);
+}
+
+TEST_CASE("kernels with one brief name keep their names") {
+  const std::vector<std::string_view> names = {"void a::f(int)", "void a::f(float)",
+                                               "void a::g(int)", "void a::g(int)"};
+  CHECK(BriefNames(names) == Names{"void a::f(int)", "void a::f(float)", "g", "g"});
+}
