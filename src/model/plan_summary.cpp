@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -35,15 +36,35 @@ double FirstLaunchesTime(const Plan& plan) {
   return time_ns;
 }
 
+// Returns the value of an option that is a number, or NaN if the plan does not have it.
+double OptionNumber(const Plan& plan, std::string_view name) {
+  for (const auto& [option, value] : plan.options) {
+    const double* number = std::get_if<double>(&value);
+    if (option == name && number != nullptr) return *number;
+  }
+  return std::numeric_limits<double>::quiet_NaN();
+}
+
 // Returns a text such as " at 95 % confidence", or an empty string if the plan has no confidence.
 std::string AtConfidence(const Plan& plan) {
-  for (const auto& [name, value] : plan.options) {
-    const double* confidence = std::get_if<double>(&value);
-    if (name == "confidence" && confidence != nullptr) {
-      return fmt::format(" at {:g} % confidence", 100 * *confidence);
-    }
-  }
-  return {};
+  const double confidence = OptionNumber(plan, "confidence");
+  return std::isnan(confidence) ? std::string()
+                                : fmt::format(" at {:g} % confidence", 100 * confidence);
+}
+
+// Returns whether the launches were chosen while the program or a replay of it ran.
+bool IsOnline(const Plan& plan) {
+  return !OptionText(plan.options, "level").empty() || !OptionText(plan.options, "lag").empty();
+}
+
+// Returns the line of the summary about a bound above the requested one.
+std::string RequestNote(const Plan& plan) {
+  const double requested = OptionNumber(plan, "error_bound");
+  if (!(plan.totals.bound > requested * (1 + 1e-9)) || !IsOnline(plan)) return {};
+  return fmt::format(
+      "the bound is above the requested {:g} %: run longer, or sample a recording with 'stemtap "
+      "plan'\n",
+      100 * requested);
 }
 
 // Returns the lines of the summary that explain what the bound covers.
@@ -71,8 +92,7 @@ std::string BoundNotes(const Plan& plan) {
   const double first = FirstLaunchesTime(plan) / static_cast<double>(t.duration_ns);
   if (first > 0.5) {
     text += fmt::format(
-        "kernels with {:.2f} % of the time were captured at their first launches only; run longer, "
-        "or sample a recording with 'stemtap plan'\n",
+        "kernels with {:.2f} % of the time were captured at their first launches only\n",
         100 * first);
   }
   return text;
@@ -114,7 +134,7 @@ std::string TotalsText(const Plan& plan) {
   if (t.joined_fraction > 0.0) {
     text += fmt::format(", joined launches {:.2f} %", 100 * t.joined_fraction);
   }
-  text += '\n' + BoundNotes(plan) + ChoiceNote(plan);
+  text += '\n' + BoundNotes(plan) + RequestNote(plan) + ChoiceNote(plan);
   text += fmt::format(
       "estimates of that time from the sample: plain {:.3f} ms ({}), ", t.plain_estimate_ns * 1e-6,
       std::isnan(t.observed_error) ? std::string("error not known")

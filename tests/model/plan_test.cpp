@@ -69,6 +69,25 @@ TEST_CASE("the summary reports the observed error if it is the stated bound") {
   CHECK(Says(plan, "no error bound"));
 }
 
+TEST_CASE("the summary of an online run says that the bound is above the requested bound") {
+  Plan plan;
+  plan.totals.duration_ns = 1000;
+  plan.options.emplace_back("error_bound", 0.05);
+  const auto says = [&](double certified) {
+    plan.totals.certified_bound = certified;
+    plan.totals.observed_error = 0.001;
+    StateBound(plan.totals);
+    return Says(plan, "\nthe bound is above the requested 5 %: run longer, or sample a recording");
+  };
+  CHECK_FALSE(says(0.058));  // a plan of a finished profile: a longer run is no remedy
+  plan.options.emplace_back("lag", std::uint64_t{64});
+  CHECK(says(0.058));
+  CHECK_FALSE(says(0.05));
+  CHECK_FALSE(says(NAN));
+  plan.options.back() = {"level", std::string("gate")};
+  CHECK(says(0.058));
+}
+
 TEST_CASE("the summary of a merged plan reports observed errors that only its sessions have") {
   Plan plan;
   plan.totals.duration_ns = 1000;
