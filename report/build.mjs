@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Builds dist/report.html, one file that loads nothing else. STEMTAP_REPORT_OUT selects another output directory.
-// `node build.mjs --notice` rewrites NOTICE from the installed packages. The build fails if NOTICE differs, so that no
-// package is included without its license.
+// Builds dist/report.html, a single file that loads no other files. STEMTAP_REPORT_OUT selects a different output
+// directory. `node build.mjs --notice` rewrites NOTICE from the installed packages. The build fails if NOTICE differs, so
+// no package is included without its license.
 
 import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
@@ -25,8 +25,8 @@ const licenses = [
 const read = (...path) => readFileSync(join(here, ...path), "utf8");
 
 function notice() {
-  const parts = ["report.html holds code of these packages besides stemtap's own. Of zrender, lib/core/LRU.js is changed: its\n" +
-    "maps have no prototype."];
+  const parts = ["In addition to stemtap's own code, report.html contains code from these packages. In zrender,\n" +
+    "lib/core/LRU.js is modified: its maps have no prototype."];
   for (const [name, files] of licenses) {
     const { version } = JSON.parse(read("node_modules", name, "package.json"));
     parts.push(`${"=".repeat(72)}\n${name} ${version}`);
@@ -68,7 +68,7 @@ for (const [what, text] of [["script", script], ["style", style], ["NOTICE", col
   if (/<\/script|<\/style|<!--/i.test(text)) throw new Error(`${what} would end its element in the page`);
 }
 
-// The policy allows only this script, by its hash, so injected markup could not run.
+// The policy allows only this script, by its hash, so injected markup cannot run.
 const hash = createHash("sha256").update(script).digest("base64");
 const page = fill(read("src", "page.html"), {
   CSP: `default-src 'none'; script-src 'sha256-${hash}'; style-src 'unsafe-inline'; img-src data: blob:; ` +

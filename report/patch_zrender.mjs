@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Patches zrender in the bundle. zrender caches text widths in plain objects, so a kernel named __proto__, or a name that
-// is cut to "constructor" or "valueOf", would find Object.prototype there and modify it. The patch creates these objects
-// without a prototype. The build fails if the code to patch is not found.
+// Patches zrender in the bundle. zrender caches text widths in plain objects, so a kernel named __proto__, or a name cut
+// to "constructor" or "valueOf", would access and modify Object.prototype. The patch creates these objects without a
+// prototype. The build fails if the code to patch is not found.
 
 import { readFileSync } from "node:fs";
 

@@ -11,14 +11,14 @@ export const verdicts = ["slower", "faster", "new", "gone", "unclear", "same"] a
 export interface Change extends Names {
   diff: DiffKernel;
   time: number; // ns, B - A
-  kernel: Kernel | null; // of this session; if several have the name, the one with the most time
+  kernel: Kernel | null; // in this session; if several kernels have this name, the kernel with the most time
 }
 
 export const isDecided = ({ diff }: Change) => diff.verdict === "slower" || diff.verdict === "faster";
 
 export const differenceOf = (diff: Diff) => diff.b.duration_ns - diff.a.duration_ns;
 
-// A comparison of runs without shapes has no part by shapes. Less than half a ns is a rounding error.
+// If the runs have no shapes, the comparison has no part by shapes. Less than half a ns is a rounding error.
 export const hasShapePart = (kernel: DiffKernel) => Math.abs(kernel.by_shapes_ns) >= 0.5;
 export const hasShapes = (diff: Diff) => diff.kernels.some(hasShapePart);
 
@@ -35,8 +35,8 @@ export function changesOf(model: Model, diff: Diff): Change[] {
   return changes;
 }
 
-// Returns the kernels that a chart shows, in the same order. At least half of them are slower or faster if there are so
-// many; the others have the largest differences.
+// Returns the kernels that a chart shows, in the same order. If there are enough, at least half are slower or faster. The
+// other kernels have the largest differences.
 export function largestChanges(changes: Change[], max: number): Change[] {
   const by = (size: (change: Change) => number) => [...changes].sort((x, y) => Math.abs(size(y)) - Math.abs(size(x)));
   const chosen = new Set(by((c) => c.diff.by_duration_ns).filter(isDecided).slice(0, max / 2));
@@ -46,7 +46,7 @@ export function largestChanges(changes: Change[], max: number): Change[] {
   return changes.filter((change) => chosen.has(change));
 }
 
-// Returns the verdict, and why it is unclear.
+// Returns the verdict and, if it is unclear, the reason.
 export const verdictText = ({ diff }: Change) => diff.verdict + (diff.reason ? `: ${diff.reason}` : "");
 
 // Returns the interval of the change in percent.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The commands of the next step: export the samples to a tool, measure or simulate them, and estimate the totals of the run.
+// Commands for the next step: export the samples to a tool, measure or simulate them, and estimate the totals of the run.
 
 import { count, plural, shellPath, shellWord } from "./format";
 import type { Model } from "./model";
@@ -9,14 +9,14 @@ const some = (value: unknown): value is number => typeof value === "number" && v
 const isMerged = (model: Model) => model.mode === "merged";
 const isLive = (model: Model) => model.mode === "live";
 
-// Returns whether the run has a profile, which identifies launches. A merged session depends on its sessions.
+// Returns whether the run has a profile that identifies launches. For a merged session, this depends on its sessions.
 function isRecorded(model: Model): boolean {
   const sessions = model.data.session?.sessions;
   if (isMerged(model)) return Array.isArray(sessions) && sessions.every((session) => session?.mode === "replay");
   return model.mode !== "live" && model.mode !== "gate";
 }
 
-// Returns why tools that count launches cannot use the samples of a live run, like stemtap export; "" if they can.
+// Returns why tools that count launches cannot use the samples of a live run, like stemtap export, or "" if they can.
 function whyNotPlain(model: Model, consumer: string): string {
   const { session, plan } = model.data;
   const devices = session?.devices ?? [];
@@ -30,17 +30,17 @@ function whyNotPlain(model: Model, consumer: string): string {
   return graphKernels > 0 && consumer !== "ncu" ? `${plural(graphKernels, "launch was", "launches were")} made by CUDA graphs` : "";
 }
 
-// Tools that number launches.
+// Tools that number launches
 const counting = ["accelsim", "macsim", "nvbit", "ncu", "sieve"];
 
-// Returns the tools that can use the samples. The launches of a process are identified in the profile of a recorded run; a
-// live run has no profile.
+// Returns the tools that can use the samples. The profile of a recorded run identifies the launches of a process; a live
+// run has no profile.
 export function consumersOf(model: Model): string[] {
   if (isRecorded(model)) return [...counting, "csv", "roaring", "perfetto"];
   return [...counting.filter((consumer) => whyNotPlain(model, consumer) === ""), "csv", "roaring"];
 }
 
-// Returns whether the user has to assert with --plain-launches what session.json does not contain.
+// Returns whether the user must assert with --plain-launches what session.json does not contain.
 function needsPlainLaunches(model: Model, consumer: string): boolean {
   if (isRecorded(model) || ["csv", "roaring"].includes(consumer)) return false;
   const { session } = model.data;
@@ -49,7 +49,7 @@ function needsPlainLaunches(model: Model, consumer: string): boolean {
 }
 
 // Returns the devices of the samples if a recorded run had several devices. Tools number launches by process or device, so
-// each device with samples has a separate export.
+// each device with samples needs a separate export.
 function devicesOf(model: Model): number[] {
   if (!isRecorded(model)) return [];
   const sampled = new Set(model.samples.map(({ sample }) => sample.device));
@@ -95,14 +95,14 @@ export function extrapolateCommand(model: Model, consumer: string): string {
     (device === "" ? "" : `.${device} --ids ids.${device}.csv`)]);
 }
 
-// Metrics that Nsight Compute collects in one pass on every recent chip.
+// Metrics that Nsight Compute collects in one pass on every recent GPU
 const fewMetrics = "smsp__inst_executed.sum,dram__bytes.sum";
 
-// The program of stemtap demo.
+// Returns whether the program is the program of stemtap demo.
 const isDemo = ({ command }: Model) => /(^|\/)stemtap_play$/.test(command[0] ?? "");
 
-// Returns the commands that measure hardware counters of the samples with Nsight Compute and what they do, or why they cannot
-// be used.
+// Returns the commands that measure hardware counters of the samples with Nsight Compute, with an explanation, or why the
+// commands cannot be used.
 export function counterCommands(model: Model): { commands: string; note: string } {
   if (isDemo(model)) {
     return { commands: "", note: "This run is a demonstration: its program runs only on the simulated GPU, so Nsight Compute cannot measure it." };

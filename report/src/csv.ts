@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tables as CSV (RFC 4180). Names are unchanged, not escaped as on the page, except that a name which a spreadsheet
-// would evaluate as a formula gets a leading '.
+// Tables as CSV (RFC 4180). Names are not escaped as on the page, but a name that a spreadsheet would evaluate as a
+// formula gets a leading '.
 
 import type { Change } from "./changes";
 import type { Kernel, SampleRow } from "./model";
@@ -26,7 +26,7 @@ export function kernelsCsv(kernels: Kernel[]): string {
     k.clusters.length, k.captured, k.target, Math.round(k.uncovered), k.category]));
 }
 
-// The columns of `stemtap diff --csv`.
+// Returns the columns of `stemtap diff --csv`.
 export function changesCsv(changes: Change[]): string {
   return csv(["name", "verdict", "launches_a", "launches_b", "duration_a_ns", "duration_b_ns", "mean_a_ns", "mean_b_ns",
     "by_launches_ns", "by_shapes_ns", "by_duration_ns", "mean_change", "change", "lower", "upper", "p", "adjusted_p",

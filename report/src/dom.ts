@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Creates elements without markup: data becomes text nodes or attribute values, never HTML.
+// Creates elements without markup. Data becomes text nodes or attribute values, never HTML.
 
 export type Child = Node | string | number | null | undefined | false;
 type Props = Record<string, string | number | boolean | null | undefined | ((event: never) => void)>;
@@ -12,7 +12,7 @@ export function fill(element: Element, children: Child[]): void {
   }
 }
 
-// Props that are functions become listeners; true sets an attribute without a value, false omits it.
+// Props that are functions become listeners. true sets an attribute without a value; false omits the attribute.
 export function h<K extends keyof HTMLElementTagNameMap>(tag: K, props: Props | null = null,
     ...children: Child[]): HTMLElementTagNameMap[K] {
   const element = document.createElement(tag);
@@ -39,7 +39,7 @@ export function download(name: string, type: string, parts: BlobPart[]): void {
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
 
-// The clipboard API may be unavailable to a file opened from disk; the deprecated execCommand works there.
+// The clipboard API may be unavailable in a file opened from disk. The deprecated execCommand works there.
 export async function copy(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A figure: its title, an explanation, the chart, and the same numbers as a table. Charts are drawn when they come
-// near the visible part of the page. `charts` gives tests the option of each chart, drawn or not.
+// A figure has a title, an explanation, a chart, and a table of the same numbers. Charts are drawn when they come near
+// the visible part of the page. `charts` gives tests the option of each chart, drawn or not.
 
 import { BarChart, CustomChart, LineChart, ScatterChart, TreemapChart } from "echarts/charts";
 import { GridComponent, MarkAreaComponent, MarkLineComponent, TitleComponent, TooltipComponent } from "echarts/components";
@@ -34,8 +34,8 @@ export function setTheme(isDark: boolean): void {
   for (const redraw of drawn) redraw();
 }
 
-// Prints in the light theme, at paper width, including charts that were not drawn yet. The browser computes the
-// layout of the printed page after the charts are drawn.
+// Draws all charts in the light theme and at paper width, including charts that are not drawn yet. The browser computes
+// the layout of the printed page after the charts are drawn.
 export function drawForPrint(on: boolean): void {
   printing = on;
   for (const name of Object.keys(charts)) charts[name]!.draw();
@@ -55,17 +55,17 @@ export interface FigureSpec {
   height: string; // of the chart, CSS
   label: () => string; // description for screen readers
   option: (theme: Theme, width: number, view: View) => EChartsCoreOption;
-  missing: () => string | null; // why the chart cannot be drawn
+  missing: () => string | null; // why the chart cannot be drawn, or null
   table: () => TableView;
   click?: (data: { kernel?: number | null }, seriesIndex: number) => void;
   tools?: Child[];
-  zoom?: (view: View) => string; // describes the visible part of the axis; absent: no zoom
+  zoom?: (view: View) => string; // describes the visible part of the axis; absent if there is no zoom
 }
 
 export interface Figure {
   element: HTMLElement;
   update(): void;
-  showAll(): void; // resets the zoom, for a new axis
+  showAll(): void; // resets the zoom for a new axis
 }
 
 const observer = new IntersectionObserver((entries) => {
@@ -83,7 +83,7 @@ const resized = new ResizeObserver((entries) => {
 });
 const sizes = new Map<Element, () => void>();
 
-// Numbers are aligned to the right; words are aligned to the left and may wrap.
+// Numbers are right-aligned. Words are left-aligned and may wrap.
 const isWords = (cell: Child): boolean => typeof cell === "string" && !/^([\d<>+−–]|$)/.test(cell);
 
 export function plainTable(view: TableView): HTMLElement {
@@ -159,7 +159,7 @@ export function makeFigure(spec: FigureSpec): Figure {
   const zoom = spec.zoom ? zoomControls(box, plotLeft, plotRight, () => view, show, spec.zoom) : null;
   const tools = h("div", { class: "figure-tools" }, ...(spec.tools ?? []), zoom?.element);
   const how = h("details", { class: "how" }, h("summary", null, "How to read this"), h("p", null, spec.how,
-    spec.zoom && " The buttons, Ctrl and the wheel, or dragging zoom and move the view."));
+    spec.zoom && " Use the buttons, Ctrl and the wheel, or dragging to zoom and move the view."));
   const element = h("figure", { id: `figure-${spec.name}`, "aria-labelledby": `title-${spec.name}` },
     h("div", { class: "figure-head" }, h("h3", { id: `title-${spec.name}` }, spec.title), tools),
     how, lacks, box, asTable);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Formats values for readers. Durations are in ns, fractions and bounds are ratios; a missing value is an en dash.
+// Formats values for readers. Durations are in ns; fractions and bounds are ratios. A missing value is an en dash.
 
 export const none = "–";
 
@@ -14,7 +14,7 @@ function known(value: Maybe): value is number {
   return typeof value === "number" && Number.isFinite(value);
 }
 
-// At most four significant digits, and at most six after the decimal point.
+// Returns at most four significant digits, and at most six after the decimal point.
 function significant(value: number, wanted = 4): string {
   const size = Math.abs(value);
   if (size === 0) return "0";
@@ -43,8 +43,8 @@ export function duration(ns: Maybe, wanted = 4): string {
 
 const units: [ns: number, name: string, limit: number][] = [[1, "ns", 999.5], [1e3, "us", 999.95e3], [1e6, "ms", 999.95e6], [1e9, "s", Infinity]];
 
-// Returns a format for durations of a column: they have the unit of the largest, so that a reader can compare them, and at
-// most three digits after the decimal point. Durations below a hundredth of the unit have their own.
+// Returns a format for the durations of a column. So that readers can compare them, they have the unit of the largest
+// duration and at most three digits after the decimal point. Durations below a hundredth of the unit have their own unit.
 export function durationsUpTo(largest: number): (ns: Maybe) => string {
   const [size, name] = units.find(([, , limit]) => Math.abs(largest) < limit) ?? units[3]!;
   return (ns) => (known(ns) && (ns === 0 || Math.abs(ns / size) >= 0.01)
@@ -60,7 +60,7 @@ export function percent(ratio: Maybe): string {
   return `${significant(value, size < 0.995 ? 2 : 3)} %`;
 }
 
-// Differences have a sign, except 0.
+// Differences except 0 have a sign.
 const sign = (value: number) => (value > 0 ? "+" : value < 0 ? "−" : "");
 
 export function durationChange(ns: Maybe, shown: (ns: Maybe) => string = duration): string {
@@ -69,14 +69,14 @@ export function durationChange(ns: Maybe, shown: (ns: Maybe) => string = duratio
   return size === 0 ? shown(0) : sign(ns) + shown(size);
 }
 
-// At most two digits after the decimal point.
+// Returns at most two digits after the decimal point.
 export function percentChange(ratio: Maybe): string {
   if (!known(ratio)) return none;
   const size = Math.abs(ratio * 100);
   return size < 0.005 ? "0 %" : `${sign(ratio)}${size < 10 ? digits[2]!.format(size) : significant(size)} %`;
 }
 
-// Removes trailing zeros, for options and axis labels, which are not measured.
+// Removes trailing zeros from options and axis labels, which are not measurements.
 export function tidy(text: string): string {
   return text.replace(/(\.\d*?)0+(?!\d)/, (_, kept: string) => (kept === "." ? "" : kept));
 }
@@ -92,13 +92,13 @@ export function moment(unixMs: Maybe): string {
   return Number.isNaN(date.getTime()) ? none : date.toISOString().replace("T", " ").slice(0, 19) + " UTC";
 }
 
-// Control characters, bidirectional marks, invisible characters and lone surrogates are shown as code points, so
-// that they can neither affect the page nor hide in a name. The same characters as in src/base/text.cpp.
+// Control characters, bidirectional marks, invisible characters and lone surrogates are shown as code points, so they
+// cannot affect the page or be hidden in a name. src/base/text.cpp has the same characters.
 const unseen = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\ufff0-\ufffb]/gu;
 
 export function visible(text: string): string {
   const code = (c: string) => `⟨U+${c.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0")}⟩`;
-  // The joiner between two emoji, and the variation selector after an emoji, are legitimate.
+  // The joiner between two emoji and the variation selector after an emoji are valid.
   return text.replace(unseen, (c, at: number, all: string) =>
     (c === "\u200d" || c === "\ufe0f") && /\p{Extended_Pictographic}\ufe0f?$/u.test(all.slice(Math.max(0, at - 4), at))
       ? c : code(c));
@@ -108,7 +108,7 @@ export function shellWord(word: string): string {
   return /^[A-Za-z0-9_./:=@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
-// A path that is never read as an option.
+// Returns a path that cannot be parsed as an option.
 export function shellPath(path: string): string {
   return shellWord(path.startsWith("-") ? `./${path}` : path);
 }

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A table of any length. Only rows near the visible part have elements; all rows have the same height, so the
-// visible part is computed by division. Sorting and searching reorder an array of rows.
+// A table of any length. Only rows near the visible part have elements. All rows have the same height, so a division
+// gives the visible part. Sorting and searching reorder an array of rows.
 
 import { h, replace } from "./dom";
 import { cutNames } from "./labels";
 
 export interface Column<Row> {
   name: string;
-  width: number; // px; of the name, the minimum
+  width: number; // px; for the name, the minimum
   text: (row: Row) => string;
   value: (row: Row) => number | string; // to sort by
   title?: (row: Row) => string;
-  isName?: boolean; // the cell that takes the keyboard focus, and the rest of the width; left-aligned; its text is cut
+  isName?: boolean; // gets the keyboard focus and the remaining width; left-aligned; its text is cut
   left?: boolean;
   bar?: (row: Row) => number; // 0..1, drawn below the number
 }
@@ -26,10 +26,10 @@ export interface Grid<Row> {
 
 const rowHeight = 26; // px, as in style.css
 const maxSortedAtStart = 3000; // larger tables are sorted when they come near the visible part
-const around = 12; // rows beyond the visible part, for fast scrolling
-const glyph = 7.3; // px of a character of a name, rounded up: 12 px in a monospaced font
-const padding = 20; // px of a cell, both sides, as in style.css
-const minCharacters = 16; // of a name; fewer do not show what differs
+const around = 12; // extra rows on each side of the visible part, for fast scrolling
+const glyph = 7.3; // px per character of a name, rounded up: 12 px in a monospaced font
+const padding = 20; // px of a cell, both sides together, as in style.css
+const minCharacters = 16; // of a name; fewer characters do not show the difference
 
 const classOf = <Row>(column: Column<Row>) => (column.isName ? "left pinned" : column.left ? "left" : null);
 
@@ -58,7 +58,7 @@ export function makeGrid<Row>(label: string, columns: Column<Row>[], sortBy: num
   const box = h("div", { class: "grid", tabindex: 0, role: "region", "aria-label": `${label}: arrow keys move through the rows` }, table);
 
   const nameAt = columns.findIndex((column) => column.isName);
-  // Returns the names of rows as they fit into their column.
+  // Returns the names of rows, cut to fit their column.
   const namesOf = (rows: Row[]): string[] => {
     const width = heads[nameAt]!.clientWidth || columns[nameAt]!.width; // 0 before the layout
     return cutNames(rows.map(columns[nameAt]!.text), Math.max(minCharacters, Math.floor((width - padding) / glyph)));
@@ -122,7 +122,7 @@ export function makeGrid<Row>(label: string, columns: Column<Row>[], sortBy: num
     render(false);
   };
 
-  // Tables far from the visible part are sorted later.
+  // Large tables far from the visible part are sorted later.
   let waits = false;
   let near = false;
   const arrange = () => {
@@ -168,9 +168,9 @@ export function makeGrid<Row>(label: string, columns: Column<Row>[], sortBy: num
   new ResizeObserver(() => {
     const isSame = width === box.clientWidth;
     width = box.clientWidth;
-    render(!isSame); // the names fit their column
+    render(!isSame); // cuts the names to fit their column
   }).observe(box);
-  // Tab focuses the table once; arrow keys move between its rows.
+  // Tab focuses the table once. Arrow keys move between its rows.
   box.addEventListener("keydown", (event) => {
     const step = { ArrowDown: 1, ArrowUp: -1, PageDown: 15, PageUp: -15, Home: -Infinity, End: Infinity }[event.key];
     const active = (event.target as HTMLElement).dataset["at"];

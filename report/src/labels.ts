@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cuts the names of kernels so that they stay different: names of one library often begin alike, and only an inner part
-// distinguishes them. The same as src/model/cut_names.cpp, which cuts names on terminals; tests/data/cut_names.json has
+// Cuts kernel names so that they stay distinct: names from a library often start the same, and only an inner part
+// distinguishes them. src/model/cut_names.cpp cuts names on terminals in the same way. tests/data/cut_names.json has
 // examples for both.
 
-const maxIdentifier = 24; // characters; longer ones are split at underscores
+const maxIdentifier = 24; // characters; longer identifiers are split at underscores
 const minHead = 6; // characters of the first part that remain readable
-const maxTried = 64; // parts tried for one name; more rarely fit
+const maxTried = 64; // parts tried for a name; more parts rarely fit
 
-// An identifier or number of a name, a word of a long identifier, or a launch configuration.
+// Part is an identifier or number in a name, a word of a long identifier, or a launch configuration.
 interface Part {
   from: number;
   to: number;
@@ -16,15 +16,15 @@ interface Part {
   holders: number[]; // names that have the part, ascending
 }
 
-// Returns how little a word informs a reader: 0 for most words, 1 for types and internals of libraries, 2 for numbers and
-// launch configurations.
+// Returns how uninformative a word is: 0 for most words, 1 for types and library internals, 2 for numbers and launch
+// configurations.
 function weakness(word: string): number {
   if (/^(\d+[ul]*|.|<<<.*)$/us.test(word)) return 2;
   return /^(AUnaryFunctor|Array|BFloat16|BUnaryFunctor|BinaryFunctor|Half|TensorIterator(Base)?|__half|__nv_bfloat16|anonymous|array|at|bfloat16_t|binary_internal|bool|c10|char|const|cuda|detail|double|float|func_wrapper_t|gpu|half|half_t|impl|instance|int|kernel|lambda|long|namespace|native|nocast|operator|std|tuple|uint|unnamed|unsigned|void|.*gpu_kernel_impl.*|.*OffsetCalculator|.*WithCast|.*WithoutCast|.*Metadata)$/s
     .test(word) ? 1 : 0;
 }
 
-// Returns where the parts of a name are. Identifiers of more than `longest` characters are split at underscores.
+// Returns the positions of the parts of a name. Identifiers of more than `longest` characters are split at underscores.
 function placesOf(name: string, longest: number): [number, number][] {
   return [...name.matchAll(/<<<.*>>>|[\p{L}\p{N}_]+/gsu)].flatMap(({ 0: text, index }) =>
     text.length <= longest || text.startsWith("<<<") ? [[index, index + text.length]]
@@ -43,13 +43,13 @@ function partsOf(names: string[], longest: number): Part[][] {
       const list = holders.get(key) ?? [];
       holders.set(key, list);
       list.push(i);
-      // A reader does not count equal words, so they distinguish names only if nothing else does.
+      // Readers do not count repeated words, so these distinguish names only if nothing else does.
       return { from, to, weak: weakness(word) + (repeats > 0 ? 3 : 0), holders: list };
     });
   });
 }
 
-// Returns the numbers that both ascending lists have.
+// Returns the numbers that occur in both ascending lists.
 function common(one: number[], other: number[]): number[] {
   let at = 0;
   return one.filter((n) => {
@@ -58,12 +58,12 @@ function common(one: number[], other: number[]): number[] {
   });
 }
 
-// Returns the parts that distinguish a name from all others, then its other parts. In each, the parts that inform more, and
-// that fewer names have, are first. `given`: parts that are shown anyway.
+// Returns the parts that distinguish a name from all other names, and its remaining parts. In both lists, parts that are
+// more informative and occur in fewer names are first. `given` is the number of parts that are always shown.
 function ranked(parts: Part[], given: number): [needed: number[], others: number[]] {
   const order = parts.map((_, at) => at).slice(given).sort((a, b) =>
     parts[a]!.weak - parts[b]!.weak || parts[a]!.holders.length - parts[b]!.holders.length);
-  let like = given > 0 ? parts[0]!.holders : null; // names with all of the parts so far; null: all
+  let like = given > 0 ? parts[0]!.holders : null; // names with all parts so far; null for all names
   const [needed, others]: [number[], number[]] = [[], []];
   for (const at of order) {
     const { holders } = parts[at]!;
@@ -81,7 +81,7 @@ function ranked(parts: Part[], given: number): [needed: number[], others: number
 const columns = (text: string) => [...text].length;
 const headOf = (text: string, wanted: number) => [...text].slice(0, wanted).join("");
 
-// Returns the name with only the first `head` characters of its first part, and the parts `shown`, ascending.
+// Returns the first `head` characters of the name and the parts `shown`, which are ascending.
 function textOf(name: string, parts: Part[], head: number, shown: number[]): string {
   let text = name.slice(0, head);
   let [last, end] = [0, head];
@@ -113,8 +113,8 @@ function cut(name: string, parts: Part[], max: number): string {
   return textOf(name, parts, head, shown);
 }
 
-// Returns names of at most `max` characters. Different names stay different: if no part of them fits that differs, they
-// are numbered. `max` is at least 16.
+// Returns names of at most `max` characters, which is at least 16. Different names stay different: they are numbered if no
+// part that differs fits.
 export function cutNames(names: string[], max: number): string[] {
   const distinct = [...new Set(names)];
   const parts = partsOf(distinct, Math.min(maxIdentifier, max - minHead - 2));
@@ -131,7 +131,7 @@ export function cutNames(names: string[], max: number): string[] {
   return names.map((name) => of.get(name)!);
 }
 
-// For each name, the parts that distinguish it from the others, in its order. The results are all different.
+// Returns, for each name, the parts that distinguish it from the other names, in order. All results are different.
 export function differences(names: string[]): string[] {
   const parts = partsOf(names, maxIdentifier);
   const shown = names.map((name, i) => ranked(parts[i]!, 0)[0].filter((at) => parts[i]![at]!.holders.length < names.length)
@@ -140,7 +140,7 @@ export function differences(names: string[]): string[] {
   return shown;
 }
 
-// Returns the indexes of equal texts, for texts that occur more than once.
+// Returns the indexes of each text that occurs more than once.
 export function repeated(texts: string[]): number[][] {
   const groups = new Map<string, number[]>();
   texts.forEach((text, i) => {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Assembles the page. For tests there is window.stemtapReport: `ready` resolves when the page can be used, `data`
-// is the unpacked data, `charts` has the option of each chart, and its draw() does not wait for scrolling.
+// Assembles the page. window.stemtapReport is for tests: `ready` resolves when the page can be used, `data` is the unpacked
+// data, and `charts` has the option of each chart and a draw() that does not wait for scrolling.
 
 import { makeContext } from "./context";
 import { h, replace } from "./dom";
@@ -15,7 +15,7 @@ import type { Payload } from "./types";
 const report: { ready: Promise<void>; data: Payload | null; charts: typeof charts } =
   { ready: Promise.resolve(), data: null, charts };
 
-// Follows the system setting until the button is pressed; the choice is not kept across reloads.
+// The theme follows the system setting until the button is pressed. The choice is not kept across reloads.
 function themeButton(): HTMLElement {
   const system = matchMedia("(prefers-color-scheme: dark)");
   let isDark = system.matches;

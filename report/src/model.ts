@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Joins the files of a session into one view. Kernels are from the plan, in its order, or from the overview if there
-// is no plan. Fields of the overview are joined by name, process, grid and block. A value that no file contains is null
-// or empty.
+// Joins the files of a session. Kernels are from the plan, in its order, or from the overview if there is no plan. Fields
+// of the overview are joined by name, process, grid and block. A value that no file contains is null or empty.
 
 import { visible } from "./format";
 import { differences, repeated } from "./labels";
@@ -22,7 +21,7 @@ export interface Cluster {
 
 export interface Kernel {
   id: number; // position in the plan
-  rank: number; // 0: most time
+  rank: number; // 0 for the most time
   name: string;
   label: string; // display name with grid, block and process
   short: string; // without namespaces and parameters
@@ -33,7 +32,7 @@ export interface Kernel {
   duration: number;
   share: number; // of the total time
   mean: number | null;
-  cv: number | null; // standard deviation / mean, of all launches
+  cv: number | null; // standard deviation / mean of all launches
   captured: number;
   target: number;
   uncovered: number; // ns in clusters without a sample
@@ -61,16 +60,16 @@ export interface TimelinePoint {
 }
 
 export interface ActivitySlice {
-  launches: number; // that began in the slice
-  time: number; // ns of kernels; concurrent kernels each count in full
-  busy: number; // ns, sum over devices of the time in which a kernel ran
+  launches: number; // that started in the slice
+  time: number; // ns of kernels; concurrent kernels count individually
+  busy: number; // ns in which a kernel ran, sum over the devices
 }
 
 export interface Activity {
   devices: number;
   start: number; // ns on the recorder's clock
   width: number; // ns
-  slices: ActivitySlice[]; // one for each slice, empty or not
+  slices: ActivitySlice[]; // including empty slices
 }
 
 export interface Model {
@@ -101,7 +100,7 @@ const finite = (value: unknown): number | null =>
   typeof value === "number" && Number.isFinite(value) ? value : null;
 const size = (value: unknown): number => Math.max(0, finite(value) ?? 0);
 
-// Returns minimum and maximum; [Infinity, -Infinity] without values. Math.min(...values) fails for many values.
+// Returns the minimum and maximum, or [Infinity, -Infinity] without values. Math.min(...values) fails for many values.
 export function rangeOf(values: number[]): [number, number] {
   let low = Infinity;
   let high = -Infinity;
@@ -120,7 +119,7 @@ interface Named {
   invocations: number;
 }
 
-// Fields that the plan lacks are also absent in the overview.
+// Fields that the plan does not have are also absent in the overview.
 function keyOf(kernel: Named): string {
   return JSON.stringify([kernel.name, kernel.process || null, kernel.grid ?? null, kernel.block ?? null]);
 }
@@ -133,7 +132,7 @@ export function labelOf(kernel: Named): string {
   return parts.join(" · ");
 }
 
-// A short form in CUDA notation: `name <<<8×4, 128>>>`.
+// Returns a short form in CUDA notation: `name <<<8×4, 128>>>`.
 export function shortOf(kernel: Named, brief: unknown): string {
   const extents = (t: Triple) => t.join("×").replace(/(×1)+$/, "");
   const launch = [kernel.grid, kernel.block].filter((t) => t != null).map(extents).join(", ");
@@ -142,7 +141,7 @@ export function shortOf(kernel: Named, brief: unknown): string {
     (kernel.process ? ` · process ${kernel.process}` : "");
 }
 
-// Coefficient of variation of a kernel, from the moments of its clusters.
+// Returns the coefficient of variation of a kernel from the moments of its clusters.
 export function spread(clusters: { count: number; mean: number; stddev: number }[]): number | null {
   const n = clusters.reduce((a, c) => a + c.count, 0);
   if (n === 0) return null;
@@ -163,7 +162,7 @@ function makeKernel(source: Source, id: number, overview: OverviewKernel | undef
   const clusters = list(source.clusters).map((c): Cluster => ({ lower: size(c.lower_ns), upper: size(c.upper_ns),
     count: size(c.count), mean: size(c.mean_ns), stddev: size(c.stddev_ns), captured: size(c.captured),
     target: size(c.target), state: c.state ?? "", samples: list(c.samples) }));
-  // Only the overview contains cluster states; they apply if it has the same clusters.
+  // Only the overview contains cluster states. They apply if it has the same clusters.
   const reported = list(overview?.clusters);
   if (reported.length === clusters.length) {
     clusters.forEach((c, i) => (c.state ||= reported[i]!.state ?? ""));
@@ -210,7 +209,7 @@ function joinOverview(sources: Named[], overview: OverviewKernel[]): (OverviewKe
   return sources.map((source) => {
     const of = waiting.get(keyOf(source));
     if (!of || of.length === 0) return undefined;
-    // Several names that were not UTF-8 may have become equal.
+    // Replacements of invalid UTF-8 may have made several names equal.
     const same = of.findIndex((k) => k.invocations === source.invocations);
     return of.splice(Math.max(0, same), 1)[0];
   });
@@ -221,7 +220,7 @@ export const maxLabel = 60; // characters of a name next to other text
 // Names are the forms of a kernel's name that the page shows.
 export type Names = Pick<Kernel, "name" | "label" | "short">;
 
-// Adds what differs to the short names of kernels that differ only in namespaces or parameters.
+// If kernels differ only in namespaces or parameters, adds the differences to their short names.
 export function distinguish(kernels: Names[]): void {
   for (const group of repeated(kernels.map((kernel) => kernel.short))) {
     differences(group.map((i) => kernels[i]!.label)).forEach((difference, n) => {
@@ -230,7 +229,7 @@ export function distinguish(kernels: Names[]): void {
   }
 }
 
-// Older plans state only the certified bound, as `bound`.
+// Older plans have only the certified bound, as `bound`.
 function certifiedBound(plan: Plan): number | null {
   return finite(plan.totals?.certified_bound === undefined ? plan.totals?.bound : plan.totals.certified_bound);
 }
@@ -242,7 +241,7 @@ function statedBound(plan: Plan): number | null {
 }
 
 // After the end of a session, its last point gets the plan's bound, because the clusters are final only in the plan. If
-// the plan states no bound (--selection first), the timeline has none either.
+// the plan has no bound (--selection first), neither does the timeline.
 function timelineOf({ overview, plan }: Payload): TimelinePoint[] {
   const points = list(overview?.timeline).map((p) => ({ elapsed: size(p[0]), observed: size(p[1]), duration: size(p[2]),
     captured: size(p[3]), capturedDuration: size(p[4]), open: size(p[5]), bound: finite(p[6]), dropped: size(p[7]) }));

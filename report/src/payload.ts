@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The data in the page: base64 of gzip of JSON, in a script element that browsers do not run. To save memory, the text
-// is not kept; it is unpacked again when the original plan is downloaded.
+// The data in the page: JSON, compressed with gzip and encoded as base64, in a script element that browsers do not run. To
+// save memory, the text is not kept, but is unpacked again when the original plan is downloaded.
 
 import type { Payload } from "./types";
 
@@ -51,8 +51,8 @@ export function parse(text: string): Payload {
   return value as Payload;
 }
 
-// Returns the text of one member of a JSON object, or null: everything between the colon and the next comma, which is
-// the original file with its final line feed. JSON.parse would round integers that do not fit a double.
+// Returns the text of a member of a JSON object, or null. The text is everything between the colon and the next comma: the
+// original file with its final line feed. JSON.parse would round integers that do not fit a double.
 export function memberText(text: string, member: string): string | null {
   let i = 0;
   const space = () => {

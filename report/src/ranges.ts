@@ -19,7 +19,7 @@ const hasMark = ({ sample }: SampleRow) => typeof sample.range === "string" || t
 
 export const hasRanges = (model: Model) => model.samples.some(hasMark);
 
-// Returns the totals of each range, the longest represented time first.
+// Returns the totals of each range, starting with the longest represented time.
 export function rangesOf(samples: SampleRow[]): RangeTotals[] {
   const ranges = new Map<string, SampleRow[]>();
   for (const row of samples) {

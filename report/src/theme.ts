@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Colors of the charts in both themes; style.css has the colors of the rest of the page. Text and marks have a
-// contrast of at least 4.5 to 1 to their background, which test/charts.test.ts checks.
+// Colors of the charts in both themes. style.css has the colors of the rest of the page. The contrast of text and marks to
+// their background is at least 4.5 to 1, which test/charts.test.ts checks.
 
 export interface Theme {
   dark: boolean;
@@ -44,7 +44,7 @@ export function contrast(one: string, other: string): number {
   return (high + 0.05) / (low + 0.05);
 }
 
-// Each of the kernels with the most time has its own color, the same in every chart.
+// Each of the kernels with the most time has its own color, which is the same in every chart.
 export function colorOf(theme: Theme, rank: number | null): string {
   return rank === null ? theme.rest : (theme.series[rank] ?? theme.rest);
 }

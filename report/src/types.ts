@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The data of the page: the session's files, described in docs/formats (plan.md, session.md, overview.md, mask.md,
-// evaluation.md, diff.md). Only fields that the page reads are declared. Every field may be absent, because a session may be
-// incomplete or older.
+// The data of the page: the files of the session, which docs/formats describes (plan.md, session.md, overview.md, mask.md,
+// evaluation.md, diff.md). Only fields that the page reads are declared. Every field may be absent, because a session may
+// be incomplete or older.
 
 export interface Payload {
   schema: "stemtap.report/1";
@@ -12,7 +12,7 @@ export interface Payload {
   made_unix_ms?: number;
   brief_names?: Record<string, string>;
   categories?: { names?: string[]; kernels?: number[] }; // for each kernel of the plan, an index into names
-  cost?: string; // what the samples cost a simulator
+  cost?: string; // cost of the samples in a simulator
   session?: Session | null;
   plan?: Plan | null;
   overview?: Overview | null;
@@ -41,7 +41,7 @@ export interface PlanTotals {
   sampled_duration_ns: number;
   speedup: number;
   bound: number | null;
-  certified_bound: number | null; // absent in older plans: same as bound
+  certified_bound: number | null; // absent in older plans, where it equals bound
   observed_error: number | null;
   plain_estimate_ns: number;
   calibrated_estimate_ns: number;

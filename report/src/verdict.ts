@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Describes in words whether the bound can be trusted. Each line is one fact from the session's files; the verdict is the
+// Describes in words whether the bound can be trusted. Each line is a fact from the session's files. The verdict is the
 // worst level of the lines.
 
 import { count, duration, none, percent, plural, tidy, times, visible } from "./format";
@@ -25,16 +25,16 @@ const asChosen = (ratio: number | null) => tidy(percent(ratio));
 const worst: Level[] = ["bad", "care", "note", "good"];
 const some = (value: unknown): value is number => typeof value === "number" && value > 0;
 
-// A bound above the requested bound is still valid. Above twice the request, it is not useful.
+// A bound above the requested bound is still valid, but above twice the requested bound, it is not useful.
 function aboveAsked(bound: number, asked: number): Level {
   return bound > 2 * asked ? "bad" : "care";
 }
 
-// Whether a ratio exceeds the certified bound by more than rounding.
+// Returns whether a ratio exceeds the certified bound by more than a rounding error.
 const exceedsCertified = (model: Model, ratio: number | null | undefined) =>
   typeof ratio === "number" && model.certified !== null && ratio > model.certified + 1e-9;
 
-// Whether the stated bound is the observed error.
+// Returns whether the stated bound is the observed error.
 function isObservedError(model: Model): boolean {
   return model.bound !== null && exceedsCertified(model, model.data.plan?.totals?.observed_error);
 }
@@ -45,7 +45,7 @@ function coverage(model: Model): string {
   if (isObservedError(model)) {
     return `The observed error exceeds the certified bound, ${percent(certified)}, so the bound is the observed error.`;
   }
-  // The plan is merged, and its own observed error is unknown.
+  // The plan is merged, so its observed error is unknown.
   if (exceedsCertified(model, bound)) {
     return "The observed errors of some sessions exceed their certified bounds, so the bound is larger than the certified " +
       `bound, ${percent(certified)}.`;
@@ -129,11 +129,11 @@ function lossLines(model: Model): Line[] {
   }
   if (some(totals.imputed)) {
     lines.push({ level: "note", text: `${plural(totals.imputed, "launch", "launches")} are imputed ` +
-      `(${duration(totals.imputed_duration_ns ?? null)}).`, why: "They were perturbed by captures, so they count with the mean of their context." });
+      `(${duration(totals.imputed_duration_ns ?? null)}).`, why: "Captures perturbed these launches, so each is assigned the mean of its context." });
   }
   if (some(totals.native_unknown)) {
     lines.push({ level: "care", text: `${plural(totals.native_unknown, "launch", "launches")} have no unperturbed counterpart.`,
-      why: "All launches of their kernels were perturbed. They count with their recorded durations, which are too long." });
+      why: "All launches of their kernels were perturbed, so their recorded durations are used, which are too long." });
   }
   if (some(totals.zero_duration)) {
     const share = totals.zero_duration / Math.max(1, model.invocations);
@@ -223,7 +223,7 @@ export function tiles(model: Model): Tile[] {
   const { bound, asked, confidence } = model;
   const dropped = t.dropped ?? model.data.overview?.dropped;
   const gaps = t.gaps ?? model.data.overview?.gaps;
-  const empty = model.invocations === 0; // figures of a plan without launches mean nothing
+  const empty = model.invocations === 0; // figures of a plan without launches are meaningless
   return [
     { name: "Speedup", value: some(t.speedup) ? times(t.speedup) : none, level: some(t.speedup) ? "good" : "care",
       detail: (some(t.samples) ? `${duration(t.sampled_duration_ns)} to trace in ${plural(t.samples, "sample")}` : "no sample") +

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The visible part of a chart's axis. It is changed by buttons and by the mouse: Ctrl and the wheel (also a pinch on a
-// touchpad), dragging, and a double click, which shows everything. The wheel without Ctrl scrolls the page.
+// The visible part of a chart's axis. Buttons and the mouse change it: Ctrl and the wheel (or a pinch on a touchpad),
+// dragging, and a double click, which shows everything. The wheel without Ctrl scrolls the page.
 
 import { h } from "./dom";
 
@@ -14,7 +14,7 @@ export const whole: View = { from: 0, to: 1 };
 
 const minWidth = 1 / 200; // a smaller part contains only one or two points
 
-// Returns a part of that width, moved to be within the axis.
+// Returns a part of the given width, moved to be within the axis.
 function within(from: number, width: number): View {
   const size = Math.min(1, Math.max(minWidth, width));
   const begin = Math.min(1 - size, Math.max(0, from));
@@ -32,7 +32,7 @@ export function moved({ from, to }: View, by: number): View {
   return within(from + (to - from) * by, to - from);
 }
 
-// Returns the points that a line from `from` to `to` needs: those within, and the next point on each side.
+// Returns the points that a line from `from` to `to` needs: the points in this range and the next point on each side.
 export function drawnPoints<Point>(points: Point[], x: (point: Point) => number, from: number, to: number): Point[] {
   const first = points.findIndex((point) => x(point) >= from);
   const after = points.findIndex((point) => x(point) > to);

@@ -21,7 +21,7 @@ function changes(...kernels: DiffKernel[]): Change[] {
   return changesOf(makeModel(data), { ...data.diff!, kernels });
 }
 
-test("a change selects the kernel of this session, and a kernel that is gone selects none", () => {
+test("a change selects the kernel of this session, and a kernel that is gone selects nothing", () => {
   const data = payload();
   const model = makeModel(data);
   const all = changesOf(model, data.diff!);
@@ -33,7 +33,7 @@ test("a change selects the kernel of this session, and a kernel that is gone sel
   assert.equal(new Set(all.map((change) => change.short)).size, all.length);
 });
 
-test("kernels of one name that were launched with several configurations are one change", () => {
+test("a kernel name with several launch configurations is one change", () => {
   const one = (grid: number, duration_ns: number) => ({ name: "k", grid: [grid, 1, 1] as [number, number, number], block: [32, 1, 1] as [number, number, number],
     invocations: 10, duration_ns });
   const model = makeModel({ schema: "stemtap.report/1", plan: { kernels: [one(1, 300), one(2, 700)] } });
@@ -42,7 +42,7 @@ test("kernels of one name that were launched with several configurations are one
   assert.equal(change!.short, "k");
 });
 
-test("the chart has slower and faster kernels even if others differ more, in the order of the table", () => {
+test("the chart includes slower and faster kernels even if others differ more, in the order of the table", () => {
   const many = Array.from({ length: 30 }, (_, i) => kernel({ name: `new ${i}`, verdict: "new", duration_a_ns: 0, duration_b_ns: 1e6 + i }));
   const slow = kernel({ name: "slow", verdict: "slower", duration_b_ns: 1050, by_duration_ns: 50 });
   const shown = largestChanges(changes(slow, ...many), 20);
@@ -53,7 +53,7 @@ test("the chart has slower and faster kernels even if others differ more, in the
     .filter((c) => c.name === "huge").length, 1);
 });
 
-test("bars and intervals are the figures of the comparison", () => {
+test("bars and intervals show the figures of the comparison", () => {
   const given = changes(kernel({ verdict: "slower", duration_b_ns: 1050, change: 0.05, lower: 0.04, upper: 0.06 }),
     kernel({ name: "n", verdict: "new", duration_a_ns: 0, change: null, lower: null, upper: null, mean_change: null }));
   const option = changesOption(given, 0.01, light, 900) as Any;
@@ -66,7 +66,7 @@ test("bars and intervals are the figures of the comparison", () => {
   assert.equal((changesOption(given, 0.01, light, 340) as Any).series.length, 1);
 });
 
-test("the axis has every change and the band, and one wide interval does not flatten the others", () => {
+test("the axis contains every change and the band, and one wide interval does not flatten the others", () => {
   const near = (range: [number, number], low: number, high: number) => range.forEach((ratio, i) =>
     assert.ok(Math.abs(ratio - [low, high][i]!) < 1e-9, `${range}`));
   near(ratioRange([], 0.01), 1 / 1.02, 1.02);
@@ -75,20 +75,20 @@ test("the axis has every change and the band, and one wide interval does not fla
   near(ratioRange(changes(kernel({ change: 9, lower: 8, upper: 9.5 })), 0.01), 1 / 1.02, 10.5);
 });
 
-test("a verdict that is unclear has its reason", () => {
+test("an unclear verdict has a reason", () => {
   const verdict = (more: Partial<DiffKernel>) => verdictText(changes(kernel(more))[0]!);
   assert.equal(verdict({ verdict: "slower" }), "slower");
   assert.equal(verdict({ verdict: "unclear", reason: "no order" }), "unclear: no order");
 });
 
-test("an interval is in percent, if it is known", () => {
+test("a known interval is in percent", () => {
   const text = (more: Partial<DiffKernel>) => intervalText(changes(kernel(more))[0]!);
   assert.equal(text({ lower: 0.0463, upper: 0.0579 }), "+4.63 to +5.79 %");
   assert.equal(text({ lower: -0.1, upper: 0 }), "−10.00 to 0 %");
   assert.equal(text({ lower: null, upper: null }), "–");
 });
 
-test("the answer has all numbers of kernels, and the part by shapes only if shapes are known", () => {
+test("the answer has the number of kernels of each verdict, and the part by shapes only if shapes are known", () => {
   const diff = payload().diff!;
   assert.deepEqual(countsText(diff), ["1 slower", "1 faster", "1 new", "1 gone", "1 unclear", "9 same"]);
   const parts = { ...diff, by_duration_ns: 1_140_000, by_launches_ns: -5000, by_shapes_ns: 0, kernels: [] };
@@ -98,7 +98,7 @@ test("the answer has all numbers of kernels, and the part by shapes only if shap
     "+1.140 ms from durations, −5.000 us from numbers of launches, +7.000 us from shapes");
 });
 
-test("the CSV has the columns of stemtap diff --csv, and names that a spreadsheet does not evaluate", () => {
+test("the CSV has the columns of stemtap diff --csv, and a spreadsheet does not evaluate its names", () => {
   const [head, ...rows] = changesCsv(changes(kernel({ name: "=SUM(A1)", verdict: "gone", change: null, assumes_independence: true, reason: "no order" }))).trim().split("\r\n");
   assert.deepEqual(head!.split(",").slice(0, 3), ["name", "verdict", "launches_a"]);
   assert.deepEqual(rows[0]!.split(","), ["'=SUM(A1)", "gone", "10", "10", "1000", "1000", "100", "100", "0", "0", "0", "0", "", "-0.001",

@@ -70,7 +70,7 @@ test("a hundred thousand samples of one kernel are combined into visible marks",
   assert.equal(Math.max(...marks.map((m: Any) => m.to)), 100_999);
 });
 
-test("every chart works with every fixture, in both themes", () => {
+test("every chart works with every fixture in both themes", () => {
   for (const kind of ["small", "hostile", "bare", "empty"] as const) {
     const model = makeModel(payload(kind));
     for (const theme of [light, dark]) {
@@ -90,12 +90,12 @@ test("every chart works with every fixture, in both themes", () => {
   }
 });
 
-test("no text of a chart's tips is markup", () => {
+test("the tips of charts contain text and no markup", () => {
   const model = makeModel(payload("hostile"));
   for (const option of [treemapOption(model, light), barsOption(model, light, 600), driftOption(model, null, light),
     timelineOption(model, light, "time"), histogramOption(model.byTime[0]!, light, { logCount: false }), activityOption(model, light),
     categoriesOption(model, light, 600), changesOption(changesOf(model, model.data.diff!), 0.01, light, 900)] as Any[]) {
-    // ECharts' default tips would show names of series and data, so the names must not be from data.
+    // The default tips of ECharts would show names of series and data, so these names must not come from data.
     assert.equal(typeof option.tooltip.formatter, "function");
     for (const series of option.series) {
       assert.match(series.name ?? "", /^[a-zA-Z0-9 ]*$/);
@@ -104,7 +104,7 @@ test("no text of a chart's tips is markup", () => {
   }
 });
 
-test("no name can reach a prototype through the cache of text widths", () => {
+test("no name can modify a prototype through the cache of text widths", () => {
   const cache = new LRU<number>(9);
   for (const name of ["__proto__", "constructor", "valueOf"]) {
     assert.equal(cache.get(name) ?? null, null);
@@ -114,7 +114,7 @@ test("no name can reach a prototype through the cache of text widths", () => {
   assert.equal(Object.hasOwn(Object.prototype, "next"), false);
 });
 
-test("methods are points of one workload or of all workloads", () => {
+test("methods have points for one workload or for all workloads", () => {
   const evaluation = payload("small").evaluation!;
   const one = methodPoints(evaluation, "decode.csv.zst");
   assert.equal(one.length, 9);
@@ -124,7 +124,7 @@ test("methods are points of one workload or of all workloads", () => {
   assert.deepEqual(option.series[1].data.map((d: Any) => d.value), [[one[1]!.speedup, one[1]!.mean]]);
 });
 
-test("errors of every size, including 0, are on the log axis, and every requested bound has a line", () => {
+test("errors of any size, including 0, are on the log axis, and every requested bound has a line", () => {
   const point = (mean: number, asked: number) => ({ method: `m${mean}`, workload: "", asked, speedup: 10, mean, high: null,
     bound: null, coverage: null, samples: null, overBound: null });
   const option = methodsOption([point(0, 0.05), point(0.0004, 0.05), point(0.9, 0.01)], light, true, 600) as Any;
@@ -145,10 +145,10 @@ test("overlapping labels move apart", () => {
   assert.ok(Math.abs(3 - one!) >= 14, "the first label and the second point");
 });
 
-test("decisions are at their position although excluded launches are numbered", () => {
+test("decisions are at the correct position although excluded launches are numbered", () => {
   const data = payload("small");
   const { invocations } = data.plan!.totals!;
-  data.plan!.totals!.excluded_invocations = invocations; // every other launch
+  data.plan!.totals!.excluded_invocations = invocations; // every second launch
   data.mask = { events: [["close", Math.round(invocations!), 0, 0, 0, null]] };
   const model = makeModel(data);
   const at = (by: "time" | "launches") => {
@@ -174,7 +174,7 @@ test("a bound of 0 is at the lower end of the log axis, and its tip shows 0", ()
   const bound = option.series.find((s: Any) => s.name === "bound");
   const { min } = option.yAxis[2];
   assert.deepEqual(bound.data.slice(-2).map((p: number[]) => p[1]), [min, min]);
-  assert.ok(min > 1e-7 && min < 1e-6, `${min}`); // so that its marks are distinct
+  assert.ok(min > 1e-7 && min < 1e-6, `${min}`); // so its marks are distinct
   const last = bound.data.length - 1;
   assert.deepEqual(rowsAt(model.timeline, [{ seriesName: "bound", dataIndex: last, value: bound.data[last] },
     { seriesName: "captures", dataIndex: 0, value: [0, 1234] }, { seriesName: "decisions", dataIndex: 0, value: [0, 2, 7] }]),
@@ -198,30 +198,30 @@ test("an outlier does not flatten the drift of other slices, and has a mark", ()
   const marks = marksOf(option);
   assert.equal(marks.length, 1);
   assert.equal(marks[0].value[1], option.yAxis.max);
-  assert.ok(marks[0].ratio > 30); // the line keeps its value, which its tip shows
+  assert.ok(marks[0].ratio > 30); // the line and its tip keep the value
   assert.equal(option.series[0].data[20][1], marks[0].ratio);
-  // A slice that is too short has its mark at the bottom.
+  // The mark of a slice with a ratio below the range is at the bottom.
   const low = marksOf(chart(1));
   assert.deepEqual(low.map((m: Any) => m.symbolRotate), [180]);
 });
 
-test("the range of the drift has all ratios that are near each other", () => {
+test("the range of the drift contains all ratios that are near each other", () => {
   assert.deepEqual(driftRange([]), [0.8 / 1.03, 1.25 * 1.03]);
   const [low, high] = driftRange([[1, null, 1, 1.4], [0, 1]]);
   assert.ok(low <= 0.8 && low > 0.7 && high >= 1.4 && high < 1.5);
-  // A line with two levels has both, whatever the other lines have.
+  // The range contains both levels of a line, regardless of other lines.
   const levels = Array.from({ length: 64 }, (_, i) => (i < 10 ? 0.01 : 1.2));
   assert.ok(driftRange([...Array.from({ length: 9 }, () => levels.map(() => 1)), levels])[0] < 0.01);
 });
 
-test("activity is the mean of the devices, within the run", () => {
+test("activity is the mean over the devices within the run", () => {
   const data = payload("small");
   const width = 1_000_000;
   data.overview!.activity = { devices: 2, start_ns: 0, width_ns: width, count: 4,
     slices: [[0, 10, 900_000, 500_000], [1, 5, 3_000_000, 2_000_000], [3, 2, 400_000, 400_000]] };
   data.session!.devices = [{ ...data.session!.devices![0]!, start_ns: 500_000, span_ns: 3_000_000 }];
   const points = activityPoints(makeModel(data));
-  assert.deepEqual(points.map((p) => p.busy), [0.5, 1, 0, 0.4]); // half of the first and of the last slice is in the run
+  assert.deepEqual(points.map((p) => p.busy), [0.5, 1, 0, 0.4]); // half of the first and last slices is in the run
   assert.deepEqual(points.map((p) => p.rate), [20_000, 5_000, 0, 4_000]);
   assert.equal(points[1]!.load, 1.5);
   assert.deepEqual(idleRanges(points), [[2 * width, 3 * width]]);
@@ -231,7 +231,7 @@ test("activity is the mean of the devices, within the run", () => {
   assert.deepEqual(activityPoints(makeModel(data)), []);
 });
 
-test("gaps are summed over the devices, and imbalance is against the mean", () => {
+test("gaps are summed over the devices, and imbalance is relative to the mean", () => {
   const [device] = payload("small").session!.devices!;
   assert.deepEqual(idleRows([{ ...device!, idle: [[1000, 2, 5000]] }, { ...device!, idle: [[0, 1, 9], [1000, 3, 7000]] },
     { ...device!, idle: undefined }]), [{ lower: 0, gaps: 1, idle: 9 }, { lower: 1000, gaps: 5, idle: 12_000 }]);
@@ -240,13 +240,13 @@ test("gaps are summed over the devices, and imbalance is against the mean", () =
   assert.equal(imbalance([0, 0]), null);
 });
 
-test("ranges have what their samples represent", () => {
+test("ranges have the launches and time that their samples represent", () => {
   const model = makeModel(payload("small"));
   const rows = model.samples.slice(0, 3).map((row, i) => ({ ...row, sample: { ...row.sample, weight: 10, duration_ns: 5,
     range: i === 2 ? null : "a/b", step: i === 0 ? 4 : null } }));
   for (const { kernel, cluster } of rows) Object.assign(kernel.clusters[cluster]!, { count: 7 * kernel.clusters[cluster]!.samples.length });
   const [first, second] = rangesOf(rows);
-  // The launches of a cluster per sample; the time has the weights of the plan.
+  // Launches are the launches of a cluster per sample. Time uses the weights of the plan.
   assert.deepEqual([first!.name, first!.samples, first!.launches, first!.time, first!.steps], ["a/b", 2, 14, 100, [4, 4]]);
   assert.deepEqual([second!.name, second!.steps], ["(no range)", null]);
 });
@@ -258,7 +258,7 @@ test("categories add up to the time of the kernels", () => {
   assert.equal(categories.reduce((a, c) => a + c.kernels.length, 0), 14);
   assert.deepEqual(categories.map((c) => c.duration), categories.map((c) => c.duration).sort((a, b) => b - a));
   assert.deepEqual(categoriesOf(makeModel({ ...payload("small"), categories: undefined })), []);
-  assert.deepEqual(categoriesOf(makeModel({ ...payload("small"), plan: null })), []); // they belong to the plan's kernels
+  assert.deepEqual(categoriesOf(makeModel({ ...payload("small"), plan: null })), []); // categories belong to the plan's kernels
 });
 
 test("an isolated slice is visible", () => {

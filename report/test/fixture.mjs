@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Synthetic sessions in the format of the page's data (src/types.ts). Sums agree with their parts, as in a real session,
-// and the same kind and seed give the same session. `fromSession` reads a real session.
+// Synthetic sessions in the format of the page's data (src/types.ts). As in a real session, sums agree with their parts.
+// The same kind and seed give the same session. `fromSession` reads a real session.
 
 import { existsSync, readFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
@@ -21,7 +21,7 @@ const spaces = ["basalt", "quarry", "flint"];
 const verbs = ["gemm", "gemv", "attention", "softmax", "layer_norm_rows", "rotary", "append_paged", "top_k",
   "reduce", "scan", "gather", "scatter", "transpose", "elementwise", "cast", "conv", "pool", "embedding"];
 
-// stemtap report guesses categories from names (src/model/kernel_category.cpp); here they follow from the verb.
+// stemtap report guesses categories from names (src/model/kernel_category.cpp). Here, the verb determines the category.
 const categoryNames = ["gemm", "attention", "reduction", "copy", "elementwise", "other"];
 const categories = { gemm: 0, gemv: 0, attention: 1, softmax: 2, reduce: 2, scan: 2, top_k: 2, gather: 3, scatter: 3, transpose: 3,
   append_paged: 3, elementwise: 4, cast: 4, rotary: 4 };
@@ -58,7 +58,7 @@ export const hostileNames = [
   "%s %d ${x} $& $1 {{x}}",
 ];
 
-// Divides `count` in proportion to `shares`; the parts add up to it.
+// Divides `count` in proportion to `shares`. The parts add up to `count`.
 function cut(count, shares) {
   const all = shares.reduce((a, b) => a + b, 0);
   let done = 0;
@@ -154,7 +154,7 @@ function planOf(kernels, bound) {
       ({ name, invocations, duration_ns, clusters })) };
 }
 
-// Slices 40 to 43 are idle; all others have the same launches.
+// Slices 40 to 43 are idle. All other slices have the same launches.
 const idleSlices = [40, 41, 42, 43];
 
 function activityOf(t, elapsed) {
@@ -249,7 +249,8 @@ function evaluationOf(random) {
     left_out: [{ workload: "decode.csv.zst", method: "ggp", reason: "needs what the profile has not" }] };
 }
 
-// What `stemtap diff --json` prints about an earlier run: one kernel of each verdict, and the others unchanged.
+// Returns the output of `stemtap diff --json` for an earlier run. Each verdict has one kernel; all other kernels are
+// unchanged.
 function diffOf(plan) {
   const factors = { slower: 1 / 1.05, faster: 1 / 0.9, unclear: 1 / 1.02 };
   const order = ["slower", "faster", "new", "gone", "unclear", "same"];
@@ -300,7 +301,7 @@ function small() {
     samples: (r) => 2 + Math.floor(r() * 3) }, 7);
 }
 
-// A session with every kind of problem and with hostile names.
+// Returns a session with every kind of problem and with hostile names.
 function hostile() {
   const page = assemble({ kernels: hostileNames.length, folder: "a 'quoted' <b>folder</b> \u202E$(x)", elapsed: 3.5,
     bins: 24, evaluation: true, diff: true, name: (n) => hostileNames[n], launches: (n) => 9000 / (1 + n % 7),
@@ -355,7 +356,7 @@ function huge() {
     samples: () => 4 }, 3);
 }
 
-// A session that was killed: only its plan, or not even that.
+// Returns a killed session, with only a plan or without a plan.
 function bare() {
   const page = small();
   return { ...page, session: null, overview: null, evaluation: null, diff: null, mask: null };
@@ -370,14 +371,14 @@ export const kinds = { small, hostile, huge, bare, empty };
 
 const lower = (bin) => (bin < 128 ? bin : (64 + (bin % 64)) * 2 ** (Math.floor(bin / 64) - 1));
 
-// The bin of the sketch that a duration falls into (docs/math/sketch.md).
+// Returns the bin of the sketch that contains a duration (docs/math/sketch.md).
 function binOf(duration) {
   if (duration < 64) return duration;
   const shift = Math.floor(Math.log2(duration)) - 6;
   return 64 * shift + Math.floor(duration / 2 ** shift);
 }
 
-// overview.json (docs/formats/overview.md), from a plan and the launches [kernel name, start, duration].
+// Returns overview.json (docs/formats/overview.md) for a plan and launches [kernel name, start, duration].
 function overviewFromLaunches(plan, launches) {
   const kernels = new Map();
   const first = launches[0]?.[1] ?? 0;
@@ -428,7 +429,7 @@ function overviewFromLaunches(plan, launches) {
       histogram: histogram(k.bins), slices: [...k.slices.values()] })) };
 }
 
-// One line of the canonical CSV; quotes as in RFC 4180.
+// Returns the cells of one line of the canonical CSV, with quotes as in RFC 4180.
 function cells(line) {
   return [...line.matchAll(/("(?:[^"]|"")*"|[^,]*)(?:,|$)/g)].map((m) =>
     m[1].startsWith('"') ? m[1].slice(1, -1).replaceAll('""', '"') : m[1]);
@@ -441,8 +442,8 @@ function launchesOfCsv(file) {
   return lines.slice(1).map(cells).map((c) => [c[name], Number(c[start]), Number(c[duration])]);
 }
 
-// Reads a real session directory. If it has no overview, one is made from the profile (CSV) that was replayed. `text`
-// keeps the text of plan.json.
+// Reads a real session directory. If it has no overview, creates one from the replayed profile (CSV). `text` keeps the
+// text of plan.json.
 export function fromSession(folder, profile) {
   const file = (name) => (existsSync(join(folder, name)) ? readFileSync(join(folder, name), "utf8").trim() : null);
   const json = (name) => JSON.parse(file(name) ?? "null");

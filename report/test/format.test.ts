@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { compact, evenTicks, ticksBetween } from "../src/charts/common";
 import { count, duration, durationChange, durationsUpTo, percent, percentChange, shellPath, shellWord, tidy, times, visible } from "../src/format";
 
-test("durations have a suitable unit and do not round up to the next", () => {
+test("durations have a suitable unit and are not rounded up to the next unit", () => {
   assert.equal(duration(0), "0 ns");
   assert.equal(duration(812), "812 ns");
   assert.equal(duration(6112), "6.112 us");
@@ -16,7 +16,7 @@ test("durations have a suitable unit and do not round up to the next", () => {
   assert.equal(duration(Number.NaN), "–");
 });
 
-test("counts, shares and factors have separators and no false digits", () => {
+test("counts, shares and factors have separators and only significant digits", () => {
   assert.equal(count(816000), "816,000");
   assert.equal(percent(0.0498), "4.98 %");
   assert.equal(percent(0), "0 %");
@@ -36,14 +36,14 @@ test("counts, shares and factors have separators and no false digits", () => {
   assert.equal(compact(816000), "816 k");
 });
 
-test("durations of a column have one unit", () => {
+test("durations of a column have the same unit", () => {
   const shown = durationsUpTo(12_340_000);
   assert.deepEqual([12_340_000, 899_400, 23_250, 0, 999, null].map(shown), ["12.34 ms", "0.899 ms", "0.023 ms", "0 ms", "999 ns", "–"]);
   assert.equal(durationChange(-899_400, shown), "−0.899 ms");
   assert.equal(durationsUpTo(0)(0), "0 ns");
 });
 
-test("differences have a sign, except what rounds to 0", () => {
+test("differences have a sign unless they are rounded to 0", () => {
   assert.equal(durationChange(1_140_000), "+1.140 ms");
   assert.equal(durationChange(-791), "−791 ns");
   assert.equal(durationChange(-1.2e-10), "0 ns");
@@ -55,7 +55,7 @@ test("differences have a sign, except what rounds to 0", () => {
   assert.equal(percentChange(undefined), "–");
 });
 
-test("ticks at equal distances are round, within the range, and contain 0", () => {
+test("ticks at equal distances are round, within the range, and include 0", () => {
   assert.deepEqual(evenTicks(-0.7, 1.9, 4), [0, 1]);
   assert.deepEqual(evenTicks(-0.3, 0.3, 4), [-0.2, 0, 0.2]);
   assert.deepEqual(evenTicks(5, 5, 4), []);
@@ -74,7 +74,7 @@ test("invisible characters in a name are shown as code points", () => {
   assert.equal(visible("\u00A0\u4E2D\u05D0"), "\u00A0\u4E2D\u05D0");
 });
 
-test("a shell word is one word, whatever it contains", () => {
+test("a shell word is one word for any content", () => {
   assert.equal(shellWord("stemtap-decode/plan.json"), "stemtap-decode/plan.json");
   assert.equal(shellWord("a b"), "'a b'");
   assert.equal(shellWord("it's $(x)"), "'it'\\''s $(x)'");
@@ -84,7 +84,7 @@ test("a shell word is one word, whatever it contains", () => {
   assert.equal(shellWord(""), "''");
 });
 
-test("ticks of a log axis are within it and few", () => {
+test("a log axis has few ticks, all within the axis", () => {
   for (const [low, high] of [[1, 1.05], [90, 140], [3, 900], [0.5, 5e9]] as const) {
     const ticks = ticksBetween(low, high);
     assert.ok(ticks.length >= 2 && ticks.length <= 14, `${low} to ${high}: ${ticks}`);

@@ -9,22 +9,22 @@ import { makeModel } from "../src/model";
 const functor = (what: string) => `void at::native::vectorized_elementwise_kernel<4, at::native::${what}<float>, ` +
   "std::array<char*, 3ul> >(int, at::native::Functor, std::array<char*, 3ul>)";
 
-test("kernels of one name are distinguished by what differs", () => {
+test("kernels with the same name are distinguished by the parts that differ", () => {
   assert.deepEqual(differences([functor("AddFunctor"), functor("MulFunctor")]), ["AddFunctor", "MulFunctor"]);
-  // Words come before numbers and types.
+  // Words take precedence over numbers and types.
   assert.deepEqual(differences(["f<2, Add<float>>", "f<4, Mul<half>>"]), ["Add", "Mul"]);
-  // A combination of parts, if no part is unique.
+  // If no part is unique, a combination of parts is used.
   assert.deepEqual(differences(["f<2, Add>", "f<4, Add>", "f<2, Mul>", "f<4, Mul>"]),
     ["2…Add", "4…Add", "2…Mul", "4…Mul"]);
-  // The number of equal parts.
+  // The number of repetitions of a part is used.
   assert.deepEqual(differences(["f<1, 2, 1>", "f<2, 2, 1>"]), ["1", "2"]);
-  // Nothing that the other name lacks: numbers.
+  // If nothing differs, the names are numbered.
   assert.deepEqual(differences(["f<a>", "f<a>"]), ["#1", "#2"]);
   assert.equal(new Set(differences(["f<a>", "f<a, b>", "f<a, b, b>"])).size, 3);
   assert.deepEqual(differences([]), []);
 });
 
-// The file is also read by tests/model/cut_names_test.cpp: stemtap cuts the names of its tables in the same way.
+// tests/model/cut_names_test.cpp also reads this file, because stemtap cuts the names in its tables in the same way.
 const source = process.env["STEMTAP_SOURCE"] ?? "..";
 const examples: { what: string; width: number; names: string[]; cut: string[] }[] =
   JSON.parse(readFileSync(`${source}/tests/data/cut_names.json`, "utf8"));
@@ -41,7 +41,7 @@ test("a launch configuration is cut last", () => {
     "elementwise_kerne…MulFunctor…<<<16, 128>>>", "elementwise_kernel…CUDAFunctor_add…lambda…"]);
 });
 
-test("the longest kernels of recorded profiles have different labels of every width", (t) => {
+test("the longest kernels of recorded profiles have different labels for every width", (t) => {
   const profiles = `${source}/../shared/data/profiles`;
   if (!existsSync(profiles)) {
     t.skip(`there is no ${profiles}`);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Puts a session into the built page, as `stemtap report` does:
+// Puts a session into the built page like `stemtap report`:
 //   node test/make_page.mjs --kind small|hostile|huge|bare|empty --out FILE
 //   node test/make_page.mjs --session DIRECTORY [--profile CSV] --out FILE
-// --page selects a built page other than dist/report.html; --json writes only the data.
+// --page selects a different built page than dist/report.html. --json writes only the data.
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";

@@ -30,7 +30,7 @@ test("histograms of the overview are joined to their kernels", () => {
   }
 });
 
-test("kernels with one name are joined by grid, block and process", () => {
+test("kernels with the same name are joined by grid, block and process", () => {
   const kernel = (process: number, n: number): PlanKernel => ({ name: "k", process, invocations: n, duration_ns: n });
   const model = makeModel({ schema: "stemtap.report/1", plan: { kernels: [kernel(1, 5), kernel(2, 9)] },
     overview: { kernels: [{ name: "k", process: 2, grid: null, block: null, invocations: 9, duration_ns: 9,
@@ -55,7 +55,7 @@ test("kernels by launch configuration are distinguished by grid and block", () =
   assert.match(model.kernels[0]!.label, /grid 8×4×1 · block 128×1×1/);
 });
 
-test("a mangled name is shown by its brief one", () => {
+test("a mangled name is shown in its brief form", () => {
   const data = small();
   const name = data.plan!.kernels![0]!.name = "_ZN3lib4gemmIfEEvPT_";
   data.brief_names = { [name]: "gemm<float>" };
@@ -93,7 +93,7 @@ test("every part may be absent", () => {
   assert.doesNotThrow(() => makeModel({ schema: "stemtap.report/1", plan: { kernels: [{} as PlanKernel] } }));
 });
 
-test("the names of a prototype are names", () => {
+test("names of prototype members are ordinary names", () => {
   const model = makeModel(hostile());
   assert.equal(model.kernels.filter((k) => k.name === "__proto__" || k.name === "constructor").length, 2);
   const kernel = model.kernels.find((k) => k.name === "__proto__")!;
@@ -108,14 +108,14 @@ test("uncovered time is the time of clusters without a sample", () => {
 });
 
 test("the spread of clusters is the spread of all their launches", () => {
-  // 2, 4 and 10, 12: mean 7, squares 25 + 9 + 9 + 25
+  // 2, 4 and 10, 12 have mean 7 and squares 25 + 9 + 9 + 25.
   const all = spread([{ count: 2, mean: 3, stddev: 1 }, { count: 2, mean: 11, stddev: 1 }]);
   assert.ok(Math.abs(all! - Math.sqrt(17) / 7) < 1e-12);
   assert.equal(spread([]), null);
   assert.equal(spread([{ count: 3, mean: 0, stddev: 0 }]), null);
 });
 
-test("the remaining kernels are one part, without loss", () => {
+test("the remaining kernels are one part, and no time is missing", () => {
   const model = makeModel(small());
   const parts = topParts(model, 5);
   assert.equal(parts.length, 6);
@@ -125,7 +125,7 @@ test("the remaining kernels are one part, without loss", () => {
   assert.equal(topParts(model, 14).length, 14);
 });
 
-test("a bin that two clusters share belongs to one of them", () => {
+test("a bin in two clusters belongs to one of them", () => {
   const model = makeModel({ schema: "stemtap.report/1", plan: { kernels: [{ name: "k", invocations: 2, duration_ns: 2,
     clusters: [{ lower_ns: 0, upper_ns: 9, count: 1, mean_ns: 5, stddev_ns: 0, target: 1, captured: 1 },
       { lower_ns: 10, upper_ns: 19, count: 1, mean_ns: 15, stddev_ns: 0, target: 1, captured: 1 }] }] } });
@@ -151,7 +151,7 @@ test("events in a part of the axis keep their positions", () => {
   assert.deepEqual(binEvents(events, () => 0, 0, 0, 10), [[0, 1, 6]]);
 });
 
-test("a part of an axis stays within it, and around the pointer", () => {
+test("a part of an axis stays within the axis and around the pointer", () => {
   const close = (view: View, from: number, to: number) =>
     assert.ok(Math.abs(view.from - from) < 1e-12 && Math.abs(view.to - to) < 1e-12, JSON.stringify(view));
   close(scaled(whole, 0.5, 0.5), 0.25, 0.75);
@@ -176,7 +176,7 @@ test("a line in a part of the axis includes one point on each side", () => {
   assert.deepEqual(drawnPoints([], () => 0, 0, 1), []);
 });
 
-test("the bound ends as the plan states it", () => {
+test("the bound ends at the plan's bound", () => {
   const data = small();
   data.overview!.timeline!.at(-1)![6] = 0.0507;
   const bounds = () => makeModel(data).timeline.map((p) => p.bound);
@@ -203,7 +203,7 @@ test("drift is relative to the median of the slices, and null where the kernel d
   const kernel = makeModel(small()).kernels[0]!;
   const drift = driftOf({ ...kernel, slices: [[0, 2, 20], [2, 2, 60], [99, 1, 1e9]].slice(0, 2) as never }, 3);
   assert.deepEqual(drift, [0.5, null, 1.5]);
-  // A slow launch in one slice does not move the other slices.
+  // A slow launch in one slice does not change the other slices.
   assert.deepEqual(driftOf({ ...kernel, slices: [[0, 9, 90], [1, 9, 90], [2, 9, 9000]] }, 3), [1, 1, 100]);
   assert.deepEqual(driftOf({ ...kernel, slices: [] }, 2), [null, null]);
   assert.deepEqual(driftOf({ ...kernel, slices: [[0, 1, 0]] }, 1), [null]);

@@ -11,13 +11,13 @@ import { kinds } from "./fixture.mjs";
 const payload = (kind: keyof typeof kinds) => kinds[kind]() as unknown as Payload;
 const pack = (text: string) => gzipSync(text).toString("base64");
 
-test("data is unpacked as it was packed", async () => {
+test("unpacked data equals the original data", async () => {
   const text = JSON.stringify({ schema: "stemtap.report/1", folder: "é \u{1F680}" });
   assert.equal(await unpack(`\n${pack(text)}\n`), text);
   assert.equal(parse(text).folder, "é \u{1F680}");
 });
 
-test("missing, damaged and foreign data are reported", async () => {
+test("missing, damaged and unknown data are reported", async () => {
   await assert.rejects(unpack("@STEMTAP" + "_DATA@"), /page is empty/);
   await assert.rejects(unpack("*** no base64 ***"), /not base64/);
   await assert.rejects(unpack(pack("x".repeat(9999)).slice(0, 20)), /truncated/);
@@ -26,7 +26,7 @@ test("missing, damaged and foreign data are reported", async () => {
   assert.throws(() => parse('{"schema":"stemtap.report/2"}'), /stemtap\.report\/2/);
 });
 
-test("a browser that cannot unpack is distinguished from damage", async () => {
+test("a browser that cannot unpack is distinguished from damaged data", async () => {
   const { DecompressionStream } = globalThis;
   try {
     Reflect.deleteProperty(globalThis, "DecompressionStream");
@@ -37,7 +37,7 @@ test("a browser that cannot unpack is distinguished from damage", async () => {
   assert.equal(await unpack(pack("{}")), "{}");
 });
 
-test("a member's text is the file's own, byte for byte", () => {
+test("the text of a member has exactly the bytes of its file", () => {
   const plan = ' {\n "a": [1.0, {"b": "}\\"]"}],\n "n": 18446744073709551615 }\r\n';
   const text = `{"schema":"stemtap.report/1", "trap": "\\"plan\\":{}", "session" : {"plan": 1}, "plan" :${plan}, "z":null}`;
   assert.equal(memberText(text, "plan"), plan);
@@ -46,7 +46,7 @@ test("a member's text is the file's own, byte for byte", () => {
   assert.equal(memberText("[]", "plan"), null);
 });
 
-test("CSV keeps names, and rows in one line each", () => {
+test("CSV keeps names, and each row is one line", () => {
   const model = makeModel(payload("hostile"));
   const text = kernelsCsv(model.kernels);
   assert.ok(text.includes('"quotes "" \' ` \\ and, commas; and\ttabs\nand lines"'));

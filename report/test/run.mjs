@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bundles test/*.test.ts into a temporary directory, because node does not read TypeScript, and runs them.
+// Bundles test/*.test.ts into a temporary directory, because node does not read TypeScript, and runs the tests.
 
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";

@@ -28,7 +28,7 @@ test("every problem is reported", () => {
   }
 });
 
-test("a single problem makes a session one to be careful with", () => {
+test("a single problem requires care", () => {
   const totals = (change: object) => {
     const data = payload("small");
     Object.assign(data.plan!.totals!, change);
@@ -47,7 +47,7 @@ test("a single problem makes a session one to be careful with", () => {
   assert.equal(judge(makeModel(payload("empty"))).level, "bad");
 });
 
-test("an error is good only within the requested bound", () => {
+test("an error is good only if it is within the requested bound", () => {
   const said = (change: object, options = {}) => {
     const data = payload("small");
     Object.assign(data.plan!.totals!, change);
@@ -64,7 +64,7 @@ test("an error is good only within the requested bound", () => {
   assert.match(said({ observed_error: 1e-9 }).text, /is less than 0.0001 %/);
   assert.match(said({}).why, /calibrated weights it is 0 %/);
   assert.doesNotMatch(said({}, { weights: "plain" }).why, /calibrated/);
-  // The confidence is from the session.
+  // The confidence comes from the session.
   const covered = judge(makeModel(payload("small"))).lines[0]!;
   assert.match(covered.why, /covers the sampling error at 95 % confidence, plus the uncovered time and the bias of joined launches in full/);
 });
@@ -82,14 +82,14 @@ test("an observed error above the certified bound is the stated bound", () => {
   assert.doesNotMatch(texts, /drift|random|chance/);
   assert.match(tiles(model)[1]!.detail, /the observed error; certified bound: 4\.8\d* %/);
   assert.equal(tiles(model)[2]!.level, "care");
-  // Within the requested bound.
+  // The observed error is within the requested bound.
   const small = page({ bound: 0.03, certified_bound: 0.02, observed_error: 0.03 });
   assert.match(judge(small).lines.map((line) => line.why).join("\n"), /so the bound is the observed error/);
   assert.doesNotMatch(judge(small).lines.map((line) => line.text).join("\n"), /confidence/);
   // A merged plan may contain only the errors of its sessions.
   const merged = page({ bound: 0.03, certified_bound: 0.02, observed_error: null });
   assert.match(judge(merged).lines.map((line) => line.why).join("\n"), /observed errors of some sessions exceed their certified bounds/);
-  // An older plan states the certified bound; the page states the observed error.
+  // An older plan has the certified bound as its bound, but the page states the observed error.
   const older = page({ bound: 0.048, certified_bound: undefined, observed_error: 0.061 });
   assert.deepEqual([older.bound, older.certified], [0.061, 0.048]);
   const within = page({ bound: 0.048, certified_bound: 0.048, observed_error: 0.01 });
@@ -105,7 +105,7 @@ test("joined launches are reported with their share", () => {
   assert.ok(verdict.lines.some((line) => line.level === "note" && /1\.2\d* % of the time is in joined launches/.test(line.text)));
 });
 
-test("a session without launches claims nothing", () => {
+test("a session without launches makes no claims", () => {
   const data = payload("small");
   data.plan = { ...data.plan, kernels: [], totals: { invocations: 0, duration_ns: 0, kernels: 0, clusters: 0, samples: 0,
     sampled_duration_ns: 0, speedup: 0, bound: 0, observed_error: 0, uncovered_fraction: 0, dropped: 0, gaps: 0 } };
@@ -131,7 +131,7 @@ test("tiles and commands agree with the plan", () => {
   assert.equal(extrapolateCommand(alone, "csv"), "stemtap extrapolate --plan 'my plan.json' --results RESULTS");
 });
 
-test("counters with Nsight Compute have their commands, or the reason why not", () => {
+test("counters with Nsight Compute have commands, or the reason why there are none", () => {
   const live = makeModel(payload("small"));
   const lines = (model: Model) => counterCommands(model).commands.split("\n");
   assert.equal(lines(live)[1],
@@ -177,7 +177,7 @@ test("a live run of several processes, devices or graphs is not exported as plai
   fewer((_, totals) => (totals.graph_launches = 3), [], /graphs were timed as one/);
 });
 
-test("merged sessions are exported as they were recorded, live sessions one at a time", () => {
+test("merged sessions are exported as they were recorded, and live sessions one at a time", () => {
   const merged = (...modes: string[]) => {
     const data = payload("small");
     Object.assign(data.session!, { mode: "merged", sessions: modes.map((mode) => ({ mode })) });
@@ -189,11 +189,11 @@ test("merged sessions are exported as they were recorded, live sessions one at a
   assert.match(exportNote(merged("live", "live")), /one session at a time: --device N/);
 });
 
-test("facts in session.json are not asserted again", () => {
+test("the user does not assert facts that are in session.json", () => {
   const model = makeModel(payload("small"));
   assert.doesNotMatch(exportCommand(model, "ncu"), /--plain-launches/);
   assert.equal(exportNote(model), "");
-  // session.json without graph_kernels, or no session.json.
+  // session.json has no graph_kernels, or there is no session.json.
   for (const session of [{ ...model.data.session!, devices: [{ ...model.data.session!.devices![0]!, graph_kernels: undefined }] }, null]) {
     const asserting = { ...model, mode: "live", data: { ...model.data, session: session as Session | null } };
     assert.match(exportCommand(asserting, "ncu"), /--plain-launches --to ncu/);

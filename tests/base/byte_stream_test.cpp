@@ -49,7 +49,7 @@ Result<std::string> DrainMemory(std::string_view bytes, std::size_t piece) {
   return Drain(*source.value(), piece);
 }
 
-// Returns `size` bytes of compressible text that does not compress to almost nothing.
+// Returns `size` bytes of text with a moderate compression ratio.
 std::string SomeText(std::size_t size) {
   Rng rng(7);
   std::string text;
@@ -97,7 +97,7 @@ TEST_CASE("a source reads what a sink wrote, plain and compressed") {
   }
 }
 
-TEST_CASE("tiny reads give the same content") {
+TEST_CASE("tiny reads return the same content") {
   TempDir directory;
   const std::string content = SomeText(20000);
   for (const char* name : {"a", "a.gz", "a.zst"}) {
@@ -122,7 +122,7 @@ TEST_CASE("peeking consumes nothing") {
   CHECK(source.Peek(1).value().empty());
 }
 
-TEST_CASE("consecutive members and frames are one content") {
+TEST_CASE("consecutive members and frames are read as one stream") {
   TempDir directory;
   const std::string first = SomeText(300000);
   const std::string second = "the second";
@@ -173,7 +173,7 @@ TEST_CASE("an error in compressed data contains the byte offset") {
     directory.Write("damaged", std::string_view(stored).substr(0, 1000));
     CheckFails(DrainFile(path), path, "ends after 1000 bytes");
     directory.Write("damaged", stored + "garbage");
-    // Both formats read a few of the following bytes before they reject them.
+    // Both formats read a few more bytes before they report the error.
     const Result<std::string> read = DrainFile(path);
     REQUIRE_FALSE(read.ok());
     const std::string& message = read.error().message;
@@ -258,7 +258,7 @@ TEST_CASE("a named pipe or device is rejected without waiting if a file is expec
   }
 }
 
-TEST_CASE("a pipe of a shell is read like a file") {
+TEST_CASE("a pipe from a shell is read like a file") {
   int ends[2] = {};
   REQUIRE(pipe(ends) == 0);
   REQUIRE(write(ends[1], "content", 7) == 7);
@@ -302,7 +302,7 @@ TEST_CASE("a file appears completely or not at all") {
   CHECK(std::distance(std::filesystem::directory_iterator(directory.path()), {}) == 1);
 }
 
-TEST_CASE("a symbolic link stays one") {
+TEST_CASE("a symbolic link is kept, and its target is replaced") {
   TempDir directory;
   directory.Write("target", "old");
   std::filesystem::create_symlink("target", directory / "link");

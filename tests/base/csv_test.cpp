@@ -20,7 +20,7 @@ CsvReader Open(std::string_view text, std::size_t piece = kReadBytes) {
   return CsvReader(std::make_unique<MemorySource>("t", text, piece));
 }
 
-TEST_CASE("a line is counted once for any content") {
+TEST_CASE("each line is counted once for any content") {
   const std::string text = "a,\"b\n\n\"\r\n\r\n\"\n\"\nlast,";
   CsvReader csv = Open(text, 1);
   REQUIRE(csv.NextRow().value());
@@ -35,7 +35,7 @@ TEST_CASE("a line is counted once for any content") {
   CHECK_FALSE(csv.NextRow().value());
 }
 
-TEST_CASE("rows of one line are split at commas outside quotes") {
+TEST_CASE("a one-line row is split at commas outside quotes") {
   struct {
     const char* line;
     Cells cells;
@@ -73,7 +73,7 @@ TEST_CASE("a line is split from the first column of its table") {
   CHECK(csv.cells() == Cells{"a", "b,c"});
 }
 
-TEST_CASE("a quote ends with its line, or with its row") {
+TEST_CASE("a quote must end on its line, or can span lines of a row") {
   const std::string text = "a,\"b\nc\",\"\"\"d\n\n\"\"\",e\nf\n";
   for (const std::size_t piece : {std::size_t{1}, std::size_t{3}, kReadBytes}) {
     CAPTURE(piece);
@@ -124,7 +124,7 @@ TEST_CASE("rows do not depend on read boundaries or line endings") {
   }
 }
 
-TEST_CASE("a row with a NUL byte is an error, the rows before it are not") {
+TEST_CASE("a row with a NUL byte is an error, and the rows before it are read") {
   const std::string text("a,b\n1,2\n3,\0\n", 13);
   for (const std::size_t piece : {std::size_t{1}, kReadBytes}) {
     CsvReader csv = Open(text, piece);
@@ -156,7 +156,7 @@ TEST_CASE("cells stay complete while their row is read in several pieces") {
   CHECK_FALSE(csv.NextRow().value());
 }
 
-TEST_CASE("a row of many lines needs no more memory than its size") {
+TEST_CASE("a row of many lines needs only as much memory as its size") {
   std::string text = std::string(1 << 19, ',') + '"';
   for (int i = 0; i < (1 << 19); ++i) text += "\"\"\n";
   text += "\"\n";
@@ -181,7 +181,7 @@ TEST_CASE("a line may be truncated if neither its end nor a quote proves it comp
   }
 }
 
-TEST_CASE("a row may be truncated in its last line for any endings of its first lines") {
+TEST_CASE("a row may be truncated in its last line, however its first lines end") {
   struct {
     const char* text;
     bool may_be_cut;
@@ -209,7 +209,7 @@ TEST_CASE("a row may be truncated in its last line for any endings of its first 
   }
 }
 
-TEST_CASE("if several columns have one name, the last one is found") {
+TEST_CASE("if several columns have the same name, the last one is found") {
   const Cells cells = {"a", "b", "a"};
   CHECK(FindCell(cells, "a") == 2);
   CHECK(FindCell(cells, "b") == 1);

@@ -21,7 +21,7 @@ void CheckDecimal(std::string_view text, int shift, std::uint64_t magnitude, boo
   CHECK(parsed->negative == negative);
 }
 
-TEST_CASE("decimals are exact where a double is not") {
+TEST_CASE("decimals are exact for values that a double cannot represent") {
   CheckDecimal("1712195495505582.988", 3, 1712195495505582988);
   CheckDecimal("1712195495505583.0", 3, 1712195495505583000);
   CheckDecimal("1606911006433250", 3, 1606911006433250000);
@@ -33,7 +33,7 @@ TEST_CASE("decimals are exact where a double is not") {
   CheckDecimal("7.0", 0, 7);
 }
 
-TEST_CASE("exponents move the point") {
+TEST_CASE("exponents move the decimal point") {
   CheckDecimal("5e-05", 3, 0, false);
   CheckDecimal("1e-3", 3, 1);
   CheckDecimal("1.7121954955055829E15", 3, 1712195495505582900);
@@ -43,7 +43,7 @@ TEST_CASE("exponents move the point") {
   CheckDecimal("0.0000000000000000000000000000001e34", 0, 1000);
 }
 
-TEST_CASE("finer values are rounded, halves away from zero") {
+TEST_CASE("values that are too precise are rounded, halves away from zero") {
   CheckDecimal("4.9284", 3, 4928, false);
   CheckDecimal("4.9285", 3, 4929, false);
   CheckDecimal("4.9280000000001", 3, 4928, false);
@@ -90,7 +90,7 @@ TEST_CASE("decimal numbers are scaled exactly and rounded half up") {
   }
 }
 
-TEST_CASE("whole numbers fill their text") {
+TEST_CASE("a whole number must be the entire text") {
   CHECK(WholeNumber("0") == 0);
   CHECK(WholeNumber("007") == 7);
   CHECK(WholeNumber("18446744073709551615") == 18446744073709551615u);
@@ -101,7 +101,7 @@ TEST_CASE("whole numbers fill their text") {
   }
 }
 
-TEST_CASE("cells are numbers as tools print them, missing values, or text") {
+TEST_CASE("cells are numbers as printed by tools, missing values, or text") {
   CHECK(CellNumber(" 12,345,678.5\t") == 12345678.5);
   CHECK(CellNumber("-1,000") == -1000.0);
   CHECK(CellNumber("1e3") == 1000.0);
@@ -117,7 +117,7 @@ TEST_CASE("cells are numbers as tools print them, missing values, or text") {
   }
 }
 
-TEST_CASE("times of every unit become ns") {
+TEST_CASE("times in any unit are converted to ns") {
   CHECK(TimeExponent("s") == 9);
   CHECK(TimeExponent("second") == 9);
   CHECK(TimeExponent("msecond") == 6);

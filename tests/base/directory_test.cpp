@@ -31,7 +31,7 @@ TEST_CASE("if several processes claim one directory, exactly one succeeds") {
       if (child == 0) {
         char byte = 0;
         ::close(gate[1]);
-        // All processes start when the last one is ready.
+        // All processes start to claim when the last one is ready.
         if (::read(gate[0], &byte, 1) != 0) ::_exit(2);
         ::_exit(Directory::Claim(path, "claim").ok() ? 0 : 1);
       }
@@ -70,7 +70,7 @@ TEST_CASE("a claimed directory is rejected whether or not its owner is running")
         (fs::perms::owner_read | fs::perms::owner_write));
 }
 
-TEST_CASE("a default name changes if it is taken") {
+TEST_CASE("a default name gets a suffix if it is taken") {
   TempDir scratch;
   const std::string path = (scratch / "s").string();
   CHECK(Directory::ClaimNew(path, "claim").value().path() == path);

@@ -28,7 +28,7 @@ TEST_CASE("a file is read completely, up to the limit") {
   CHECK(ReadWhole(empty, 0, "nothing").value().empty());
 }
 
-TEST_CASE("a path that cannot be looked up does not exist") {
+TEST_CASE("a path that cannot be looked up counts as missing") {
   const test::TempDir scratch;
   CHECK_FALSE(Exists(scratch / "file"));
   const std::filesystem::path file = scratch.Write("file", "");

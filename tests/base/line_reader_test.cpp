@@ -48,7 +48,7 @@ TEST_CASE("empty content has no lines, and its errors refer to the first line") 
   CHECK(lines.text().empty());
 }
 
-TEST_CASE("a line continues in the next lines") {
+TEST_CASE("a line can be extended by the next lines") {
   for (const std::size_t piece : {std::size_t{1}, kReadBytes}) {
     CAPTURE(piece);
     LineReader lines = Open("a\nb\r\nc\n\nd", piece);
@@ -85,7 +85,7 @@ TEST_CASE("a line without a continuation is unchanged, including its ending") {
   }
 }
 
-TEST_CASE("longer lines than the limit are errors, those as long are not") {
+TEST_CASE("lines longer than the limit are errors, and lines as long as the limit are not") {
   const std::string fits(10, 'x');
   for (const std::size_t piece : {std::size_t{1}, std::size_t{7}, kReadBytes}) {
     for (const char* end : {"", "\n"}) {
@@ -110,7 +110,7 @@ TEST_CASE("longer lines than the limit are errors, those as long are not") {
         "t:1: a row of more than 10 bytes; expected a closing quote or a line end");
 }
 
-TEST_CASE("NUL bytes are an error at the line with the first one") {
+TEST_CASE("NUL bytes are an error at the line of the first NUL byte") {
   const std::string text("a\nb\n\0c\nd\0\n", 9);
   for (const std::size_t piece : {std::size_t{1}, std::size_t{5}, kReadBytes}) {
     CAPTURE(piece);

@@ -17,7 +17,7 @@ TEST_CASE("a rate is unknown before the second reading") {
   CHECK(window.PerSecond() == doctest::Approx(200));
 }
 
-TEST_CASE("a rate covers the last two seconds, or the next longer time between readings") {
+TEST_CASE("a rate covers the last two seconds, or longer if readings are far apart") {
   RateWindow window;
   window.Add(0.0, 0);
   window.Add(1.0, 1000);

@@ -70,7 +70,7 @@ TEST_CASE("spaces and tabs around a text are trimmed") {
   CHECK(Trimmed("\na\r") == "\na\r");
 }
 
-TEST_CASE("nesting depth of JSON, outside of strings") {
+TEST_CASE("the nesting depth of JSON ignores brackets in strings") {
   CHECK_FALSE(NestsDeeper("", 0));
   CHECK_FALSE(NestsDeeper("7", 0));
   CHECK(NestsDeeper("[]", 0));
@@ -80,7 +80,7 @@ TEST_CASE("nesting depth of JSON, outside of strings") {
   CHECK_FALSE(NestsDeeper("]]]][", 1));
 }
 
-TEST_CASE("times and sizes are shown in a unit that suits them") {
+TEST_CASE("times and sizes are shown in a suitable unit") {
   CHECK(ShownSeconds(0.0) == "0.0 s");
   CHECK(ShownSeconds(119.9) == "119.9 s");
   CHECK(ShownSeconds(2520.0) == "42 min");
@@ -95,7 +95,7 @@ TEST_CASE("times and sizes are shown in a unit that suits them") {
   CHECK(ShownBytes(5e18) == "5000 PB");
 }
 
-TEST_CASE("a count of one has its noun in the singular") {
+TEST_CASE("a count of one has a singular noun") {
   CHECK(Plural(0, "kernel") == "0 kernels");
   CHECK(Plural(1, "kernel") == "1 kernel");
   CHECK(Plural(2, "kernel") == "2 kernels");

@@ -66,7 +66,8 @@ TEST_CASE("an exception in a part is rethrown, and no further part is executed")
 
 constexpr const char* kMoreThreads = "STEMTAP_TEST_MORE_THREADS";
 
-// Runs in a separate process: a process that has had threads cannot be forked and start more.
+// Runs in a new process, because a forked child of a process that has had threads cannot start
+// threads.
 TEST_CASE("a process with a low limit of threads" * doctest::skip()) {
   const char* more = std::getenv(kMoreThreads);
   REQUIRE(more != nullptr);

@@ -6,13 +6,13 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import test, { before, describe } from "node:test";
 import { hostileNames } from "../../report/test/fixture.mjs";
-import { accessibilityBreaches, chartSeries, makeReport, offences, openBrowser, openReport, run, scratch, tabStops,
+import { accessibilityViolations, chartSeries, makeReport, offenses, openBrowser, openReport, run, scratch, tabStops,
   unreached } from "./support.mjs";
 
 const slow = /layer_norm_rows_kernel/;
 const header = "index,start_ns,duration_ns,device,stream,grid_x,grid_y,grid_z,block_x,block_y,block_z,shared_bytes,graph_id,name\n";
 
-// Changes the rows of a generated profile. Names contain commas, so the name is everything after the 13th comma.
+// Changes the rows of a generated profile. Names contain commas, so a name is all text after the 13th comma.
 function rewrite(from, to, change) {
   const [head, ...rows] = readFileSync(join(scratch, from), "utf8").trimEnd().split("\n");
   writeFileSync(join(scratch, to), `${head}\n${rows.flatMap((row) => {
@@ -69,7 +69,7 @@ describe("a report with a baseline", () => {
     assert.deepEqual(["slower", "faster", "new", "gone"].map((verdict) => diff.verdicts[verdict]), [1, 1, 1, 1]);
   });
 
-  test("answers in one sentence", async () => {
+  test("summarizes the changes in one sentence", async () => {
     const text = await page.locator("#changes").innerText();
     const { slower, faster, unclear, same } = diff.verdicts;
     assert.match(text, new RegExp(`${slower} slower, ${faster} faster, 1 new, 1 gone, ${unclear} unclear, ${same} same\\. B − A: `));
@@ -81,7 +81,7 @@ describe("a report with a baseline", () => {
     for (const note of diff.notes) assert.ok(text.includes(note), note);
   });
 
-  test("has the figures of stemtap diff in its table, in its order", async () => {
+  test("shows the figures of stemtap diff in a table, in the same order", async () => {
     assert.equal(await changesTable(page).getAttribute("aria-rowcount"), String(diff.kernels.length + 1));
     assert.deepEqual(await cells(page, "Verdict"), diff.kernels.map((k) => (k.reason === null ? k.verdict : `${k.verdict}: ${k.reason}`)));
     const number = (text) => Number(text.replace("−", "-").replace(/[, %]/g, ""));
@@ -93,7 +93,7 @@ describe("a report with a baseline", () => {
       assert.ok(Math.abs(number(text) / 100 - [k.lower, k.upper][end]) <= 5.1e-5, `${text} for ${k.lower} to ${k.upper}`)));
     const units = { ns: 1, us: 1e3, ms: 1e6, s: 1e9 };
     const ns = (text) => number(text.split(" ")[0]) * units[text.split(" ")[1]];
-    // Four digits, of which three are behind the decimal point.
+    // Four digits, up to three of them after the decimal point.
     const isNear = (text, value) => Math.abs(ns(text) - value) <= 6e-4 * Math.max(1000, Math.abs(value), units[text.split(" ")[1]]);
     for (const [name, of] of [["B − A", (k) => k.duration_b_ns - k.duration_a_ns], ["By launches", (k) => k.by_launches_ns],
       ["By duration", (k) => k.by_duration_ns], ["Mean A", (k) => k.mean_a_ns], ["Mean B", (k) => k.mean_b_ns]]) {
@@ -118,7 +118,7 @@ describe("a report with a baseline", () => {
     }
   });
 
-  test("has a tip with the figures of the kernel", async () => {
+  test("has a tooltip with the figures of the kernel", async () => {
     const chart = page.locator("#figure-changes .chart");
     const box = await chart.boundingBox();
     await page.mouse.move(box.x + box.width * 0.6, box.y + 22 + 12); // the first row
@@ -129,7 +129,7 @@ describe("a report with a baseline", () => {
     await page.mouse.move(0, 0);
   });
 
-  test("sorts by a column, either way", async () => {
+  test("sorts by a column, in either order", async () => {
     await column(page, "B − A").getByRole("button").click();
     assert.equal(await column(page, "B − A").getAttribute("aria-sort"), "descending");
     const launches = async () => (await cells(page, "Launches B")).map((text) => Number(text.replaceAll(",", "")));
@@ -145,7 +145,7 @@ describe("a report with a baseline", () => {
     assert.deepEqual((await cells(page, "Verdict")).slice(0, 2), ["slower", "faster"]);
   });
 
-  test("selects the kernel of a row by mouse and keyboard, but not one that is gone", async () => {
+  test("selects the kernel of a row by mouse and keyboard, unless the kernel is gone", async () => {
     const chosen = () => page.locator(".kernel-name").getAttribute("title");
     await rowsOf(page).first().getByRole("button").click();
     assert.match(await chosen(), slow);
@@ -166,7 +166,7 @@ describe("a report with a baseline", () => {
     await page.getByRole("searchbox", { name: "Search kernels" }).fill("");
   });
 
-  test("selects the kernel of a mark that is clicked", async () => {
+  test("selects the kernel of a clicked mark", async () => {
     await page.emulateMedia({ colorScheme: "light" });
     const mark = page.locator('#figure-changes svg path[fill="#b3261e"]').first(); // only the slower kernel has this color
     await mark.scrollIntoViewIfNeeded();
@@ -185,7 +185,7 @@ describe("a report with a baseline", () => {
     const saved = readFileSync(await (await download).path(), "utf8").trim().split("\r\n");
     const printed = run("diff", sessions.before, sessions.after, "--csv").trim().split("\n");
     assert.equal(saved[0], printed[0]);
-    // The cells after the name and the verdict are equal; numbers are written differently.
+    // The cells after the name and the verdict are equal, except for the format of numbers.
     const values = (line) => line.split(",").slice(-17).map((cell) => (cell === "" || isNaN(cell) ? cell : Number(cell)));
     assert.deepEqual(saved.slice(1).map(values), printed.slice(1).map(values));
   });
@@ -196,10 +196,10 @@ describe("a report with a baseline", () => {
   });
 
   for (const colorScheme of ["light", "dark"]) {
-    test(`has no breach of WCAG 2 AA, ${colorScheme}`, async () => {
+    test(`has no WCAG 2 AA violations, ${colorScheme}`, async () => {
       await page.emulateMedia({ colorScheme });
       await page.locator("#changes details").evaluateAll((all) => all.forEach((details) => (details.open = true)));
-      assert.deepEqual(await accessibilityBreaches(page), []);
+      assert.deepEqual(await accessibilityViolations(page), []);
     });
   }
 
@@ -217,22 +217,22 @@ describe("a report with a baseline", () => {
     });
   }
 
-  test("logs no errors and makes no requests", () => assert.deepEqual(offences(page), []));
+  test("logs no errors and makes no requests", () => assert.deepEqual(offenses(page), []));
 });
 
-test("there is no such section without a baseline", async () => {
+test("a report without a baseline has no section of changes", async () => {
   const page = await openReport(context, makeReport(sessions.after));
   assert.equal(await page.locator("#changes").count(), 0);
   assert.equal(await page.getByRole("link", { name: "Changes" }).count(), 0);
   assert.equal(await page.evaluate(() => window.stemtapReport.data.diff), null);
 });
 
-describe("a page of two profiles", () => {
+describe("a page that compares two profiles", () => {
   let page;
   let diff;
   const b = join(scratch, "often.csv");
   before(async () => {
-    // Of one kernel, every tenth launch in A and every third in B is twice as large and takes twice as long.
+    // One kernel: every tenth launch in A and every third launch in B is twice as large and takes twice as long.
     const enlarge = (to, every) => {
       let launches = 0;
       rewrite("before.csv", to, (cells, name) => {
@@ -250,7 +250,7 @@ describe("a page of two profiles", () => {
     await page.locator('table[aria-label="Changes"][aria-rowcount]').waitFor();
   });
 
-  test("separates the time from other shapes", async () => {
+  test("separates the time that other shapes cause", async () => {
     assert.deepEqual(await page.evaluate(() => window.stemtapReport.data.diff), diff);
     assert.ok(diff.by_shapes_ns > 1e6, `${diff.by_shapes_ns}`);
     const text = await page.locator("#changes").innerText();
@@ -259,11 +259,11 @@ describe("a page of two profiles", () => {
     assert.match(text, /A, the baseline: .*seldom\.csv \(60,000 launches.* B, this run: often\.csv \(60,000 launches/);
     const at = diff.kernels.findIndex((k) => slow.test(k.name));
     assert.match((await cells(page, "By shapes"))[at], new RegExp(`^\\+${(diff.kernels[at].by_shapes_ns / 1e6).toPrecision(4)} ms$`));
-    assert.match(await page.locator("#changes .panel p").last().textContent(), /"By shapes" because launches have other grids or blocks/);
+    assert.match(await page.locator("#changes .panel p").last().textContent(), /"By shapes" from launches with other grids or blocks/);
     assert.match(await page.locator("#changes .how").first().textContent(), /the rest comes from their number and their shapes/);
   });
 
-  test("has the plan of B, which it saves", async () => {
+  test("contains the plan of B and saves it", async () => {
     const download = page.waitForEvent("download");
     await page.getByRole("button", { name: "plan.json" }).click();
     assert.equal(readFileSync(await (await download).path(), "utf8"), run("plan", b, "--json"));
@@ -273,13 +273,13 @@ describe("a page of two profiles", () => {
     assert.match(next, /Save plan\.json \(section Tables\) in the directory in which you ran stemtap diff/);
   });
 
-  test("has no breach of WCAG 2 AA, fits 360 px, and makes no requests", async () => {
+  test("has no WCAG 2 AA violations, fits 360 px, and makes no requests", async () => {
     await page.locator("#changes details").evaluateAll((all) => all.forEach((details) => (details.open = true)));
-    assert.deepEqual(await accessibilityBreaches(page), []);
+    assert.deepEqual(await accessibilityViolations(page), []);
     await page.setViewportSize({ width: 360, height: 900 });
     const over = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
     assert.ok(over <= 0, `${over} pixels too wide`);
-    assert.deepEqual(offences(page), []);
+    assert.deepEqual(offenses(page), []);
   });
 });
 
@@ -295,7 +295,7 @@ test("the notes of a comparison are shown", async () => {
   assert.ok(verdicts.some((verdict, i) => verdict === "unclear: no order" && intervals[i].endsWith(" %")));
 });
 
-test("names of the baseline stay text", async () => {
+test("names in the baseline stay text", async () => {
   const names = hostileNames.filter((name) => name !== "").map((name) => Buffer.from(name, "utf8").toString("utf8").replaceAll("\0", ""));
   const quoted = (name) => `"${name.replaceAll('"', '""')}"`;
   writeFileSync(join(scratch, "hostile.csv"), header + names.flatMap((name, k) => Array.from({ length: 9 }, (_, i) =>
@@ -307,11 +307,11 @@ test("names of the baseline stay text", async () => {
     foreign: document.querySelectorAll("#page img, #page b, #page i, [onerror], #page script").length }));
   assert.deepEqual(found, { pwned: null, keys: [], foreign: 0 });
   assert.equal(await page.evaluate(() => window.stemtapReport.data.diff.verdicts.gone), names.length);
-  assert.deepEqual(await accessibilityBreaches(page), []);
-  assert.deepEqual(offences(page), []);
+  assert.deepEqual(await accessibilityViolations(page), []);
+  assert.deepEqual(offenses(page), []);
 });
 
-test("a baseline with 100,000 kernels opens soon", async (t) => {
+test("a report with a baseline of 100,000 kernels opens quickly", async (t) => {
   const kernels = 100_000;
   writeFileSync(join(scratch, "many.csv"), header + Array.from({ length: kernels }, (_, k) =>
     `${k},${k * 5000},${1000 + k % 777},0,7,1,1,1,64,1,1,,,"void space::gemm::Kernel<float, Tile<${k % 7}, ${k % 11}>, ${k}>(float const*)"\n`).join(""));
@@ -325,5 +325,5 @@ test("a baseline with 100,000 kernels opens soon", async (t) => {
   assert.ok(await page.locator("#changes tr").count() <= 200);
   await page.getByRole("searchbox", { name: "Search changes" }).fill("99999");
   assert.equal(await table.getAttribute("aria-rowcount"), "2");
-  assert.deepEqual(offences(page), []);
+  assert.deepEqual(offenses(page), []);
 });

@@ -13,7 +13,7 @@ file(REMOVE ${WORK}/installed)
 execute_process(COMMAND ${NPM} ci --ignore-scripts --prefer-offline --no-audit --no-fund --loglevel=error
                 WORKING_DIRECTORY ${WORK} RESULT_VARIABLE result OUTPUT_VARIABLE log ERROR_VARIABLE log TIMEOUT 240)
 if(NOT result EQUAL 0)
-  message("SKIPPED: npm ci failed (${result}), it needs the network once:\n${log}")
+  message("SKIPPED: npm ci failed (${result}); it needs network access once:\n${log}")
   return()
 endif()
 file(WRITE ${WORK}/installed ${lock})

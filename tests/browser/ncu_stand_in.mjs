@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Replaces Nsight Compute for the commands of the page. A run writes which launches it would profile, and --import prints them
-// as a raw page. The program is `play [DEVICE]`, which makes the launches of the CSV file in PROFILE on this device, or all.
+// Replaces Nsight Compute for the commands of the page. A run writes the launches that it would profile, and --import
+// prints them as a raw page. The program is `play [DEVICE]`. It has the launches of the CSV file that PROFILE names, on this
+// device or on all devices.
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { argv, env, exit, stdout } from "node:process";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The report in a browser: every figure, every control, and no requests.
+// Tests the report in a browser: every figure and every control work, and the page makes no requests.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -8,7 +8,7 @@ import { dirname, join } from "node:path";
 import test, { before, describe } from "node:test";
 import { fileURLToPath } from "node:url";
 import { kinds } from "../../report/test/fixture.mjs";
-import { accessibilityBreaches, chartSeries, kernelTable, listen, makeReport, numbersIn, offences, openBrowser, openReport, readJson, run,
+import { accessibilityViolations, chartSeries, kernelTable, listen, makeReport, numbersIn, offenses, openBrowser, openReport, readJson, run,
   scratch, stemtap, tabStops, unreached, writeSession } from "./support.mjs";
 
 let context;
@@ -34,7 +34,7 @@ describe("a session with all its files", () => {
     page = await openReport(context, makeReport(session, "--evaluation", join(scratch, "small-evaluation.json")));
   });
 
-  test("is given to the page as it is", async () => {
+  test("is passed to the page unchanged", async () => {
     const given = await page.evaluate(() => window.stemtapReport.data);
     for (const part of ["plan", "session", "overview", "evaluation"]) assert.deepEqual(given[part], data[part], part);
     assert.equal(given.folder, "small");
@@ -43,7 +43,7 @@ describe("a session with all its files", () => {
       data.mask.events.map(([kind, index, kernel]) => [kind, index, kernel]));
   });
 
-  test("is drawn without a request or a complaint", () => assert.deepEqual(offences(page), []));
+  test("is drawn without requests or errors", () => assert.deepEqual(offenses(page), []));
 
   test("shows the time of each kernel", async () => {
     const charts = await chartSeries(page);
@@ -63,7 +63,7 @@ describe("a session with all its files", () => {
     assert.deepEqual(shown, planned.clusters.flatMap((c) => c.samples.map((s) => s.duration_ns)).sort((a, b) => a - b));
   });
 
-  test("shows how the session went", async () => {
+  test("shows the progress of the session", async () => {
     const chart = (await chartSeries(page)).timeline;
     const of = (name) => chart.find((s) => s.name === name).data;
     const { timeline } = data.overview;
@@ -83,7 +83,7 @@ describe("a session with all its files", () => {
       rates[slice] = launches / (activity.width_ns / 1e9);
       busy[slice] = ns / activity.width_ns;
     }
-    // The last value holds to the end of its slice. The run ends within the last slice.
+    // The last value applies until the end of its slice. The run ends within the last slice.
     const shown = (line) => line.map((point) => point[1]);
     assert.equal(of("busy").length, activity.count + 1);
     shown(of("launches per second")).slice(0, -2).forEach((value, i) => assert.ok(near(value, rates[i]), `${i}`));
@@ -113,7 +113,7 @@ describe("a session with all its files", () => {
     assert.ok(names.includes("gemm") && names.includes("attention"), `${names}`);
   });
 
-  test("shows the recorded command as it was, and the commands for counters and simulators", async () => {
+  test("shows the recorded command, and the commands for counters and simulators", async () => {
     assert.equal(await page.locator(".title p").innerText(), "live · python3 decode.py --tokens 64");
     const next = page.locator(".next");
     const counters = await next.getByRole("region", { name: "Counter commands" }).innerText();
@@ -141,7 +141,7 @@ describe("a session with all its files", () => {
     });
   }
 
-  test("shows what drifted", async () => {
+  test("shows the drift of kernels", async () => {
     const chart = (await chartSeries(page)).drift;
     const longest = data.overview.kernels[0];
     const means = longest.slices.map(([, count, duration]) => duration / count);
@@ -171,7 +171,7 @@ describe("a session with all its files", () => {
     }
   });
 
-  test("says the totals in words", async () => {
+  test("states the totals in text", async () => {
     const text = await page.locator("body").innerText();
     const { totals } = data.plan;
     const digits = (value) => String(value).replace(/\B(?=(\d{3})+$)/g, "[\\s,.\u2009\u202F\u00A0\u2019]?");
@@ -181,7 +181,7 @@ describe("a session with all its files", () => {
   });
 
   for (const name of ["timeline", "drift", "activity"]) {
-    test(`shows a part of the ${name}, by buttons and by mouse`, async () => {
+    test(`zooms the ${name} by buttons and by mouse`, async () => {
       const figure = page.locator(`#figure-${name}`);
       const chart = figure.locator(".chart");
       const range = () => page.evaluate((which) => {
@@ -252,7 +252,7 @@ describe("a session with all its files", () => {
     assert.equal(await (await rowsOf(page)).count(), all);
   });
 
-  test("sorts kernels by a column, either way", async () => {
+  test("sorts kernels by a column, in either order", async () => {
     const head = (await kernelTable(page)).getByRole("columnheader", { name: "Launches" });
     const column = await head.evaluate((cell) => cell.cellIndex);
     const values = async () => (await (await rowsOf(page)).locator(`> :nth-child(${column + 1})`).allInnerTexts())
@@ -270,7 +270,7 @@ describe("a session with all its files", () => {
       data.plan.kernels.map((k) => k.invocations).sort((a, b) => a - b));
   });
 
-  test("looks into the kernel that is clicked", async () => {
+  test("shows the kernel that is clicked", async () => {
     const name = (await rowsOf(page)).nth(3).getByRole("button");
     const title = await name.evaluate((button) => button.closest("[title]").title);
     await name.click();
@@ -280,7 +280,7 @@ describe("a session with all its files", () => {
     assert.deepEqual(histogram.data.map(([from, to, count]) => [from, to, count]), chosen.histogram);
   });
 
-  test("takes the kernel that is marked in the list, and none when the list is closed", async () => {
+  test("selects the highlighted kernel of the list, unless the list is closed", async () => {
     const field = page.getByRole("combobox", { name: "Find a kernel" });
     const chosen = async () => (await page.locator(".kernel-name").getAttribute("title"));
     await field.fill("Kernel");
@@ -294,7 +294,7 @@ describe("a session with all its files", () => {
     await page.keyboard.press("Escape");
   });
 
-  test("gives back plan.json as it was written", async () => {
+  test("saves plan.json as it was written", async () => {
     const download = page.waitForEvent("download");
     await page.getByRole("button", { name: "plan.json" }).click();
     const file = await (await download).path();
@@ -302,21 +302,21 @@ describe("a session with all its files", () => {
   });
 
   for (const dark of [false, true]) {
-    test(`has no breach of WCAG 2 AA, ${dark ? "dark" : "light"}`, async () => {
+    test(`has no WCAG 2 AA violations, ${dark ? "dark" : "light"}`, async () => {
       await page.emulateMedia({ colorScheme: dark ? "dark" : "light" });
-      assert.deepEqual(await accessibilityBreaches(page), []);
+      assert.deepEqual(await accessibilityViolations(page), []);
     });
   }
 
-  test("has no breach of WCAG 2.2 AA", async () =>
-    assert.deepEqual(await accessibilityBreaches(page, ["wcag22aa"]), []));
+  test("has no WCAG 2.2 AA violations", async () =>
+    assert.deepEqual(await accessibilityViolations(page, ["wcag22aa"]), []));
 
   test("has two themes and follows the system", async () => {
     await page.emulateMedia({ colorScheme: "light" });
     const light = await paper(page);
     for (let click = 0; click < 3 && (await paper(page)) === light; ++click) await themeButton(page).click();
     assert.notEqual(await paper(page), light);
-    assert.deepEqual(await accessibilityBreaches(page), []);
+    assert.deepEqual(await accessibilityViolations(page), []);
     for (let click = 0; click < 3 && (await paper(page)) !== light; ++click) await themeButton(page).click();
     assert.equal(await paper(page), light);
   });
@@ -331,7 +331,7 @@ describe("a session with all its files", () => {
     assert.notEqual(await paper(page), before);
   });
 
-  test("loses no press of Tab", async () => assert.equal((await tabStops(page)).lost, 0));
+  test("reacts to every press of Tab", async () => assert.equal((await tabStops(page)).lost, 0));
 
   test("fits a narrow window", async () => {
     await page.setViewportSize({ width: 360, height: 800 });
@@ -340,7 +340,7 @@ describe("a session with all its files", () => {
     await page.setViewportSize({ width: 1280, height: 900 });
   });
 
-  test("fits charts onto paper, and back", async () => {
+  test("resizes charts for printing and back", async () => {
     const widths = () => page.$$eval(".chart", (boxes) => boxes.map((box) =>
       [box.querySelector("svg").getBoundingClientRect().width, box.clientWidth]));
     await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
@@ -385,10 +385,10 @@ describe("a session with all its files", () => {
     await own.close();
   });
 
-  test("logs no errors and makes no requests", () => assert.deepEqual(offences(page), []));
+  test("logs no errors and makes no requests", () => assert.deepEqual(offenses(page), []));
 });
 
-describe("a session of stemtap's own", () => {
+describe("a session that stemtap wrote", () => {
   const profile = join(scratch, "run.csv");
   const session = join(scratch, "replayed");
   let page;
@@ -417,13 +417,13 @@ describe("a session of stemtap's own", () => {
   // The duration of a replay is unrelated to the run.
   test("is shown by launch", async () => assert.ok(await page.getByLabel("by launch").isChecked()));
 
-  test("has no breach and no complaint", async () => {
-    assert.deepEqual(await accessibilityBreaches(page), []);
-    assert.deepEqual(offences(page), []);
+  test("has no accessibility violations and no errors", async () => {
+    assert.deepEqual(await accessibilityViolations(page), []);
+    assert.deepEqual(offenses(page), []);
   });
 });
 
-test("a file that was cut short says so", async () => {
+test("a truncated file reports that it is truncated", async () => {
   const whole = readFileSync(join(scratch, "replayed", "report.html"), "utf8");
   for (const at of [whole.indexOf("stemtap-data") + 2000, whole.length - 5000]) {
     const file = join(scratch, "cut.html");
@@ -435,14 +435,14 @@ test("a file that was cut short says so", async () => {
   }
 });
 
-test("without scripts the page says that it needs its own", async () => {
+test("a page without JavaScript reports that it needs JavaScript", async () => {
   const silent = await openBrowser({ javaScriptEnabled: false });
   const page = await silent.newPage();
   await page.goto(`file://${join(scratch, "replayed", "report.html")}`);
   assert.match(await page.locator("body").innerText(), /needs JavaScript/);
 });
 
-test("a session in which nothing was launched says so in every figure", async () => {
+test("every figure reports if a session has no launches", async () => {
   const data = kinds.small();
   const nothing = { invocations: 0, duration_ns: 0, kernels: 0, clusters: 0, samples: 0, sampled_duration_ns: 0, speedup: 0,
     bound: 0, certified_bound: 0, observed_error: 0, plain_estimate_ns: 0, calibrated_estimate_ns: 0 };
@@ -451,11 +451,11 @@ test("a session in which nothing was launched says so in every figure", async ()
     activity: undefined, slices: { start_ns: 0, width_ns: 0, count: 0 } });
   const session = writeSession("nothing", { ...data, mask: { events: [] } });
   const page = await openReport(context, makeReport(session));
-  assert.deepEqual(offences(page), []);
-  assert.deepEqual(await accessibilityBreaches(page), []);
+  assert.deepEqual(offenses(page), []);
+  assert.deepEqual(await accessibilityViolations(page), []);
   const said = await page.locator("figure > .lacks:visible").allInnerTexts();
   assert.equal(said.length, 7, said.join("; "));
-  // Missing data has neither controls nor headings.
+  // Figures without data have neither controls nor headings.
   for (const part of [".chart", ".figure-tools", ".picker", "summary:text-is('Full name')"]) {
     assert.equal(await page.locator(`${part}:visible`).filter({ hasText: /./ }).count(), 0, part);
   }
@@ -465,7 +465,7 @@ test("a section without data is absent, and so is its link", async () => {
   const data = kinds.small();
   const sections = async () => {
     const page = await openReport(context, makeReport(writeSession("parts", { ...data, evaluation: null })));
-    assert.deepEqual(offences(page), []);
+    assert.deepEqual(offenses(page), []);
     const links = await page.locator("nav a").evaluateAll((all) => all.map((link) => link.getAttribute("href").slice(1)));
     assert.deepEqual(await page.locator("section").evaluateAll((all) => all.map((section) => section.id)), links);
     return { page, links };
@@ -486,10 +486,10 @@ test("a section without data is absent, and so is its link", async () => {
   assert.match(await page.locator("#activity").innerText(), /has 33\.3 % more than the mean of the 2 devices/);
   assert.match(await page.locator("#activity").innerText(), /−33\.3 %/);
   assert.match(await page.locator("#session").innerText(), /Paused/);
-  assert.deepEqual(await accessibilityBreaches(page), []);
+  assert.deepEqual(await accessibilityViolations(page), []);
 });
 
-test("launch shapes are shown as far as the session separates them", async () => {
+test("launch shapes are complete if the session separates them", async () => {
   const profile = join(scratch, "shapes.csv");
   writeFileSync(profile, "index,start_ns,duration_ns,device,stream,grid_x,grid_y,grid_z,block_x,block_y,block_z,name\n" +
     Array.from({ length: 400 }, (_, i) => `${i},${i * 2000},${i % 2 ? 900 : 300},0,7,${i % 2 ? 64 : 8},1,1,128,1,1,gemm\n`).join(""));
@@ -497,7 +497,7 @@ test("launch shapes are shown as far as the session separates them", async () =>
     const session = join(scratch, name);
     run("replay", profile, "-q", "-o", session, ...options);
     const page = await openReport(context, makeReport(session));
-    assert.deepEqual(offences(page), []);
+    assert.deepEqual(offenses(page), []);
     return page.locator(".panel", { has: page.getByRole("heading", { name: "Launch shapes" }) });
   };
   const separate = await shapes("by-shape", "--group-by", "launch");
@@ -506,11 +506,11 @@ test("launch shapes are shown as far as the session separates them", async () =>
   await separate.getByRole("button", { name: "8×1×1" }).click();
   assert.equal(await separate.getByRole("button", { name: "64×1×1" }).count(), 1); // now the other shape can be chosen
   const together = await shapes("by-name");
-  assert.match(await together.innerText(), /Of the samples only: .*--group-by launch/);
+  assert.match(await together.innerText(), /Only shapes of samples: .*--group-by launch/);
   assert.match(await together.innerText(), /(64|8)×1×1\s+128×1×1\s+\d/);
 });
 
-test("the commands of the next step run, for one and for two devices, also if one has no sample", async () => {
+test("the commands of the next step run for one and two devices, even if one device has no sample", async () => {
   const bin = join(scratch, "bin");
   mkdirSync(bin);
   symlinkSync(stemtap, join(bin, "stemtap"));
@@ -542,7 +542,7 @@ test("the commands of the next step run, for one and for two devices, also if on
     }
     assert.match(await page.locator(".next").innerText(), new RegExp(`at most ${samples} times`));
   }
-  assert.deepEqual(sampled, [1, 1, 2]); // otherwise the profile does not test what the title says
+  assert.deepEqual(sampled, [1, 1, 2]); // otherwise the profiles do not test what the title states
 });
 
 test("kernels of one template can be distinguished in tables and legends", async () => {
@@ -571,6 +571,6 @@ test("a plan alone is shown", async () => {
   const session = writeSession("bare", { ...data, mask: null });
   const page = await openReport(context, makeReport(session));
   assert.equal(await rowCount(page), data.plan.kernels.length);
-  assert.deepEqual(offences(page), []);
-  assert.deepEqual(await accessibilityBreaches(page), []);
+  assert.deepEqual(offenses(page), []);
+  assert.deepEqual(await accessibilityViolations(page), []);
 });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Shared by the browser tests: sessions, their reports from `stemtap report`, and Chromium, with a record of all requests
-// and console messages.
+// Helpers of the browser tests: sessions, their reports from `stemtap report`, and Chromium with a log of all requests and
+// console messages.
 //
 // Environment, set by CMakeLists.txt: STEMTAP, the program; STEMTAP_BROWSER_PACKAGES, the directory with
 // node_modules; STEMTAP_CHROMIUM, the browser. If one is missing, the tests are skipped (exit code 77).
@@ -17,7 +17,7 @@ import { pathToFileURL } from "node:url";
 
 export const stemtap = process.env.STEMTAP ?? "stemtap";
 const chromium = process.env.STEMTAP_CHROMIUM ?? "/usr/bin/chromium";
-// The machine may be busy: time limits only end a test that hangs.
+// The machine may be busy, so time limits only end a test that hangs.
 const patience = 120_000;
 
 function skip(why) {
@@ -34,7 +34,7 @@ function loadPackages() {
   }
 }
 
-if (!existsSync(chromium)) skip(`there is no ${chromium} (Debian: apt-get install chromium)`);
+if (!existsSync(chromium)) skip(`${chromium} is not installed (Debian: apt-get install chromium)`);
 const { playwright, axe } = loadPackages();
 
 export const scratch = mkdtempSync(join(tmpdir(), "stemtap-browser-"));
@@ -50,7 +50,7 @@ export function run(...args) {
   return execFileSync(stemtap, args, { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"], maxBuffer: 1 << 28 });
 }
 
-// Returns the report of a session directory.
+// Creates the report of a session directory and returns its path.
 export function makeReport(session, ...args) {
   const file = join(session, "report.html");
   const made = spawnSync(stemtap, ["report", session, ...args], { encoding: "utf8" });
@@ -117,15 +117,15 @@ export async function openReport(context, file) {
   return page;
 }
 
-// Returns forbidden actions of a page: requests for other files, and error messages.
-export function offences(page) {
+// Returns the requests of a page for other files, and its error messages.
+export function offenses(page) {
   const foreign = page.heard.requests.filter((url) =>
     url.split("#")[0] !== page.address && !/^(data|blob):/.test(url));
   return [...foreign.map((url) => `request: ${url}`), ...page.heard.words, ...page.heard.errors];
 }
 
 // Returns the violations of WCAG 2.1 A and AA that axe finds, one line each; `tags` selects other rules.
-export async function accessibilityBreaches(page, tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]) {
+export async function accessibilityViolations(page, tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]) {
   const devtools = await page.context().newCDPSession(page);
   const loaded = await devtools.send("Runtime.evaluate", { expression: axe.source + ";0" });
   if (loaded.exceptionDetails) throw new Error(JSON.stringify(loaded.exceptionDetails));
@@ -173,13 +173,13 @@ export async function tabStops(page, most = 2000) {
   return { stops, lost };
 }
 
-// Returns visible controls that Tab did not reach, except in groups that arrow keys move through.
+// Returns visible controls that Tab did not reach, except in groups in which arrow keys move the focus.
 export async function unreached(page) {
   return page.evaluate((wanted) => [...document.querySelectorAll(wanted)].filter((element) => {
     if (element.hasAttribute("data-stop") || element.closest("[inert]")) return false;
     if (element.disabled || !element.checkVisibility({ visibilityProperty: true })) return false;
     if (element.matches("main, [role=dialog], h1, h2, h3, section") || element.ariaHidden === "true") return false;
-    // Arrow keys move through the rows of a table.
+    // Arrow keys move the focus between the rows of a table.
     if (element.closest(".grid[data-stop] tbody")) return false;
     const group = element.closest("[role=radiogroup], [role=tablist], [role=toolbar], [role=grid], fieldset");
     if (group?.querySelector("[data-stop]") && (element.tabIndex < 0 || element.type === "radio")) return false;
@@ -218,7 +218,7 @@ export async function listen(t) {
 }
 
 // Returns the table of all kernels, which is filled when it is scrolled into view. Only rows near the visible part exist;
-// aria-rowcount is the number of all rows, including the head.
+// aria-rowcount is the number of all rows, including the header.
 export async function kernelTable(page) {
   const table = page.getByRole("table", { name: "Kernels" });
   await table.scrollIntoViewIfNeeded();

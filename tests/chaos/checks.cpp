@@ -18,7 +18,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Maximum number of records in doubt: a process can be killed between its push and the two counts.
+// Maximum number of records whose counts are uncertain: a process can be killed between a push and
+// its two counts.
 constexpr std::uint64_t kInDoubt = 256;
 
 std::string ReadAll(const std::filesystem::path& path) {
@@ -154,7 +155,7 @@ void CheckOverview(const Session& session, const Circumstances& about, Breaches&
       [](const std::string& w) { return w.starts_with("overview.json could not be written "); });
   if (told && about.folder_touched) return;
   if (!session.overview) {
-    // A process that deletes the directory may still be at work when session.json appears.
+    // A process may still be deleting the directory when session.json appears.
     if (about.folder_deleted) return;
     breaches.push_back("missing: " + (session.folder / "overview.json").string());
   } else if (*session.overview != session.counters) {
@@ -215,7 +216,7 @@ Breaches CheckOutput(const std::string& bare, const std::string& got) {
 
 Breaches CheckErrors(const std::string& bare, const std::string& got, bool quiet) {
   // glibc and libstdc++ quote a failed assertion differently. Python's AssertionError is not
-  // a crash: with few files, multiprocessing raises it without stemtap, too.
+  // a crash: with few files, multiprocessing also raises it without stemtap.
   for (const char* crash :
        {"terminate called", "fake CUPTI:", "Assertion `", "Assertion '", "what():"}) {
     if (got.find(crash) != std::string::npos && bare.find(crash) == std::string::npos) {
@@ -264,7 +265,7 @@ Session ReadSession(const std::filesystem::path& folder, const Circumstances& ab
       if (!json.is_object()) {
         breaches.push_back("unreadable: " + entry.path().string());
       } else if (name == "cells.json") {
-        continue;  // used when the session is merged
+        continue;  // read when sessions are merged
       } else if (name == "plan.json") {
         ReadPlan(json, session, breaches);
       } else if (name == "overview.json") {
@@ -284,7 +285,7 @@ Session ReadSession(const std::filesystem::path& folder, const Circumstances& ab
       ReadRing(entry.path(), session, breaches);
     } else if ((name.starts_with("new.ring.") && about.nothing_is_removed) ||
                (name.find(".json.tmp.") != std::string::npos && about.nothing_is_removed)) {
-      continue;  // its writer was killed or may no longer remove it
+      continue;  // its writer was killed or is no longer allowed to remove it
     } else if (name.starts_with("overview.json.tmp.") && about.collector_killed) {
       continue;  // the collector rewrites it continuously
     } else if (!name.ends_with("gate.table") ||
@@ -344,8 +345,8 @@ Truths ReadTruths(const std::filesystem::path& folder, bool names_exact) {
 
 namespace {
 
-// Returns whether the plan must match the launches exactly. `accounts`: number of accounts per
-// process.
+// Returns whether the plan must match the launches exactly. `accounts` is the number of accounts
+// per process.
 bool Complete(const Session& session, const Truths& truths, const std::map<pid_t, int>& accounts,
               const Circumstances& about) {
   if (!session.finished || !about.names_exact || about.unheard_launches) return false;

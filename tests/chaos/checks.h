@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The conditions that must hold after every round, whatever faults occurred. Each check returns one
-// line per breach; checks_test.cpp verifies that each check can fail.
+// The conditions that must hold after every round, for all faults. Each check returns one line per
+// breach; checks_test.cpp verifies that each check can fail.
 #pragma once
 
 #include <sys/types.h>
@@ -75,8 +75,8 @@ struct Session {
 // Circumstances describes what the checks must know about the round.
 struct Circumstances {
   bool collector_killed = false;    // by this test
-  bool folder_touched = false;      // by this test: deleted, made unwritable, on a full disk; or
-                                    // the collector may give up
+  bool folder_touched = false;      // by this test: deleted, made unwritable, or on a full disk; or
+                                    // the collector may stop recording
   bool folder_deleted = false;      // by this test, possibly after it was complete
   bool nothing_is_removed = false;  // directory not writable, or no process left to remove files
   bool may_die_unborn = false;      // killed before the library has a collector
@@ -90,14 +90,14 @@ struct Circumstances {
   bool quiet = true;
 };
 
-// Through `stemtap run`, the exit status is the shell's encoding of it; otherwise it is unchanged.
+// `stemtap run` encodes the exit status as a shell does; otherwise, the status must be unchanged.
 Breaches CheckStatus(int bare, int got, bool through_run);
 Breaches CheckOutput(const std::string& bare, const std::string& got);
 // stderr must be the program's output plus lines that begin with "stemtap: ", and a summary unless
 // quiet.
 Breaches CheckErrors(const std::string& bare, const std::string& got, bool quiet);
 
-// Reads all files in a session directory. A breach is a file that cannot be read, does not belong
+// Reads all files in a session directory. A file is a breach if it cannot be read, does not belong
 // to a session, or should have been removed.
 Session ReadSession(const std::filesystem::path& folder, const Circumstances& about,
                     Breaches& breaches);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that every check of the chaos test finds its breach, and that drawn rounds depend only on
-// the seed.
+// Tests that every check of the chaos test finds its breach, and that rounds depend only on the
+// seed.
 #include "chaos/checks.h"
 
 #include <doctest/doctest.h>
@@ -124,7 +124,7 @@ TEST_CASE("unreadable files are found") {
   CHECK(Finds(example.Breached(), "summary.txt"));
 }
 
-TEST_CASE("rings that were left over and invalid rings are found") {
+TEST_CASE("leftover rings and invalid rings are found") {
   const Example example;
   MakeRing(example.scratch / "session/ring.77", 5, 5);
   CHECK(Finds(example.Breached(), "left over"));
@@ -133,7 +133,7 @@ TEST_CASE("rings that were left over and invalid rings are found") {
   CHECK(Finds(example.Breached({.collector_killed = true}), "unreadable"));
 }
 
-TEST_CASE("temporary files that were left over are found") {
+TEST_CASE("leftover temporary files are found") {
   for (const char* name :
        {"plan.json.tmp.77", "overview.json.tmp.77", "new.ring.77", "gate.table"}) {
     const Example example;
@@ -176,7 +176,7 @@ TEST_CASE("an overview that differs from the session or is missing is found") {
   example.scratch.Write("session/session.json", said);
   CHECK(example.Breached({.folder_touched = true}).empty());
   CHECK(Finds(example.Breached(), "missing: "));  // no fault affected the directory
-  // A session that did not finish is not checked.
+  // A session that did not complete is not checked.
   const Example killed;
   std::filesystem::remove(killed.scratch / "session/session.json");
   std::filesystem::remove(killed.scratch / "session/overview.json");
@@ -200,7 +200,7 @@ TEST_CASE("inconsistent sums are found") {
   CHECK(Finds(example.Breached(), "the plan has 9"));
 }
 
-TEST_CASE("counts of a ring may differ only by what a killed process had not yet flushed") {
+TEST_CASE("counts of a ring may differ only by records that a killed process had not yet flushed") {
   const Example example;
   MakeRing(example.scratch / "session/ring.77", 5, 6);
   Breaches breaches;
@@ -246,14 +246,14 @@ TEST_CASE("a plan that differs from the launches is found") {
       Finds(CheckAccounts({session}, {{77, {9, {{"k", {9, 91}}}}}}, "", {}), "the plan's kernels"));
   CHECK(
       Finds(CheckAccounts({session}, {{77, {9, {{"l", {9, 90}}}}}}, "", {}), "the plan's kernels"));
-  // Launches slowed by a tracer are imputed, so only the number of launches is exact.
+  // The durations of perturbed launches are imputed, so only the number of launches is exact.
   session.slowed = 1;
   CHECK(CheckAccounts({session}, {{77, {9, {{"k", {9, 91}}}}}}, "", {}).empty());
   CHECK(
       Finds(CheckAccounts({session}, {{77, {9, {{"l", {9, 90}}}}}}, "", {}), "the plan's kernels"));
 }
 
-TEST_CASE("a process that was left over is found by its mark") {
+TEST_CASE("a leftover process is found by its mark") {
   const TempDir folder;
   Start start;
   start.argv = {"/bin/sh", "-c", "sleep 60 & exec sleep 60"};
@@ -279,7 +279,7 @@ TEST_CASE("a process that was left over is found by its mark") {
   CHECK(CheckProcesses(left).empty());
 }
 
-TEST_CASE("shared memory that was left over is found") {
+TEST_CASE("leftover shared memory is found") {
   const std::string name = "/stemtap-chaos-test-" + std::to_string(::getpid());
   const std::set<std::string> before = SharedMemory();
   const int fd = ::shm_open(name.c_str(), O_RDWR | O_CREAT, 0600);
@@ -289,7 +289,7 @@ TEST_CASE("shared memory that was left over is found") {
   ::shm_unlink(name.c_str());
 }
 
-TEST_CASE("only the seed determines a round, and every choice is drawn") {
+TEST_CASE("a round depends only on its seed and number, and every choice occurs") {
   const Machine machine{true, true, true};
   std::set<Ending> endings;
   std::set<Way> ways;

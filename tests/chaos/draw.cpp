@@ -78,7 +78,7 @@ class Chance {
   std::uint64_t Between(std::uint64_t least, std::uint64_t most) {
     return least + rng_.Below(most - least + 1);
   }
-  // Returns a value with a uniform logarithm: small values are as likely as large ones.
+  // Returns a log-uniform value, so every order of magnitude is equally likely.
   std::uint64_t Magnitude(std::uint64_t least, std::uint64_t most) {
     std::uint64_t doublings = 0;
     while ((least << (doublings + 1)) <= most) ++doublings;
@@ -167,8 +167,8 @@ Fault DrawFault(FaultKind kind, Chance& chance) {
       break;
     case FaultKind::kLittleMemory:
       f.size = chance.Magnitude(64, 8192);  // MiB
-      // Otherwise malloc reserves an arena for every thread, and whether the last thread fits
-      // depends on chance even without stemtap.
+      // Otherwise, malloc reserves an arena for every thread, and even without stemtap, it depends
+      // on chance whether the last thread fits.
       f.env = {{"MALLOC_ARENA_MAX", "1"}};
       break;
     case FaultKind::kCuptiFail:
@@ -256,7 +256,7 @@ Fault DrawFault(FaultKind kind, Chance& chance) {
                {"FAKE_KINETO_TEARDOWN", one_or_none()},
                {"FAKE_KINETO_TSC", one_or_none()},
                {"FAKE_KINETO_ROUNDS", number(chance.Magnitude(1, 16))}};
-      // Limited by launches, or by time for a program that makes few launches.
+      // The profiler starts and stops by launches, or by time for programs with few launches.
       const std::uint64_t start = chance.Magnitude(1, 20'000);
       const bool by_launches = chance.OneIn(2);
       f.env.emplace_back(by_launches ? "FAKE_KINETO_START" : "FAKE_KINETO_START_MS",
@@ -269,10 +269,10 @@ Fault DrawFault(FaultKind kind, Chance& chance) {
       break;
     }
     case FaultKind::kTwoCollectors:
-      f.size = chance.OneIn(2);  // 1: start at once, so that it may be the first
+      f.size = chance.OneIn(2);  // 1: starts at once, so it may be first
       break;
     case FaultKind::kFilesTruncated:
-      // 1: rings, 2: the gate table, 4: a ring that belongs to no process, which does not end the
+      // 1: rings; 2: the gate table; 4: a ring without a process, whose truncation does not end the
       // program
       f.size = chance.OneIn(2) ? 4 : chance.Between(1, 7);
       break;
@@ -324,7 +324,7 @@ bool Fits(const Round& round, FaultKind kind, const Machine& machine) {
       return !round.has(FaultKind::kFilesClosed);
     case FaultKind::kFilesClosed:
       return !round.has(FaultKind::kErrorUnread) && !round.python();
-    case FaultKind::kOtherTool:  // it may also be preloaded
+    case FaultKind::kOtherTool:  // this fault may also preload it
       return !round.has(FaultKind::kOtherProfiler);
     case FaultKind::kOtherProfiler:
       return !round.has(FaultKind::kOtherTool) && !round.has(FaultKind::kNoMoreThreads);
@@ -406,7 +406,7 @@ Round Draw(std::uint64_t seed, int number, const Machine& machine) {
   round.end_permille = chance.Permille();
   DrawWorkload(round, chance);
   if (chance.OneIn(2)) {
-    // Python starts slowly, so one round in eight is enough.
+    // Python starts slowly, so only one round in eight uses it.
     const bool python = chance.OneIn(4) && machine.python;
     round.wrapper = python ? static_cast<Wrapper>(chance.Between(4, 7))
                            : static_cast<Wrapper>(chance.Between(1, 3));
@@ -425,7 +425,7 @@ Round Draw(std::uint64_t seed, int number, const Machine& machine) {
     round.launches = std::min(round.launches, 50'000l);
     round.work = "plain";
   }
-  // The signal goes to `stemtap run`, or else to the program, with no wrapper in between.
+  // The signal must reach `stemtap run` or the program directly, without a wrapper in between.
   if (round.ending == Ending::kTermedFromAway) {
     round.wrapper = Wrapper::kNone;
     round.ranks = 1;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Round contains all random choices of one run: the program, how it ends, how the library is
-// loaded, and which faults occur. It depends only on the seed and the round number. Moments are
-// drawn as fractions of the bare run's time, so they fall into the run on any machine.
+// loaded, and which faults occur. It depends only on the seed and the round number. Times are drawn
+// as fractions of the duration of the bare run, so they are within the run on any machine.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ enum class Ending {
   kForkExec,
   kDaemon,          // a child uses CUDA after the program has ended
   kStorm,           // exit() while threads launch, with launches in an atexit handler
-  kKilledQuiet,     // SIGKILL from outside at a drawn moment
+  kKilledQuiet,     // SIGKILL from outside at a random time
   kKilledInStorm,   // the same while threads launch continuously
   kTermedFromAway,  // SIGTERM from outside, to `stemtap run` if there is one
   kCount
@@ -97,9 +97,9 @@ using Variables = std::vector<std::pair<std::string, std::string>>;
 
 struct Fault {
   FaultKind kind;
-  int at_permille = 0;      // of the bare run's time plus 100 ms
+  int at_permille = 0;      // of the bare run's duration plus 100 ms
   std::uint64_t size = 0;   // ms, bytes, KiB, files, a mask, a tool: see draw.cpp
-  Variables env;            // variables to set; in the bare run too if not stemtap's
+  Variables env;            // variables to set, also in the bare run unless of_stemtap
   bool of_stemtap = false;  // the bare program ignores its variables; set only with stemtap
 };
 
@@ -115,7 +115,7 @@ struct Round {
   int threads = 1;
   int devices = 1;
   int ranks = 1;
-  const char* work = "plain";  // reload: modules come and go; graph: launches of ten kernels
+  const char* work = "plain";  // reload: loads and unloads modules; graph: launches of ten kernels
   bool real_clock = false;
   int end_permille = 0;  // when the outside signal is sent
   std::vector<Fault> faults;
@@ -127,7 +127,7 @@ struct Round {
   bool has(FaultKind kind) const { return Find(kind) != nullptr; }
 };
 
-// Machine describes what this machine supports. Faults that need more are not drawn.
+// Machine describes what this machine supports. Unsupported faults are not drawn.
 struct Machine {
   bool python = false;
   bool mounts = false;       // private tmpfs mounts
@@ -145,7 +145,7 @@ const ToolStandIn& StandInOf(const Fault& tool_around);
 
 Round Draw(std::uint64_t seed, int number, const Machine& machine);
 
-// Returns a complete description in one line.
+// Returns a complete one-line description.
 std::string Describe(const Round& round);
 
 }  // namespace stemtap::chaos

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Operating system helpers: start processes under harsh conditions, find and reap every descendant
+// Operating system helpers: start processes with limited resources, find and reap every descendant
 // by a mark in its environment, and mount file systems of a few kilobytes.
 //
-// THREADS: one.
+// THREADS: one caller.
 #pragma once
 
 #include <sys/types.h>
@@ -36,16 +36,16 @@ struct Start {
 };
 
 // Starts argv[0], a path, in its own session. Drops root's right to override file permissions, so
-// that unwritable directories are unwritable. Throws if the process cannot be started.
+// read-only directories apply to root, too. Throws if the process cannot be started.
 pid_t StartProcess(const Start& start);
 
 // Makes this process the parent of orphans, so that it can wait for all of them.
 void AdoptOrphans();
 
-// Reaper collects pid and wait status of every ended child, including adopted ones.
+// Reaper collects the pid and wait status of every child that ended, including adopted children.
 class Reaper {
  public:
-  // Returns whether any descendant is left to wait for. Orphans become children of this process.
+  // Returns whether any descendants are left to wait for. Orphans become children of this process.
   bool Collect();
   std::optional<int> StatusOf(pid_t pid) const;
   const std::map<pid_t, int>& ended() const { return ended_; }
@@ -56,7 +56,7 @@ class Reaper {
 
 // Returns the processes whose environment contains `mark` ("NAME=value"), without zombies.
 std::vector<pid_t> Marked(const std::string& mark);
-std::filesystem::path ProgramOf(pid_t pid);  // empty if it is gone or not readable
+std::filesystem::path ProgramOf(pid_t pid);  // empty if the process ended or is not readable
 std::vector<pid_t> ChildrenOf(pid_t pid);
 // Returns whether the process has a file of that name open.
 bool HasOpen(pid_t pid, const std::string& name);
@@ -64,7 +64,7 @@ bool HasOpen(pid_t pid, const std::string& name);
 // Returns the names in /dev/shm.
 std::set<std::string> SharedMemory();
 
-// Returns whether this process has private mounts. /dev/shm is then empty and private.
+// Returns whether this process has private mounts. If so, /dev/shm is empty and private.
 bool OwnMounts();
 // Mounts an in-memory file system of `kib` at the given directory. Returns false if that is not
 // possible.

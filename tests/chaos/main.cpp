@@ -3,12 +3,12 @@
 //   chaos_test [--seed S] [--rounds N] [--minutes M] [--round R] [--fault NAME] [--keep]
 //   chaos_test --storm LAUNCHES
 //
-// Injects faults into live runs on the simulated GPU and checks the result of each (see
+// Injects faults into live runs on the simulated GPU and checks the result of each run (see
 // docs/reliability.md). Round R of seed S is the same on every machine. Ends after N rounds or M
 // minutes, whichever comes first. --round plays only that round and prints details; --fault plays
 // only rounds with that fault. Prints a table of the drawn faults. Exits with 1 if there was a
-// breach, or 77 if it cannot run on this machine. --storm plays LAUNCHES launches at maximum speed
-// without faults; each must be accounted for.
+// breach, or with 77 if it cannot run on this machine. --storm plays LAUNCHES launches at maximum
+// speed without faults and checks that each launch is accounted for.
 #include <fmt/format.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -76,7 +76,7 @@ bool Parse(int argc, char** argv, Options& options) {
   return true;
 }
 
-// Returns the interpreter behind `python3`, which may be a script that starts a dozen processes.
+// Returns the path of the Python interpreter. `python3` may be a script that starts many processes.
 std::string FindPython() {
   std::FILE* answer =
       ::popen("python3 -c 'import sys, ctypes; print(sys.executable)' 2>/dev/null", "r");

@@ -31,8 +31,8 @@ using Clock = std::chrono::steady_clock;
 namespace fs = std::filesystem;
 
 constexpr int kTickMs = 2;
-// Maximum extra time of a program compared with its bare run, and maximum time of the processes it
-// leaves behind.
+// Maximum extra time of a program compared with its bare run, and maximum time for which the
+// processes that it started may outlive it.
 constexpr long kPatienceMs = 60'000;
 constexpr long kLeaveMs = 30'000;
 constexpr long kNominalMs = 400;
@@ -57,7 +57,7 @@ struct Run {
   bool timed_out = false;
   long ms = 0;
   // Only for the run with stemtap.
-  std::optional<int> program_status;  // if the collector was killed and the program orphaned
+  std::optional<int> program_status;  // if the collector was killed and the program is an orphan
   bool program_known = false;
   bool collector_killed = false;
   std::vector<pid_t> left;
@@ -68,7 +68,7 @@ struct Run {
   fs::path work() const { return folder / "work"; }
   std::string out() const { return Anywhere(ReadAll(folder / "out")); }
   std::string err() const { return Anywhere(ReadAll(folder / "err")); }
-  // Replaces the run's directory, which the program's output may contain.
+  // Replaces the run's directory in `text`, because the program's output may contain it.
   std::string Anywhere(std::string text) const {
     const std::string here = folder.string();
     for (std::size_t at = text.find(here); at != std::string::npos; at = text.find(here)) {
@@ -214,7 +214,7 @@ void AddStemtap(const Round& round, Variables& v, std::vector<std::string>& comm
   }
 }
 
-// Returns the signals that are sent to the program, which ignores them, and to the collector.
+// Returns the signals that are sent to the program and to the collector. The program ignores them.
 // Excludes SIGTERM, which ends programs, SIGABRT, SIGCHLD and fault signals.
 std::vector<int> SignalsToSend() {
   std::vector<int> signals;
@@ -236,7 +236,7 @@ void IgnoreSignals(std::vector<std::string>& command) {
   command.insert(command.begin(), {"/bin/sh", "-c", trap + "; exec \"$0\" \"$@\""});
 }
 
-// Like ncu, the stand-in runs nothing if a CUDA injection library is set, unless the user set it.
+// Like ncu, the stand-in runs nothing if a CUDA injection library is set, unless it is the user's.
 std::string WriteStandIn(const ToolStandIn& tool, const Round& round, const fs::path& folder) {
   std::string script = "#!/bin/sh\n";
   if (round.way != Way::kVariable) {
@@ -300,7 +300,7 @@ std::vector<fs::path> SessionFolders(const fs::path& work) {
   return folders;
 }
 
-// Tormentor applies the faults of a round to a run at their drawn moments.
+// Tormentor applies the faults of a round to a run at the drawn times.
 class Tormentor {
  public:
   Tormentor(const Round& round, Run& run, pid_t root, long span_ms, bool with_stemtap)
@@ -425,7 +425,7 @@ class Tormentor {
     if (round_.run() && (program_ == 0 || ProgramOf(program_) == test::StemtapProgram())) return;
     for (const pid_t pid : collectors_) {
       const rlimit nothing{1, 1};  // existing mappings remain
-      // Before it collects it could not even throw, which would equal a kill.
+      // Before the collector has started, it could not even throw, so this would be a kill.
       if (starved_.contains(pid) || !HasOpen(pid, "mask.ndjson")) continue;
       starved_.insert(pid);
       ::prlimit(pid, RLIMIT_AS, &nothing, nullptr);
@@ -548,7 +548,7 @@ void Execute(const Round& round, Run& run, long bare_ms, bool with_stemtap) {
   Reaper reaper;
   const auto begin = Clock::now();
   const pid_t root = StartProcess(run.start);
-  // Scale drawn moments to the run; a program that runs until it is killed has no run time.
+  // Scales drawn times to the run. A program that runs until it is killed has no duration.
   const long span_ms = round.killed_from_away() || !with_stemtap ? kNominalMs : bare_ms + 100;
   Tormentor tormentor(round, run, root, span_ms, with_stemtap);
   std::optional<int> status;
@@ -561,7 +561,7 @@ void Execute(const Round& round, Run& run, long bare_ms, bool with_stemtap) {
     }
     tormentor.Act(now, status.has_value());
     if (status) {
-      // An orphaned program may run as long as the root would have.
+      // An orphaned program may run as long as the bare run.
       if (!alive || now > run.ms + kLeaveMs + bare_ms) {
         run.left = Marked(run.mark);
         break;
@@ -679,7 +679,7 @@ Verdict Play(const Round& round, const fs::path& folder, const std::string& pyth
     verdict.breaches = {"harness: the bare program does not end"};
     return verdict;
   }
-  // Python cannot always remove its semaphores, even without stemtap. Their names differ each time.
+  // Even without stemtap, Python cannot always remove its semaphores. Their names are random.
   const bool leaves_memory = SharedMemory() != memory;
   memory = SharedMemory();
   Run run = Prepare(round, folder / "stemtap", python, true);
@@ -708,7 +708,7 @@ Verdict Play(const Round& round, const fs::path& folder, const std::string& pyth
                          round.has(FaultKind::kCollectorStarved);
   const Fault* truncated = round.Find(FaultKind::kFilesTruncated);
   about.files_truncated = truncated != nullptr;
-  // A program that maps a truncated file ends by SIGBUS.
+  // A program that maps a truncated file ends with SIGBUS.
   const bool may_die = truncated != nullptr && (truncated->size & 3) != 0;
   about.folder_deleted = round.has(FaultKind::kFolderDeleted);
   about.nothing_is_removed = run.collector_killed || round.has(FaultKind::kFolderReadOnly);
@@ -732,12 +732,12 @@ Verdict Play(const Round& round, const fs::path& folder, const std::string& pyth
   add(bare.breaches);
   add(run.breaches);
   add(CheckProcesses(run.left));
-  // Semaphores of Python, if it is killed before it can remove them.
+  // Python leaves semaphores if it is killed before it can remove them.
   const bool may_leave_memory = leaves_memory || (round.python() && round.killed_from_away());
   if (!may_leave_memory) add(CheckSharedMemory(memory, SharedMemory()));
   if (run.timed_out) verdict.breaches.push_back("hang: the program ends 60 s later than alone");
   const std::string errors = run.err();
-  // If stemtap lacks resources, it may refuse to start, and the program does not run.
+  // If stemtap lacks resources, it may refuse to start, and then the program does not run.
   const bool may_refuse = round.run() && (IsShort(round) || round.has(FaultKind::kFolderReadOnly) ||
                                           round.has(FaultKind::kFolderDeleted) ||
                                           round.has(FaultKind::kCollectorStarved) ||
@@ -757,7 +757,7 @@ Verdict Play(const Round& round, const fs::path& folder, const std::string& pyth
     }
     add(CheckOutput(bare.out(), run.out()));
     if (about.error_visible) {
-      // The messages of Python's processes about each other's death depend on timing.
+      // The messages that Python's processes print when another one ends depend on timing.
       const bool comparable = !round.python() || !round.killed_from_away();
       const bool exact = comparable && about.quiet && !about.collector_killed;
       add(CheckErrors(comparable ? bare.err() : "", errors, exact));

@@ -14,8 +14,8 @@ namespace stemtap::chaos {
 
 struct Verdict {
   Breaches breaches;
-  std::string by_hand;         // commands that repeat the run with stemtap
-  bool refused = false;        // stemtap could not start, and reported that
+  std::string by_hand;         // command that repeats the run with stemtap
+  bool refused = false;        // stemtap could not start and reported this
   std::uint64_t launches = 0;  // number of launches in the truth
   std::uint64_t kept = 0;
   std::uint64_t dropped = 0;
@@ -24,7 +24,7 @@ struct Verdict {
   double seconds = 0;
 };
 
-// Plays in a new directory, which remains afterwards. `python` is the interpreter, or empty.
+// Plays a round in a new directory and keeps the directory. `python` is the interpreter, or empty.
 Verdict Play(const Round& round, const std::filesystem::path& folder, const std::string& python,
              bool verbose);
 

@@ -37,7 +37,7 @@ struct Call {
   int family;
 };
 
-// Calls that default profiles of container runtimes refuse or have refused, and calls that older
+// Calls that default profiles of container runtimes deny or used to deny, and calls that older
 // kernels and sandboxes do not implement. Excludes calls that every program needs to start.
 constexpr Call kCalls[] = {
     {SYS_process_vm_readv, "process_vm_readv", EPERM, 0},
@@ -62,7 +62,7 @@ constexpr Call kCalls[] = {
     {SYS_signalfd4, "signalfd4", EPERM, 9},
 };
 
-// Calls that start a thread or a process. clone3 is reported as missing, so libc uses clone.
+// Calls that start a thread or a process. clone3 is reported as missing so that libc uses clone.
 constexpr Call kStarts[] = {{SYS_clone, "clone", EAGAIN, -1},
 #ifdef SYS_fork
                             {SYS_fork, "fork", EAGAIN, -1},
@@ -143,8 +143,8 @@ int ProcessOf(int thread) {
   return thread;
 }
 
-// Returns whether a process has one thread. Counting calls cannot answer this: a call interrupted
-// by a signal is repeated, and exec starts over.
+// Returns whether a process has one thread. The number of calls does not show this: a call that a
+// signal interrupts is repeated, and exec ends all other threads.
 bool IsAlone(int process) {
   std::error_code gone;
   const std::filesystem::directory_iterator threads(fmt::format("/proc/{}/task", process), gone);
@@ -194,7 +194,7 @@ bool Supervisor::Submit() {
 }
 
 bool Supervisor::Begin() {
-  ::close(sockets_[1]);  // so that a failing child is noticed
+  ::close(sockets_[1]);  // to detect a failing child
   sockets_[1] = -1;
   listener_ = ReceiveDescriptor(sockets_[0]);
   if (listener_ < 0) return false;

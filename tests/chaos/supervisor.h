@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Supervisor makes system calls of a process and its descendants fail, like container filters and
-// system limits do. It counts the failures, because a fault that no process met was not tested.
+// Supervisor makes system calls of a process and its descendants fail, as container filters and
+// system limits do. It counts the failures, because a fault that never occurred was not tested.
 //
 //   Supervisor supervisor({.families = 1u << 3});
 //   fork: in the child  supervisor.Submit();       then exec
 //         in the parent supervisor.Begin();
 //   ... supervisor.End();  supervisor.refused()
 //
-// THREADS: its own thread between Begin and End; call everything else from one thread.
+// THREADS: one caller. Runs its own thread between Begin and End.
 #pragma once
 
 #include <atomic>
@@ -42,10 +42,11 @@ class Supervisor {
   // Returns whether this system supports supervision.
   static bool Works();
 
-  // Call in the child before exec. The calls fail from here on. Returns false if the filter cannot
-  // be installed.
+  // Makes the calls fail from now on. Call it in the child before exec. Returns false if the filter
+  // cannot be installed.
   bool Submit();
-  // Call in the parent after the child has started. Returns false if the child did not submit.
+  // Starts to supervise. Call it in the parent after the child has started. Returns false if the
+  // child did not submit.
   bool Begin();
   void End();
 

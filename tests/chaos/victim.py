@@ -23,7 +23,7 @@ def check(result, what):
 
 
 def launch(count):
-    """Launches kernel i % 3 at step i; returns the nanoseconds that they take."""
+    """Launches kernel i % 3 at step i; returns the total duration in nanoseconds."""
     cuda = ctypes.CDLL("libcuda.so.1")
     check(cuda.cuInit(0), "cuInit")
     context, module, stream = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()

@@ -113,8 +113,8 @@ TEST_CASE("a session with one process, one device and no graphs is exported with
   CHECK(known.out == said.out);
   CHECK(known.out.find("DYNAMIC_KERNEL_RANGE") != std::string::npos);
   CheckFailure(exports(plain, "perfetto"), 1, {"live session", "--profile FILE"});
-  // Without the session.json, or next to the session.json of another run, nothing confirms plain
-  // launches.
+  // Without session.json, or with the session.json of a different run, nothing confirms that the
+  // launches are plain.
   const std::string session = ReadFile(plain / "session/session.json");
   std::filesystem::remove(plain / "session/session.json");
   CheckFailure(exports(plain, "accelsim"), 1, {"live session", "session.json", "--plain-launches"});
@@ -130,7 +130,7 @@ TEST_CASE("a session with one process, one device and no graphs is exported with
     other.replace(other.find(before), before.size(), after);
     plain.Write("session/session.json", other);
     CheckFailure(exports(plain, "accelsim"), 1, {"live session", "--plain-launches"});
-    CHECK((exports(plain, "ncu").exit_code == 0) == after.ends_with("5"));  // counts graphs too
+    CHECK((exports(plain, "ncu").exit_code == 0) == after.ends_with("5"));  // counts graphs, too
   }
 
   TempDir graphs;
@@ -161,12 +161,12 @@ TEST_CASE("a recording that exceeds --max-overhead stops and reports why") {
   CHECK(session["processes"][0]["cost"]["background_ns"].get<std::uint64_t>() > 0);
 }
 
-// As in a container, with the collector outside.
+// This is like a container with the collector outside.
 TEST_CASE("a program in another PID namespace is recorded completely") {
   TempDir scratch;
   auto options = OnFakeGpu(scratch);
-  options.env.emplace_back("FAKE_GPU_CLOCK", "real");  // runs for a second: time to read it
-  const std::string high_id =                          // unused here
+  options.env.emplace_back("FAKE_GPU_CLOCK", "real");  // runs for a second, to be read
+  const std::string high_id =                          // not used outside
       "echo $(($(cat /proc/sys/kernel/pid_max) - 10)) >/proc/sys/kernel/ns_last_pid && ";
   const auto inside = [&](const std::string& script) {
     return std::vector<std::string>{
@@ -195,7 +195,7 @@ TEST_CASE("the exit code of run is the exit code of the program") {
 }
 
 TEST_CASE(
-    "a missing program exits with 127, a non-executable one with 126, and no directory remains") {
+    "a missing program exits with 127, a non-executable one with 126, and no directory is left") {
   TempDir scratch;
   const auto missing = RunProcess(RunCommand({}, {"no-such-program"}), OnFakeGpu(scratch));
   CHECK(missing.exit_code == 127);
@@ -270,7 +270,7 @@ TEST_CASE("a program killed by signal n exits with 128 + n, and flushed records 
         session["counters"]["kept"]);
 }
 
-TEST_CASE("a program that never uses CUDA behaves as without stemtap") {
+TEST_CASE("a program that never uses CUDA behaves the same with stemtap") {
   TempDir scratch;
   const auto options = OnFakeGpu(scratch);
   const auto bare = RunProcess({TestProgram("no_cuda").string()}, options);
@@ -286,7 +286,7 @@ TEST_CASE("a program that never uses CUDA behaves as without stemtap") {
   }
 }
 
-TEST_CASE("if recording is impossible, the program runs undisturbed and one line reports why") {
+TEST_CASE("if recording is impossible, the program runs normally and one line reports why") {
   struct Trouble {
     std::vector<std::pair<std::string, std::string>> env;
     const char* reason;
@@ -331,7 +331,7 @@ TEST_CASE("a hostile program name or session directory is escaped on the termina
   const auto named = RunProcess(command, options);
   CHECK(named.exit_code == 0);
   check(named.err, "stemtap: session in stemtap-" + escaped + "-");
-  // The reason that the process reports; here, it has no CUPTI.
+  // The process reports why it is disabled; here, CUPTI is missing.
   auto without = options;
   without.env = {{"LD_LIBRARY_PATH", (scratch / "driver").string()},
                  {"STEMTAP_CUPTI", "/nonexistent/libcupti.so.13"}};
@@ -342,7 +342,7 @@ TEST_CASE("a hostile program name or session directory is escaped on the termina
   check(RunProcess({StemtapProgram().string(), "run", "--", none}, options).err, escaped + "-none");
 }
 
-TEST_CASE("without libcupti, the program runs undisturbed and one line reports it") {
+TEST_CASE("without libcupti, the program runs normally and one line reports it") {
   TempDir scratch;
   auto options = OnFakeGpu(scratch);
   // Only the simulated driver is available, and CUPTI cannot be found anywhere else.
@@ -462,7 +462,7 @@ TEST_CASE("an overview exists from the start and is updated during the session")
   CHECK(OverviewDiffers(scratch / "session") == "");
 }
 
-TEST_CASE("excluded launches are counted as seen and kept") {
+TEST_CASE("excluded launches count as seen and kept") {
   TempDir scratch;
   const std::string program = TestProgram("exit_return").string();
   const auto run =
@@ -484,14 +484,14 @@ TEST_CASE("a killed collector does not affect the program") {
   CHECK(run.Wait().signal == SIGKILL);
 }
 
-TEST_CASE("the exit code is the exit code of the program if the session cannot be written") {
+TEST_CASE("if the session cannot be written, the exit code is still the exit code of the program") {
   TempDir scratch;
   const std::string program = TestProgram("exit_return").string();
   const auto gone = RunProcess(
       RunCommand({"-q"}, {"/bin/sh", "-c", program + " 1000; rm -r session"}), OnFakeGpu(scratch));
   CHECK(gone.exit_code == 0);
   CHECK(gone.err.find("stemtap: session/plan.json: cannot be written") != std::string::npos);
-  // The signal raised at the file size limit must not end the session.
+  // The signal at the file size limit must not end the session.
   const auto limited = RunProcess(
       {"/bin/sh", "-c", "ulimit -f 8; exec \"$0\" run -q -o limited -- \"$1\" 1000; exit $?",
        StemtapProgram().string(), TestProgram("exit_sigkill").string()},
@@ -501,7 +501,7 @@ TEST_CASE("the exit code is the exit code of the program if the session cannot b
 
 TEST_CASE("a collector that runs out of memory stops recording and waits for the program") {
   TempDir scratch;
-  // The collector's limit has room for the ring but not for 3,000 kernels with names of 16 kB.
+  // The collector's limit suffices for the ring but not for 3,000 kernels with names of 16 kB.
   std::string profile =
       "index,start_ns,duration_ns,device,stream,grid_x,grid_y,grid_z,block_x,"
       "block_y,block_z,shared_bytes,graph_id,name\n";
@@ -527,7 +527,7 @@ TEST_CASE("a collector that runs out of memory stops recording and waits for the
   CHECK(run.err.find("no kernel was recorded") == std::string::npos);
 }
 
-// For /bin/sh: closes descriptors that the test inherited besides stdin, stdout and stderr.
+// For /bin/sh: closes the inherited descriptors except stdin, stdout and stderr.
 constexpr const char* kCloseOthers = "exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-; ";
 
 TEST_CASE("a collector without free descriptors reports the rings that it could not read") {
@@ -538,7 +538,7 @@ TEST_CASE("a collector without free descriptors reports the rings that it could 
        StemtapProgram().string(), TestProgram("exit_call").string()},
       OnFakeGpu(scratch));
   CHECK(run.exit_code == 7);
-  // Nothing was read, and the report must not claim that there was nothing to read.
+  // Nothing was read, but the report must not claim that there was nothing to read.
   const auto warnings = ReadJson(scratch / "session/session.json")["warnings"];
   REQUIRE(warnings.size() == 2);
   for (const std::string begin : {"not read: session", "overview.json could not be written "}) {
@@ -546,7 +546,7 @@ TEST_CASE("a collector without free descriptors reports the rings that it could 
     CHECK(warning.find(begin) == 0);
     CHECK(warning.find("Too many open files") != std::string::npos);
   }
-  // At the end, a descriptor was available.
+  // A descriptor is available again at the end.
   CHECK(OverviewDiffers(scratch / "session") == "");
 }
 
@@ -590,7 +590,7 @@ TEST_CASE("every catchable signal reaches the program and does not end the sessi
   std::string list;
   for (int signal = 1; signal <= SIGRTMAX; ++signal) {
     // Excludes uncatchable signals, fault signals, libc's two internal signals, SIGCHLD, and
-    // SIGTERM, which ends the program.
+    // SIGTERM, because it ends the program.
     const bool left_out = signal == SIGKILL || signal == SIGSTOP || signal == SIGSEGV ||
                           signal == SIGBUS || signal == SIGFPE || signal == SIGILL ||
                           signal == SIGTRAP || signal == SIGSYS || signal == SIGCHLD ||
@@ -615,10 +615,10 @@ TEST_CASE("every catchable signal reaches the program and does not end the sessi
   CHECK(ReadJson(scratch / "session/session.json")["exit_code"] == 5);
 }
 
-TEST_CASE("a session continues while SIGSTOP stops its program, also after other stop signals") {
+TEST_CASE("a session continues while SIGSTOP stops its program, even after other stop signals") {
   TempDir scratch;
-  // SIGTSTP reaches the program, which ignores it. Then the program is stopped and continued
-  // without the session.
+  // SIGTSTP reaches the program, which ignores it. Then only the program is stopped and continued,
+  // not the session.
   const auto run = RunProcess(
       RunCommand(
           {"-q"},
@@ -673,7 +673,7 @@ TEST_CASE("Ctrl-C sends the program one SIGINT") {
   TempDir scratch;
   int status = 0;
   // The session is stopped until the program has handled the first SIGINT, so a second SIGINT would
-  // count separately. Pending signals are delivered in numeric order: SIGINT, then SIGTERM.
+  // be counted separately. Pending signals are delivered in numeric order: SIGINT, then SIGTERM.
   const std::string script =
       "n=0; trap 'n=$((n + 1))' INT; trap 'kill $!; echo last $n; exit 5' TERM; "
       "kill -STOP $PPID; sleep 60 & echo ready; while [ $n = 0 ]; do wait $!; done; "
@@ -690,7 +690,7 @@ TEST_CASE("Ctrl-C sends the program one SIGINT") {
 TEST_CASE("if the terminal stops the program, the session stops and later continues with it") {
   TempDir scratch;
   int status = 0;
-  // The outer shell acts like an interactive shell: it sees its job stop and continues it.
+  // Like an interactive shell, the outer shell notices that its job stopped and continues it.
   const std::string out =
       OnTerminal({"/bin/bash", "-c",
                   "set -m; \"$0\" run -q -o session -- /bin/sh -c 'echo ready; exec sleep 60'; "
@@ -725,7 +725,7 @@ TEST_CASE("if two runs use one directory, the second fails and the first complet
 
 TEST_CASE("without -o, a run uses the next free default name") {
   TempDir scratch;
-  // $$ gives the process id before the run begins.
+  // The shell becomes the run by exec, so $$ is the process id of the run.
   const auto run =
       RunProcess({"/bin/sh", "-c", "mkdir stemtap-true-$$; exec \"$0\" run -- /bin/true",
                   StemtapProgram().string()},
@@ -766,7 +766,7 @@ TEST_CASE("a report is not written into a directory that other users can write")
     CheckFailure(refused, 1, {"session: other users can write there", "expected -o FILE"});
     CHECK(RunProcess({stemtap, "report", "session", "-o", "r.html"}, options).exit_code == 0);
   }
-  const bool untouched = ReadFile(target) == "precious";  // avoids printing a long text on failure
+  const bool untouched = ReadFile(target) == "precious";  // does not print a long text on failure
   CHECK(untouched);
 }
 
@@ -814,7 +814,7 @@ TEST_CASE("a symbolic link at the path of a new ring is not followed") {
   CHECK(Kept(ReadJson(scratch / "session/session.json")) == 1000);
 }
 
-TEST_CASE("a file that only starts like a ring name is neither printed nor removed") {
+TEST_CASE("a file whose name only starts like a ring name is neither printed nor removed") {
   TempDir scratch;
   const auto run =
       RunProcess(RunCommand({}, {"/bin/sh", "-c",
@@ -829,7 +829,7 @@ TEST_CASE("a file that only starts like a ring name is neither printed nor remov
   }
 }
 
-TEST_CASE("a session path that is too long for its file names is rejected") {
+TEST_CASE("a session path that is too long for the names of its files is rejected") {
   TempDir scratch;
   std::filesystem::path deep = scratch.path();
   auto options = OnFakeGpu(scratch);
@@ -861,7 +861,7 @@ TEST_CASE("all processes of a run are recorded") {
   CHECK(Kept(session) == 7000);
 }
 
-// Plays 20,000 launches of a language model at 8,000 per second, so that feedback arrives in time.
+// Plays 20,000 launches of a language model at 8,000 per second so that feedback arrives in time.
 std::vector<std::string> PlayDecode(const TempDir& scratch) {
   const auto made = RunProcess({StemtapProgram().string(), "generate", "llm-decode", "--launches",
                                 "20000", "--seed", "3", "-o", (scratch / "p.csv").string()});
@@ -912,13 +912,14 @@ TEST_CASE("the overhead of captures is not part of totals, clusters and the boun
     // About forty captures make up 0.3 % of the time. Even if each were imputed as zero or as twice
     // its duration, the total would not differ by more.
     CHECK(totals["duration_ns"].get<double>() == doctest::Approx(truth).epsilon(0.004));
-    // A quarter of the previous bound. Usually the bound is 0.05. In 1 of 30 runs of this length, a
-    // cluster with 2 to 6 % of the time gets no capture; the bound contains that time in full.
+    // This is a quarter of the bound with recorded durations. The bound is usually 0.05. In 1 of 30
+    // runs of this length, a cluster with 2 to 6 % of the time has no capture; the bound includes
+    // that time in full.
     CHECK(totals["bound"].get<double>() <= 0.15);
     CHECK(totals["uncovered_fraction"].get<double>() < totals["bound"].get<double>());
     CHECK(totals["observed_error"].is_null());
     clusters[slow] = totals["clusters"];
-    // Device totals contain measured durations: forty captures at a thousand times their native
+    // Device totals contain measured durations: forty captures take a thousand times their native
     // duration.
     const double measured = session["devices"][0]["duration_ns"];
     if (slow) {
@@ -928,7 +929,7 @@ TEST_CASE("the overhead of captures is not part of totals, clusters and the boun
     }
     std::filesystem::remove_all(scratch / "session");
   }
-  // Timing decides which launches are captured, and cluster boundaries depend on that.
+  // Captured launches depend on timing, and cluster boundaries depend on captured launches.
   CHECK(clusters[1] <= clusters[0] + 8);
   CHECK(clusters[0] <= clusters[1] + 8);
 }

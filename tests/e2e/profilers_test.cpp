@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tests ncu, nsys and compute-sanitizer inside and around stemtap: with small stand-ins, and with
-// the real tools where available.
+// Tests ncu, nsys and compute-sanitizer inside and around stemtap, with small stand-ins and, if
+// available, with the real tools.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -69,7 +69,7 @@ TEST_CASE("a profiler as the program is a usage error, and no process is started
   }
 }
 
-TEST_CASE("a program with a profiler's name as an argument is recorded") {
+TEST_CASE("a program with the name of a profiler as an argument is recorded") {
   const TempDir bin;
   StandIn(bin, "ncu");
   const std::string found = bin.path().string() + ":" + ::getenv("PATH");
@@ -128,7 +128,7 @@ TEST_CASE("a profiler that a shell starts is not recorded, and the summary repor
   CHECK(result.err.find("this process is Nsight Systems (nsys) itself") != std::string::npos);
 }
 
-// The real tools.
+// The real tools
 
 fs::path FileIn(const fs::path& directory, const char* name) {
   for (const auto& entry : fs::recursive_directory_iterator(directory)) {
@@ -137,8 +137,8 @@ fs::path FileIn(const fs::path& directory, const char* name) {
   return {};
 }
 
-// Runs a tool. On a busy machine, nsys at times loses the connection to its own agent and does not
-// run the program; it is then started again.
+// Runs a tool. On a busy machine, nsys sometimes loses the connection to its own agent and does not
+// run the program; in this case, it is started again.
 ProcessResult RunTool(const Words& command, const ProcessOptions& options) {
   constexpr int kMaxRuns = 3;
   ProcessResult result = RunProcess(command, options);
@@ -191,7 +191,7 @@ TEST_CASE("the real ncu profiles a program the same with and without the library
   STEMTAP_SKIP_WITHOUT_DRIVERS(drivers);
   const auto ncu = RealNvidia("ncu");
   STEMTAP_SKIP_WITHOUT_REAL(ncu);
-  // The launcher script, which starts the binary of the same name.
+  // The launcher script starts the binary of the same name.
   const fs::path tool = *ncu / "usr/lib/nsight-compute/ncu";
   REQUIRE(fs::exists(tool));
   // Calls cuInit of the first driver on the library path.

@@ -42,8 +42,8 @@ inline TotalsByName TotalsOfPlan(const nlohmann::json& plan) {
   return totals;
 }
 
-// Compares the final overview.json with session.json and plan.json. Returns the difference; empty
-// if there is none.
+// Compares the final overview.json with session.json and plan.json. Returns the difference, or an
+// empty string.
 inline std::string OverviewDiffers(const std::filesystem::path& folder) {
   const nlohmann::json overview = ReadJson(folder / "overview.json");
   const nlohmann::json session = ReadJson(folder / "session.json");

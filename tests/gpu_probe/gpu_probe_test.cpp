@@ -24,7 +24,7 @@ ProcessResult Probe(std::vector<std::string> arguments,
   return RunProcess(arguments, options);
 }
 
-TEST_CASE("every experiment has its answers") {
+TEST_CASE("every experiment has results") {
   const ProcessResult run = Probe({});
   CAPTURE(run.err);
   REQUIRE(run.exit_code == 0);
@@ -64,7 +64,7 @@ TEST_CASE("a failed experiment is a result, and the exit code reports it") {
   CHECK(run.err.find("cuptiSubscribe failed: error 39") != std::string::npos);
 }
 
-TEST_CASE("wrong use names what there is") {
+TEST_CASE("an unknown experiment is a usage error that lists the experiments") {
   const ProcessResult run = Probe({"callback"});
   CHECK(run.exit_code == 2);
   CHECK(run.err.find("callbacks") != std::string::npos);

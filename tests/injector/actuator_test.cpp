@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tests for a user-supplied actuator library: its call arguments, the effect of its refusals, and
+// Tests a user-supplied actuator library: its call arguments, the effect of its refusals, and
 // programs whose actuator cannot be loaded.
 #include <doctest/doctest.h>
 
@@ -84,7 +84,7 @@ TEST_CASE("start and stop bracket each captured launch and receive its descripti
 }
 
 TEST_CASE(
-    "a launch that the library refuses keeps its credit, and the library is asked for the next") {
+    "a launch that the library refuses keeps its credit, and the library is asked at the next") {
   Injected injected;
   REQUIRE(injected.gate().Publish(NameKey("gemm"), kSlot));
   injected.gate().Grant(kSlot, 1);
@@ -162,7 +162,7 @@ TEST_CASE("a launch inside start runs and is not captured") {
   CHECK(ring.kept() == 6);
   CHECK(ring.gated() == 6);
   CHECK(ring.captured() == 3);
-  CHECK(ring.lost(shm::Loss::kCapturesDenied) == 2);  // no credit was left for a third request
+  CHECK(ring.lost(shm::Loss::kCapturesDenied) == 2);  // no credit was left for a third one
   CHECK(injected.gate().spent(kSlot) == 3);
 }
 
@@ -194,7 +194,7 @@ TEST_CASE("a forked child does not call the library") {
   CHECK(calls.back() == "exit");
 }
 
-TEST_CASE("without its library nothing is captured, and the program continues") {
+TEST_CASE("without the library, nothing is captured, and the program continues") {
   struct Case {
     std::string library;
     std::string said;

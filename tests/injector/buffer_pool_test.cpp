@@ -86,14 +86,14 @@ TEST_CASE("Lend creates buffers on demand up to the maximum") {
   }
   CHECK(lent.size() == BufferPool::kMaxBuffers);
   CHECK(pool->lent_weak() == BufferPool::kMaxBuffers);
-  pool->Grow();  // no buffer left to make
+  pool->Grow();  // the maximum is reached
   CHECK(pool->Lend() == nullptr);
   pool->Return(*lent.begin(), 0);
   CHECK(pool->Lend() == *lent.begin());
   CHECK(pool->Lend() == nullptr);
 }
 
-TEST_CASE("Grow replaces the buffers that a burst has taken, and no more") {
+TEST_CASE("Grow replaces only the buffers that a burst has taken") {
   const auto pool = MakePool();
   std::vector<void*> lent;
   for (std::uint32_t i = 0; i < BufferPool::kKeepFree; ++i) lent.push_back(pool->Lend());
@@ -135,7 +135,7 @@ TEST_CASE("the pool does not own other buffers") {
 
 TEST_CASE("threads that lend and return buffers never share a buffer") {
   const auto pool = MakePool();
-  constexpr int kThreads = 6;  // more than initial buffers, so that the list also runs empty
+  constexpr int kThreads = 6;  // more than initial buffers, so the list also becomes empty
   constexpr int kRounds = 1'000'000;
   std::atomic<std::uint64_t> shared{0}, dirty{0}, lent{0};
   std::atomic<bool> done{false};
@@ -149,13 +149,13 @@ TEST_CASE("threads that lend and return buffers never share a buffer") {
   for (int t = 1; t <= kThreads; ++t) {
     threads.emplace_back([&, t] {
       for (int round = 0; round < kRounds; ++round) {
-        // Lends two at a time and returns the first while keeping the second. In this order, a free
+        // Lends two buffers and returns the first while the second is lent. In this order, a free
         // list without a change count lends a buffer twice.
         void* held[] = {pool->Lend(), pool->Lend()};
         for (void* buffer : held) {
           if (buffer == nullptr) continue;
-          // Plain memory: if two threads hold the buffer, one sees the other's mark, and the thread
-          // sanitizer reports both.
+          // Not atomic: if two threads hold the buffer, one sees the other's mark, and the thread
+          // sanitizer reports a race.
           volatile int* mark = static_cast<int*>(buffer);
           if (*mark != 0) dirty.fetch_add(1);
           *mark = t;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Limits that keep captures from harming the program: captures per second, the watchdog, and graphs
-// under stream capture.
+// Tests the limits that prevent captures from harming the program: captures per second, the
+// watchdog, and graphs under stream capture.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ std::uint64_t NameKey(std::string_view name) {
   return shm::NameKey(shm::NameHash(name.data(), name.size()));
 }
 
-// A gate in which each kernel in `names` has a thousand credits.
+// Granted has a gate in which each kernel in `names` has a thousand credits.
 struct Granted : Injected {
   explicit Granted(const std::vector<std::string>& names) {
     for (const std::string& name : names) REQUIRE(gate().Publish(NameKey(name), kSlot));
@@ -68,7 +68,7 @@ TEST_CASE("a throttled launch is not captured, is counted, and keeps its credit"
   const auto start = std::chrono::steady_clock::now();
   const Launches run(injected, {"gemm:500"},
                      Acting("profiler", {{"STEMTAP_MAX_CAPTURES_PER_SECOND", "20"}}));
-  // One second's burst, plus what accrued in the meantime.
+  // The burst of one second, plus the tokens that accrued in the meantime.
   const double took =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   CHECK(run.ring.captured() >= 20);
@@ -194,7 +194,7 @@ TEST_CASE("the actuator's stop is called if recording stops during a capture") {
 
 TEST_CASE("the watchdog ignores a program that is idle or pauses between captures") {
   Granted injected({"gemm"});
-  // Every other record is lost, so its capture stays pending forever.
+  // Every second record is lost, so its capture stays pending forever.
   const Launches run(injected, {"gemm:4", "pause/700", "gemm:4", "pause/700", "gemm:4"},
                      Acting("profiler", {{"STEMTAP_WATCHDOG_MS", "400"},
                                          {"STEMTAP_FLUSH_MS", "100"},
@@ -239,7 +239,7 @@ TEST_CASE("captures stop when recording stops") {
   std::uint64_t marked = 0;
   for (const Ring::Kernel& kernel : ring.kernels()) marked += kernel.record.flags != 0;
   CHECK(marked >= 50);
-  // Records of the last flush period may be missing, as may records for which the ring had no room.
+  // Records of the last flush period and records that did not fit into the ring may be missing.
   CHECK(ring.captured() >= marked);
   if (ring.lost(shm::Loss::kRingFull) == 0) CHECK(ring.captured() <= marked + 50 / 2);
 }
@@ -248,7 +248,7 @@ TEST_CASE("actuators do not act while another stream is captured into a graph") 
   for (const std::string actuator : {"profiler", kLibrary}) {
     CAPTURE(actuator);
     Granted injected({"gemm"});
-    // own/ launches into the captured stream. They do not run and do not count as denied.
+    // own/ launches into the captured stream. These launches do not run or count as denied.
     const Launches run(injected, {"gemm:2", "begin/", "gemm:3", "own/gemm:4", "end/", "gemm:5"},
                        Acting(actuator, {}));
     CHECK(run.ring.kept() == 10);
@@ -277,7 +277,7 @@ TEST_CASE("repeated stream captures all end") {
   CHECK(Launches(injected, list, Acting("profiler", {})).ring.captured() == 20);
 }
 
-TEST_CASE("only a stream capture that began is counted, and only the call that ends it ends it") {
+TEST_CASE("failed calls neither begin nor end a stream capture") {
   Granted injected({"gemm"});
   const Launches run(injected,
                      {"badend/", "begin/", "badbegin/", "badbegin/", "gemm:3", "end/", "badend/",
@@ -296,7 +296,7 @@ TEST_CASE("launches that become graph nodes or cannot be captured take no token"
 }
 
 TEST_CASE("the legacy default stream is not queried while CUDA cannot report its capture state") {
-  // The driver returns an error even if the actuator only takes notes.
+  // The driver would return an error even for the log actuator.
   Granted injected({"gemm"});
   const Launches run(injected, {"null/gemm:2", "begin/", "null/gemm:3", "end/", "null/gemm:4"},
                      Acting("log", {}));

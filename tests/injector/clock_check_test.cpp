@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::uint64_t kPeriod = 200'000'000;
 
-// Two clocks. The second can run at any rate and can jump.
+// Clocks has two clocks. The second can run at any rate and can jump.
 struct Clocks {
   ClockCheck check;
   std::uint64_t ours = 5'000'000'000;
@@ -24,7 +24,7 @@ struct Clocks {
   }
 };
 
-TEST_CASE("a clock that counts nanoseconds is trusted, whatever its first value is") {
+TEST_CASE("a clock that counts nanoseconds is trusted for any first value") {
   for (const std::uint64_t begin : {std::uint64_t{0}, std::uint64_t{1} << 62, ~std::uint64_t{0}}) {
     Clocks clocks;
     clocks.theirs = begin;
@@ -68,7 +68,7 @@ TEST_CASE("a different unit is detected at the second interval, and its end at t
 TEST_CASE("short intervals are joined until they are long enough to judge") {
   Clocks clocks;
   clocks.Sample();
-  // 1 ms at 2 GHz: each sample is off by 1 ms, which counts as noise until 50 samples agree.
+  // 1 ms at 2 GHz: each sample differs by 1 ms, which counts as noise until 50 samples agree.
   int samples = 0;
   while (clocks.Sample()) {
     clocks.Pass(1'000'000, 2);
@@ -93,15 +93,15 @@ TEST_CASE("a record with a different time is not trusted once CUPTI's clock was 
   constexpr std::uint64_t kCycles = 40'000'000'000'000'000;  // half a year at 3 GHz
   ClockCheck check;
   check.Sample(5'000, kCycles, kNow, 5'100);
-  CHECK(check.Believes(kCycles, kNow));  // a different clock, from what is known so far
+  CHECK(check.Believes(kCycles, kNow));  // CUPTI's clock may be a different clock
   check.Sample(6'000, kNow, kNow + 50, 6'100);
   CHECK(check.Believes(kNow, kNow + 50));
   CHECK(check.Believes(kNow - 3'600'000'000'000, kNow));
-  CHECK(check.Believes(kNow + 3'600'000'000'000, kNow));  // the clock was stepped back
+  CHECK(check.Believes(kNow + 3'600'000'000'000, kNow));  // the clock was set back
   CHECK_FALSE(check.Believes(kCycles, kNow));
   CHECK_FALSE(check.Believes(0, kNow));
   CHECK_FALSE(check.Believes(~std::uint64_t{0}, kNow));
-  // Kineto's cycle counter, sampled from CUPTI's clock as well; earlier knowledge is kept.
+  // Kineto makes the cycle counter CUPTI's clock. The earlier result is kept.
   check.Sample(7'000, kCycles, kNow, 7'100);
   CHECK_FALSE(check.Believes(kCycles, kNow));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tests for another profiler that replaces CUPTI's clock for the whole process.
+// Tests a second profiler that replaces CUPTI's clock for the whole process.
 #include <doctest/doctest.h>
 
 #include "injector/injected.h"
@@ -8,7 +8,7 @@
 namespace stemtap::test {
 namespace {
 
-// Long enough for several flushes: 12 us per kernel as on a real GPU, one flush every 50 ms.
+// Enough for several flushes, with 12 us per kernel as on a real GPU and a flush every 50 ms.
 const std::vector<std::string> kArguments = {"50000"};
 const Variables kSlow = {{"FAKE_GPU_CLOCK", "real"}, {"STEMTAP_FLUSH_MS", "60"}};
 

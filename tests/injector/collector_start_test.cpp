@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tests for programs that have the library but no session: the library starts a collector, and the
+// Tests programs with the library and without a session: the library starts a collector, and the
 // program is not affected.
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -23,7 +23,7 @@ namespace {
 
 constexpr const char* kUnnoticed = "sigchld 0 children 0 handler 1 mask 0 files 0\n";
 
-// Options of a run in the directory with the library preloaded and without a session.
+// Returns options of a run in `folder` with the library preloaded and without a session.
 ProcessOptions Preloaded(const TempDir& folder, const Variables& more = {}) {
   Variables variables = {{"LD_PRELOAD", InjectorLibrary().string()},
                          {"STEMTAP_COLLECTOR", STEMTAP_TEST_RECORD_START}};
@@ -49,7 +49,7 @@ bool Exists(const std::filesystem::path& file) {
   return std::filesystem::exists(file);
 }
 
-// Releases the collector that was started into `session` and waits until it has ended.
+// Lets the collector of `session` continue and waits until it has ended.
 void Dismiss(const std::filesystem::path& session) {
   std::ofstream(session / "leave") << "leave";
   CHECK(WaitUntil([&] { return Exists(session / "left"); }));
@@ -62,7 +62,7 @@ TEST_CASE("the program does not see its collector") {
   const std::filesystem::path session = SessionOf(folder, child.pid());
   REQUIRE(child.WaitForOutput("waiting\n"));
   REQUIRE(WaitUntil([&] { return Exists(session / "started"); }));
-  SUBCASE("the collector stays") {}
+  SUBCASE("the collector keeps running") {}
   SUBCASE("the collector ends first") {
     Dismiss(session);
   }
@@ -80,7 +80,7 @@ TEST_CASE("the program does not see its collector") {
 
 TEST_CASE("stdout closes with the program, and the collector inherits stderr") {
   const TempDir folder;
-  // Includes a descriptor that the program left open for its children.
+  // This includes a descriptor that the program left open for its children.
   int extra[2];
   REQUIRE(pipe(extra) == 0);
   const std::string go = (folder / "go").string();
@@ -93,7 +93,7 @@ TEST_CASE("stdout closes with the program, and the collector inherits stderr") {
   CHECK(child.Wait().exit_code == 0);
   CHECK(child.out() == std::string("waiting\n") + kUnnoticed);
   CHECK(child.err() == "collector was here\n");
-  // The reader sees the end of the pipe although the collector runs: the collector closed its copy.
+  // The reader sees the end of the pipe while the collector runs, because the collector closed it.
   pollfd end = {extra[0], POLLIN, 0};
   CHECK(poll(&end, 1, 60'000) == 1);
   CHECK((end.revents & POLLHUP) != 0);
@@ -122,8 +122,8 @@ TEST_CASE("a reader of the program's output does not wait for the collector") {
   Dismiss(session);
 }
 
-// Reports are off: the simulated libraries are built without the sanitizer, which reports their
-// locks as races.
+// Reports are off: the simulated libraries are built without the sanitizer, so it would report
+// their locks as races.
 const Variables kSanitizer = {{"TSAN_OPTIONS", "report_bugs=0"}};
 
 // Builds watch_children with a compiler's thread sanitizer. Returns false if the program cannot be
@@ -146,7 +146,7 @@ TEST_CASE("a program under a thread sanitizer does not see its collector") {
       MESSAGE("SKIPPED: no " << compiler << " with a working thread sanitizer");
       continue;
     }
-    // Clang links its runtime into the program; gcc's runtime is a shared library.
+    // Clang links its runtime into the program, while GCC's runtime is a shared library.
     for (const char* way : {"LD_PRELOAD", "CUDA_INJECTION64_PATH"}) {
       CAPTURE(std::string(way));
       ProcessOptions options = BareOptions({{way, InjectorLibrary().string()},
@@ -177,7 +177,7 @@ struct Started {
   std::filesystem::path session;
 };
 
-// `session` is the expected session directory; if empty, the default.
+// `session` is the expected session directory, or empty for the default.
 Started Start(const TempDir& folder, const Variables& more, std::filesystem::path session = {}) {
   Process child({STEMTAP_TEST_WATCH_CHILDREN}, Preloaded(folder, more));
   Started started;

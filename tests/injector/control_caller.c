@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls the functions of stemtap/control.h, then the same from C++. */
+/* Calls the functions of stemtap/control.h, then the same functions from C++. */
 #include "stemtap/control.h"
 
 void CallFromCpp(void);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// stemtap/control.h compiles as C++17, and in several files of one library.
+// Tests that stemtap/control.h compiles as C++17 and in several files of one library.
 #include <type_traits>
 
 #include "stemtap/control.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tests stemtap/control.h in programs: captured launches have the ranges and steps that the program
-// reports, and launches during pauses are not recorded. The names of the kernels of
-// tests/programs/ranges.c state where they are launched.
+// reports, and launches during pauses are not recorded. In tests/programs/ranges.c, the name of a
+// kernel contains the range and step in which it is launched.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -26,23 +26,23 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::uint64_t kEach = 10;       // launches of a kernel per step
-constexpr std::uint64_t kRareSteps = 10;  // of kernels that are launched in one step only
+constexpr std::uint64_t kRareSteps = 10;  // of kernels that are launched in only one step
 constexpr const char* kSteps = "40";
 constexpr std::uint64_t kPaused = 1 + 10 * kEach;  // launches while paused
-// Kernels take real time, so that pauses have the times of the kernels.
+// Kernels take real time, so pauses and kernels use the same clock.
 const Variables kVariables = {
     {"FAKE_GPU_CLOCK", "real"}, {"FAKE_GPU_CAPTURE_FACTOR", "1"}, {"STEMTAP_FLUSH_MS", "10"}};
 constexpr const char* kRanges[] = {"prefill", "decode", "decode/attention", "worker", "none"};
 
-// Where a launch was made; no value: no range, no step.
+// Place is the range and step of a launch.
 struct Place {
   std::optional<std::string> range;
   std::optional<std::uint64_t> step;
   bool operator==(const Place&) const = default;
 };
 
-// Returns the place that the name of a kernel states. If the occurrence of the launch in its
-// process is not known, the step is taken from `found`.
+// Returns the place that the name of a kernel contains. If the occurrence of the launch in its
+// process is unknown, the step is copied from `found`.
 Place PlaceOf(const std::string& kernel, std::optional<std::uint64_t> occurrence,
               const Place& found) {
   Place place;
@@ -81,7 +81,7 @@ std::vector<Json> Captures(const std::filesystem::path& session) {
   return captures;
 }
 
-// The samples of a plan by launch index.
+// Returns the samples of a plan by launch index.
 std::map<std::uint64_t, Json> Samples(const std::filesystem::path& plan) {
   std::map<std::uint64_t, Json> samples;
   const Json root = Json::parse(ReadFile(plan));
@@ -96,7 +96,7 @@ std::map<std::uint64_t, Json> Samples(const std::filesystem::path& plan) {
   return samples;
 }
 
-// Checks the captures of a session. Returns the kernels that were captured.
+// Checks the captures of a session. Returns the captured kernels and their number of captures.
 std::map<std::string, int> CheckSession(const std::filesystem::path& session,
                                         bool several_processes = false) {
   std::map<std::string, int> kernels;
@@ -119,7 +119,7 @@ std::map<std::string, int> CheckSession(const std::filesystem::path& session,
   return kernels;
 }
 
-// Checks that each kernel that is launched once was captured, `times` each.
+// Checks that each kernel that is launched once was captured `times` times.
 void CheckRare(const std::map<std::string, int>& kernels, int times) {
   std::vector<std::string> rare = {"setup@none", "none@none"};
   for (const std::string range : kRanges) {
@@ -203,7 +203,7 @@ TEST_CASE("every captured launch has the range and step of its thread") {
   CHECK(captured > 500);
 }
 
-TEST_CASE("mask and plan state the range and step of captured launches") {
+TEST_CASE("the mask and the plan contain the range and step of captured launches") {
   const Run run;
   CheckRare(CheckSession(run.session()), 1);
 }
@@ -224,7 +224,7 @@ TEST_CASE("launches during a pause are counted and not recorded") {
   }
 }
 
-TEST_CASE("at the other levels, no range and no step is recorded") {
+TEST_CASE("at the other levels, ranges and steps are not recorded") {
   const Run run({"--level", "kernels"});
   const std::vector<Json> captures = Captures(run.session());
   REQUIRE_FALSE(captures.empty());
@@ -234,7 +234,7 @@ TEST_CASE("at the other levels, no range and no step is recorded") {
   }
 }
 
-TEST_CASE("launches in ranges beyond the maximum have one common range and are counted") {
+TEST_CASE("launches in ranges beyond the maximum share one range and are counted") {
   const Run run({"--level", "gate"}, {kSteps, "many"});
   std::uint64_t others = 0;
   for (const Json& event : Captures(run.session())) {
@@ -266,7 +266,7 @@ TEST_CASE("a child that is forked before cuInit reports its own ranges and steps
   CHECK_FALSE(kernels.contains("paused"));
 }
 
-TEST_CASE("with LD_PRELOAD alone, ranges are recorded too") {
+TEST_CASE("with only LD_PRELOAD, ranges are also recorded") {
   const TempDir dir;
   ProcessOptions process = BareOptions(AtGate({{"LD_PRELOAD", InjectorLibrary().string()},
                                                {"STEMTAP_COLLECTOR", StemtapProgram().string()},

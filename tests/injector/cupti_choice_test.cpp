@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tests which libcupti is loaded if there are several, and how a newer, unknown version is handled.
+// Tests which of several libcupti is loaded, and how a newer, unknown version is handled.
 #include <doctest/doctest.h>
 #include <signal.h>
 
@@ -13,8 +13,8 @@
 namespace stemtap::test {
 namespace {
 
-// A machine with the simulated CUPTI 13 on the loader's path and CUPTI 12 in Python packages, next
-// to a CUDA 12 runtime.
+// Machine has the simulated CUPTI 13 on the loader's path, and CUPTI 12 and a CUDA 12 runtime in
+// Python packages.
 struct Machine {
   Injected injected;
   std::filesystem::path packages = injected.scratch("lib/python3/site-packages");
@@ -25,11 +25,11 @@ struct Machine {
     std::filesystem::create_directories(runtime.parent_path());
     std::filesystem::create_directories(wheel.parent_path());
     std::filesystem::copy_file(STEMTAP_TEST_EMPTY_LIBRARY, runtime);
-    // A copy, because /proc/self/maps shows the targets of links.
+    // This is a copy, because /proc/self/maps shows the targets of links.
     std::filesystem::copy_file(FakeGpuDir() / "libcupti.so.13", wheel);
   }
 
-  // The files named libcupti* that the program has mapped after a launch.
+  // Returns the files named libcupti* that the program has mapped after a launch.
   std::set<std::string> Mapped(const Variables& variables) const {
     const std::string go = injected.scratch("go").string();
     Process child(Command("exit_sigkill", {"100", go}), injected.Options(variables));
@@ -56,7 +56,7 @@ TEST_CASE("without a CUDA runtime, CUPTI of the driver's version is loaded throu
 
 TEST_CASE("CUPTI of the CUDA runtime's version is loaded from the runtime's package") {
   const Machine machine;
-  // The library that torch would load later, and no other: two would break each other.
+  // This is the library that torch would load later. Two libraries would interfere.
   CHECK(machine.Mapped({{"LD_PRELOAD", machine.runtime.string()}}) ==
         std::set<std::string>{machine.wheel.string()});
 }
@@ -84,7 +84,7 @@ TEST_CASE("a missing STEMTAP_CUPTI is reported, and no other library is used") {
         "CUPTI not found: STEMTAP_CUPTI is /no/such/lib, which cannot be loaded");
 }
 
-TEST_CASE("a CUPTI of a later CUDA records plausible kernels and adds a note") {
+TEST_CASE("CUPTI of a later CUDA version records plausible kernels and adds a note") {
   for (const char* version : {"140000", "990102"}) {
     const Injected injected;
     REQUIRE(injected.Run("exit_return", {"5000"}, {{"FAKE_CUPTI_VERSION", version}}).exit_code ==

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tests known misbehavior of CUPTI: the injected library breaks no rule that the simulated CUPTI
-// checks, and no wrong time is recorded.
+// Tests known misbehavior of CUPTI: the injected library follows the rules that the simulated CUPTI
+// checks, and no incorrect time is recorded.
 #include <doctest/doctest.h>
 
 #include <sstream>
@@ -54,12 +54,12 @@ TEST_CASE("buffers that CUPTI owns are not touched, start zeroed, and are all re
   }
 }
 
-// A lock held across the call meets a callback in every second run: all eight runs miss it with
-// probability 1/250.
+// If a lock is held across the call, every second run meets a callback, so the probability that all
+// eight runs miss it is 1/250.
 TEST_CASE("the library holds no lock across a call that a callback waits for") {
   for (int run = 0; run < 8; ++run) {
     const Injected injected;
-    // Shorter than the library's wait at exit, which would release such a lock.
+    // This is shorter than the library's wait at exit, which would release such a lock.
     const ProcessResult result = injected.Run("threads", {"300000"},
                                               {{"FAKE_CUPTI_DEADLOCK_MS", "400"},
                                                {"FAKE_CUPTI_CALLBACK_US", "5000"},

@@ -12,7 +12,7 @@
 namespace stemtap::inject {
 namespace {
 
-// A kernel record of CUDA 13. Every byte that a test does not set contains junk.
+// Bytes is a kernel record of CUDA 13. Every byte that a test does not set contains junk.
 class Bytes {
  public:
   Bytes() {
@@ -98,12 +98,12 @@ TEST_CASE("a record without usable times is classified by reason") {
     CAPTURE(c.start);
     CAPTURE(c.end);
     CHECK(bytes.Decode() == c.expected);
-    // Decoded anyway: a captured launch without valid times must leave the pending captures.
+    // The record is decoded anyway, because its launch must leave the pending captures.
     CHECK(bytes.record.correlation_id == 0xFFFFFFF0);
   }
 }
 
-TEST_CASE("a duration of zero is kept because clocks round") {
+TEST_CASE("a duration of zero is kept, because clocks round") {
   Bytes bytes;
   bytes.Set(24, std::uint64_t{1'000});
   REQUIRE(bytes.Decode() == Decoded::kKernel);

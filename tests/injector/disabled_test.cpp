@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tests conditions under which nothing can be recorded: the program is not affected, and the reason
-// is in the ring or, without a ring, in one line on stderr.
+// is in the ring or, without a ring, in a line on stderr.
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -36,7 +36,7 @@ std::unique_ptr<Ring> RunUndisturbed(const Injected& injected, const Variables& 
   return ring;
 }
 
-// Returns the reason for which recording is disabled, or "recorded".
+// Returns the reason why recording is disabled, or "recorded".
 std::string ReasonFor(const Variables& variables) {
   const Injected injected;
   const auto ring = RunUndisturbed(injected, variables);
@@ -52,16 +52,16 @@ bool Holds(const std::string& text, std::string_view part) {
 }
 
 TEST_CASE("recording is disabled without CUPTI") {
-  // Not installed: this path does not exist on any machine.
+  // CUPTI is not installed: this path does not exist on any machine.
   CHECK(Holds(ReasonFor({{"STEMTAP_CUPTI", "/no/such/libcupti.so"}}), "CUPTI not found"));
-  // A driver that is too old for CUPTI: none is searched for.
+  // The driver is too old for CUPTI, so no CUPTI is searched for.
   CHECK(Holds(ReasonFor({{"FAKE_GPU_DRIVER_VERSION", "9020"}}), "CUPTI not found"));
 }
 
 TEST_CASE("recording is disabled if the directory contains only the driver") {
   const TempDir dir;
   std::filesystem::create_symlink(FakeGpuDir() / "libcuda.so.1", dir / "libcuda.so.1");
-  // A driver of an unreleased CUDA version: no library on this machine can be its CUPTI.
+  // The driver has an unreleased CUDA version: no library on this machine can be its CUPTI.
   const std::string reason = ReasonFor({{"LD_LIBRARY_PATH", dir.path().string()},
                                         {"CUDA_HOME", dir.path().string()},
                                         {"STEMTAP_CUPTI", (dir / "libcupti.so.13").string()}});
@@ -77,7 +77,7 @@ TEST_CASE("CUPTI is found by STEMTAP_CUPTI and CUDA_HOME") {
   const TempDir dir;
   std::filesystem::create_symlink(FakeGpuDir() / "libcuda.so.1", dir / "libcuda.so.1");
   std::filesystem::create_directories(dir / "home/extras/CUPTI/lib64");
-  // A driver of CUDA 12: its CUPTI is least likely to be on the loader's path.
+  // The driver has CUDA 12, whose CUPTI is least likely to be on the loader's path.
   const std::filesystem::path cupti = dir / "home/extras/CUPTI/lib64/libcupti.so.12";
   std::filesystem::create_symlink(FakeGpuDir() / "libcupti.so.13", cupti);
   const Variables common = {{"LD_LIBRARY_PATH", dir.path().string()},
@@ -86,7 +86,7 @@ TEST_CASE("CUPTI is found by STEMTAP_CUPTI and CUDA_HOME") {
   named.emplace_back("STEMTAP_CUPTI", cupti.string());
   CHECK(ReasonFor(named) == "recorded");
 
-  // The loader's path has priority.
+  // The loader's path takes precedence.
   if (RunProcess({"sh", "-c", "ldconfig -p | grep -q 'libcupti.so.12 '"}).exit_code == 0) {
     MESSAGE("SKIPPED in part: the loader's cache contains libcupti.so.12");
     return;
@@ -235,7 +235,7 @@ TEST_CASE("records that cannot be fetched are not counted as seen") {
     CHECK(ring->seen() == ring->kept() + ring->lost_records());
     CHECK(ring->kept() == ring->kernels().size());
     CHECK(ring->kept() < kLaunches);
-    // The buffer that never came back is counted.
+    // The buffer that was never returned is counted.
     CHECK(ring->lost(shm::Loss::kForeignBuffers) == 1);
   }
 }
@@ -245,7 +245,7 @@ TEST_CASE("a setuid program is not recorded") {
   const auto run = [&](bool secure) {
     const std::string program = injected.scratch(secure ? "secure" : "plain").string();
     std::filesystem::copy_file(STEMTAP_TEST_SECURE_START, program);
-    // Only root can change the owner of the program: the program then runs with its owner's rights.
+    // Only root can change the owner of the program, which then runs with its owner's rights.
     if (secure) {
       REQUIRE(chown(program.c_str(), kNobody, kNobody) == 0);
       REQUIRE(chmod(program.c_str(), 04755) == 0);
@@ -320,7 +320,7 @@ TEST_CASE("a limit on file sizes does not kill the program") {
 
 TEST_CASE("a lack of memory for buffers is reported as the reason") {
   const Injected injected;
-  // Enough for the program, but a sixteenth of it is less than eight buffers of 16 MiB.
+  // This is enough for the program, but a sixteenth of it is less than eight buffers of 16 MiB.
   ProcessOptions options =
       injected.Options({{"STEMTAP_BUFFER_KB", "16384"}, {"MALLOC_ARENA_MAX", "1"}});
   const ProcessResult result = RunProcess(
@@ -340,7 +340,7 @@ TEST_CASE("with an address space limit, the program keeps most of the address sp
   for (const char* kib : {"573440", "600000"}) {
     CAPTURE(kib);
     const Injected injected;
-    // The C library's arenas would also take all they can get.
+    // The arenas of the C library would also use all available address space.
     const ProcessResult result =
         injected.Run("/bin/sh", {"-c", command, program, kib}, {{"MALLOC_ARENA_MAX", "1"}});
     CHECK(result.exit_code == 0);
@@ -354,7 +354,7 @@ TEST_CASE("with an address space limit, the program keeps most of the address sp
   CHECK(result.exit_code == 0);
   CHECK(Holds(result.err, "nothing will be recorded: the address space limit"));
   CHECK(injected.RingFiles().empty());
-  // 1 MiB less than eight arenas of 64 MiB per core require.
+  // This is 1 MiB less than eight arenas of 64 MiB per core require.
   const long cores = sysconf(_SC_NPROCESSORS_ONLN);
   const std::string little = std::to_string((256 + 512 * cores - 1) * 1024);
   const ProcessResult arenas = injected.Run("/bin/sh", {"-c", command, program, little});
@@ -364,7 +364,7 @@ TEST_CASE("with an address space limit, the program keeps most of the address sp
   CHECK(injected.RingFiles().empty());
 }
 
-TEST_CASE("a session that has ended is reported in one line on stderr, and no ring is created") {
+TEST_CASE("a session that has ended is reported in a line on stderr, and no ring is created") {
   const Injected injected;
   std::ofstream(injected.session() / "session.json") << "{}";
   const ProcessResult result = injected.Run("exit_return", {"1000"});
@@ -376,7 +376,7 @@ TEST_CASE("a session that has ended is reported in one line on stderr, and no ri
 
 TEST_CASE("a closed stderr pipe does not end the program") {
   const Injected injected;
-  // A pipe whose only reader ends before the program starts.
+  // The only reader of the pipe ends before the program starts.
   const ProcessResult result =
       injected.Run("/bin/sh",
                    {"-c", "mkfifo \"$1\" && exec 3<>\"$1\" 2>\"$1\" 3<&- && exec \"$0\" 1000",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tests that the library forwards cuInit correctly, on the simulated driver and on the real driver,
-// which finds no device on this machine.
+// Tests that the library forwards cuInit correctly on the simulated driver and on the real driver
+// without a device.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -15,13 +15,13 @@
 namespace stemtap::test {
 namespace {
 
-// Calls cuInit from the driver in `directory` three times.
+// Returns a command that calls cuInit of the driver in `directory` three times.
 std::vector<std::string> ThreeInits(const std::filesystem::path& directory) {
   return {STEMTAP_TEST_DRIVER_ANSWERS, (directory / "libcuda.so.1").string(), "cuInit", "3"};
 }
 
-// Returns what an injection library that returns `value` reports when cuInit is called three times:
-// loaded by itself, or chained by this library.
+// Returns the output of an injection library that returns `value` if cuInit is called three times:
+// loaded alone, or chained by this library.
 std::string OnItsOwn(const std::filesystem::path& driver, const std::string& value) {
   return RunProcess(ThreeInits(driver),
                     BareOptions({{"CUDA_INJECTION64_PATH", STEMTAP_TEST_INJECTED},
@@ -39,7 +39,7 @@ std::string BehindOurs(const std::filesystem::path& driver, const std::string& v
 }
 
 TEST_CASE(
-    "a chained library that returns 0 is loaded again by the next cuInit, as without stemtap") {
+    "a chained library that returns 0 is loaded again at the next cuInit, as without stemtap") {
   for (const char* value : {"0", "1", "-1"}) {
     CAPTURE(std::string(value));
     const std::string expected = OnItsOwn(FakeGpuDir(), value);
@@ -48,7 +48,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("the real driver treats a chained library as without stemtap") {
+TEST_CASE("the real driver handles a chained library as without stemtap") {
   const RealDrivers drivers;
   STEMTAP_SKIP_WITHOUT_DRIVERS(drivers);
   for (const auto& driver : drivers.directories()) {
@@ -60,7 +60,7 @@ TEST_CASE("the real driver treats a chained library as without stemtap") {
   }
 }
 
-// Real driver, no device: cuInit returns 100, CUDA_ERROR_NO_DEVICE.
+// Without a device, cuInit of the real driver returns 100, CUDA_ERROR_NO_DEVICE.
 void CheckDisabled(const std::filesystem::path& driver, const Variables& variables) {
   const ProcessResult bare = RunProcess(ThreeInits(driver), BareOptions());
   CHECK(bare.exit_code == 0);
@@ -93,7 +93,7 @@ TEST_CASE("recording is disabled with the real driver and no device") {
       CAPTURE(std::string(level));
       for (const char* way : {"CUDA_INJECTION64_PATH", "LD_PRELOAD"}) {
         CAPTURE(std::string(way));
-        // CUPTI is searched for, named, or unavailable.
+        // CUPTI is searched for, given by its path, or unavailable.
         CheckDisabled(driver, {{way, InjectorLibrary().string()}, {"STEMTAP_LEVEL", level}});
         CheckDisabled(driver, {{way, InjectorLibrary().string()},
                                {"STEMTAP_LEVEL", level},

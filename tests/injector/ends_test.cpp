@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Runs the programs of tests/programs with the library: their output and exit status do not change,
-// and however they end, their launches are in the ring.
+// and their launches are in the ring, however they end.
 #include <doctest/doctest.h>
 #include <signal.h>
 
@@ -28,7 +28,7 @@ void CheckAccounts(const Ring& ring) {
   CHECK(ring.kernels().size() == ring.kept());
 }
 
-// The launches of tests/programs/victim.h: kernel i % 3 at step i.
+// Returns the launches of tests/programs/victim.h: kernel i % 3 at step i.
 ByName VictimTruth(std::uint64_t launches) {
   static const char* const kNames[] = {"gemm_tile_128", "_Z9softmax_fPKfPfi",
                                        "void reduce<float, 256>(float const*, float*, int)"};
@@ -51,7 +51,7 @@ TEST_CASE("all launches of programs that exit cleanly are kept with their exact 
          {Case{"exit_return", {"10000", "print"}}, Case{"exit_call", {"10000"}},
           Case{"threads", {"20000"}}, Case{"graph", {"10000"}},
           Case{"fork_child", {"2000", "check"}}, Case{"reload_modules", {"5000"}}}) {
-      // If kernels are still running at the end, some of their records are lost: see below.
+      // If kernels are still running at the end, some of their records are lost (see below).
       if (clock[0] == 'r' && c.program == std::string("exit_call")) continue;
       CAPTURE(c.program);
       CAPTURE(clock);
@@ -103,7 +103,7 @@ TEST_CASE("kernels that run at exit() are counted as incomplete") {
   CHECK(ring.seen() == 10000);
   const std::uint64_t cut = ring.lost(shm::Loss::kIncomplete) + ring.lost(shm::Loss::kNoTimestamps);
   CHECK(ring.kept() + cut == 10000);
-  // Up to 1,024 launches may be unfinished, see docs/design/fake-gpu.md.
+  // Up to 1,024 launches may be unfinished; see docs/design/fake-gpu.md.
   CHECK(ring.kept() >= 10000 - 1024);
 }
 
@@ -149,7 +149,7 @@ TEST_CASE("records of graph kernels contain the graph id") {
   CHECK(ring.kernels()[0].record.graph_node == ring.kernels()[10].record.graph_node);
 }
 
-// Ends without atexit handlers: the ring contains what the flusher fetched until then.
+// The program ends without atexit handlers: the ring contains the records that the flusher fetched.
 void CheckAbruptEnd(const char* program) {
   CAPTURE(program);
   const Injected injected;
@@ -200,7 +200,7 @@ TEST_CASE("all records that are counted as kept are in the ring of a killed proc
     Process child(Command("exit_return", {"3000000"}), injected.Options());
     REQUIRE(WaitUntil([&] { return injected.RingFiles().size() == 1; }));
     Ring ring(injected.RingFile());
-    // A different point each time, during decoding.
+    // Each attempt ends at a different point during decoding.
     const std::uint64_t enough = 3000 + static_cast<std::uint64_t>(attempt) * 1777;
     REQUIRE(WaitUntil([&] { return ring.kept() >= enough; }));
     child.Signal(SIGKILL);
@@ -208,7 +208,7 @@ TEST_CASE("all records that are counted as kept are in the ring of a killed proc
     ring.Drain();
     CHECK(ring.kernels().size() >= ring.kept());
     CHECK(ring.kernels().size() <= ring.kept() + 256);
-    // The program may have died between the push and one of the two counts.
+    // The program may have ended between the push and one of the two counts.
     CHECK(ring.seen() <= ring.kept() + ring.lost_records());
     CHECK(ring.seen() + 256 >= ring.kept() + ring.lost_records());
     recorded += ring.state() == shm::RingState::kRecording;
@@ -254,7 +254,7 @@ TEST_CASE("two processes that fork before cuInit have a ring each") {
 }
 
 TEST_CASE("a forked child ends without waiting for a thread that it does not have") {
-  // At the end the library waits up to 500 ms for its flusher.
+  // At the end, the library waits up to 500 ms for its flusher.
   std::chrono::steady_clock::duration best = std::chrono::hours(1);
   for (int attempt = 0; attempt < 5; ++attempt) {
     const Injected injected;

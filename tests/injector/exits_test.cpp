@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tests further ways to end (tests/programs/exit_how.c) that ends_test.cpp does not cover: the
-// program ends as without the library, and the records counted as kept are in the ring.
+// Tests ways to end (tests/programs/exit_how.c) that ends_test.cpp does not cover: the program ends
+// as without the library, and the records counted as kept are in the ring.
 #include <doctest/doctest.h>
 #include <signal.h>
 
@@ -67,7 +67,7 @@ TEST_CASE("exit while other threads launch leaves a consistent ring") {
   }
 }
 
-TEST_CASE("launches of destructors after the ring is closed change no count") {
+TEST_CASE("launches in destructors after the ring is closed change no count") {
   for (const char* clock : {"virtual", "real"}) {
     const Ended ended = Run("destructor", 0, 0, clock);
     CHECK(ended.state == shm::RingState::kClosed);

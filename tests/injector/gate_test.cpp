@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tests the gate in a program: the granted credits are spent exactly, exactly those records are
+// Tests the gate in a program: exactly the granted credits are spent, exactly these records are
 // marked, and excluded launches are not captured. The test writes the gate table like the
 // collector.
 #include <doctest/doctest.h>
@@ -35,7 +35,7 @@ Variables GateLevel(const Variables& more = {}) {
   return variables;
 }
 
-// A run of launch_list at the gate level.
+// Launches is a run of launch_list at the gate level.
 struct Launches {
   explicit Launches(const Injected& injected, const std::vector<std::string>& list,
                     const Variables& more = {})
@@ -48,7 +48,7 @@ struct Launches {
     CHECK(ring.seen() == ring.kept() + ring.lost_records());
   }
 
-  // Positions, in launch order, of the records marked as captured.
+  // Returns the positions, in launch order, of the records marked as captured.
   std::vector<std::size_t> marked() const {
     std::vector<std::size_t> at;
     for (std::size_t i = 0; i < ring.kernels().size(); ++i) {
@@ -56,7 +56,7 @@ struct Launches {
     }
     return at;
   }
-  // The number of captures that launch_list printed.
+  // Returns the number of captures that launch_list printed.
   std::uint64_t captured_by_gpu() const {
     return std::stoull(result.out.substr(result.out.rfind(' ') + 1));
   }
@@ -94,7 +94,7 @@ TEST_CASE("credits beyond the number of launches remain") {
   CHECK(run.marked().size() == 40);
 }
 
-TEST_CASE("the seed and the process decide which launches spend credits") {
+TEST_CASE("the seed and the process determine which launches spend credits") {
   Injected injected;
   REQUIRE(injected.gate().Publish(NameKey("gemm"), kSlot));
   injected.gate_file().seed = 12345;
@@ -175,7 +175,7 @@ TEST_CASE("an unknown kernel is captured once") {
 TEST_CASE("kernels that wait for other kernels or blocks are never captured") {
   Injected injected;
   shm::GateTable& gate = injected.gate();
-  // Not even with credits.
+  // These kernels are not captured even if they have credits.
   for (const char* name : {"ncclDevKernel_AllReduce", "grid_sync", "_Z6nvshmemx_barrier",
                            "vllm::cross_device_reduce_2stage", "oneShotAllReduceKernel"}) {
     REQUIRE(gate.Publish(NameKey(name), kSlot));
@@ -196,7 +196,7 @@ TEST_CASE("kernels that wait for other kernels or blocks are never captured") {
   CHECK(run.marked().empty());
   CHECK(run.captured_by_gpu() == 0);
   CHECK(gate.spent(kSlot) == 0);
-  // The reason names the first of them, once.
+  // The reason contains only the first of these kernels.
   CHECK(std::string(run.ring.header().reason) ==
         "never captured: ncclDevKernel_AllReduce (NCCL: it waits for other GPUs)");
 }
@@ -269,7 +269,7 @@ TEST_CASE("kernels that are added to a graph do not run and spend no credit") {
   Injected injected;
   const char* const kNames[] = {"gemm_tile_128", "_Z9softmax_fPKfPfi",
                                 "void reduce<float, 256>(float const*, float*, int)"};
-  REQUIRE(injected.gate().Publish(NameKey(kNames[0]), kSlot));  // the others are unknown
+  REQUIRE(injected.gate().Publish(NameKey(kNames[0]), kSlot));  // the other kernels are unknown
   injected.gate().Grant(kSlot, 100);
   const ProcessResult result =
       injected.Run("graph", {"1000"}, GateLevel({{"STEMTAP_ACTUATOR", "profiler"}}));
@@ -330,7 +330,7 @@ TEST_CASE("all processes of a session share the credits") {
 
 TEST_CASE("different names at the same address are distinguished") {
   Injected injected;
-  // reload_modules: other names at the places of unloaded ones, for both handles and pointers.
+  // reload_modules puts other names at the addresses of unloaded names, for handles and pointers.
   REQUIRE(injected.gate().Publish(NameKey("gemm_tile_128"), 1));
   REQUIRE(injected.gate().Publish(NameKey("odd__tile_128"), 2));
   injected.gate().Grant(1, 100'000);
@@ -355,19 +355,19 @@ TEST_CASE("captures whose records are dropped do not block later captures") {
     Injected injected;
     REQUIRE(injected.gate().Publish(NameKey("gemm"), kSlot));
     injected.gate().Grant(kSlot, 1'000'000);
-    // Every other record is lost, far more than the table has entries. STEMTAP_FLUSH_MS: the other
-    // records arrive while the program runs.
+    // Every second record is lost, far more records than the table has entries. Because of
+    // STEMTAP_FLUSH_MS, the other records arrive while the program runs.
     const Launches run(injected, {"gemm:20000"},
                        {{loss, "2"}, {"STEMTAP_FLUSH_MS", "10"}, {"STEMTAP_BUFFER_KB", "16"}});
     CHECK(run.ring.kept() == 10'000);
     CHECK(run.ring.captured() + run.ring.lost(shm::Loss::kCapturesDenied) == 20'000);
     if (std::string(loss) == "FAKE_CUPTI_ZERO_TIMESTAMPS") {
-      // If the record of a capture is lost, its credit is returned: the spent credits match the
+      // If the record of a capture is lost, its credit is returned, so the spent credits match the
       // captures that the collector sees.
       CHECK(run.marked().size() == injected.gate().spent(kSlot));
       CHECK(run.ring.captured() > 10'000);
     } else {
-      // CUPTI does not report which records it dropped: these entries become free only after
+      // CUPTI does not report which records it dropped, so these entries become free only after
       // another million calls.
       CHECK(run.ring.captured() == injected.gate().spent(kSlot));
       CHECK(run.ring.captured() >= 1024);
@@ -394,7 +394,7 @@ TEST_CASE("an invalid gate table is ignored") {
   CHECK(run.ring.kept() == 10);
 }
 
-TEST_CASE("a gate table of another version is ignored and reported once") {
+TEST_CASE("a gate table of a different version is ignored and reported once") {
   Injected injected;
   REQUIRE(injected.gate().Publish(NameKey("a"), kSlot));
   injected.gate().Grant(kSlot, 10);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Injected runs a program with the library on the simulated GPU, in its own session directory, and
+// Injected runs a program with the library on the simulated GPU in its own session directory. It
 // reads the results: the ring of every process and the ground truth that the simulated driver
 // writes. The test replaces the collector.
 //
-// THREADS: one test thread per object.
+// THREADS: one caller.
 #pragma once
 
 #include <cstdint>
@@ -38,9 +38,9 @@ class Ring {
   Ring(const Ring&) = delete;
   Ring& operator=(const Ring&) = delete;
 
-  // Drains the ring and appends its records to kernels(). Throws on inconsistent records: a name
-  // or range that is used before its definition, defined twice, truncated, or has a wrong hash, or
-  // a mark that is not followed by its kernel.
+  // Drains the ring and appends its records to kernels(). Throws if records are inconsistent: a
+  // name or range is used before its definition, defined twice, truncated, or has a wrong hash, or
+  // a mark is not followed by its kernel.
   void Drain();
   const std::vector<Kernel>& kernels() const { return kernels_; }
   std::size_t names() const { return names_.size(); }
@@ -78,7 +78,7 @@ class Ring {
   std::size_t name_left_ = 0;
 };
 
-// Number of launches of a kernel and their total duration.
+// Launched is the number of launches of a kernel and their total duration.
 struct Launched {
   std::uint64_t count = 0;
   std::uint64_t duration_ns = 0;

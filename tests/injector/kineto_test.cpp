@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tests with Kineto in the same process (tests/programs/fake_kineto.c): Kineto gets its own
-// records, the injected library gets the rest and reports what it could not record.
+// Tests the library with Kineto in the same process (tests/programs/fake_kineto.c): Kineto gets its
+// own records, and the injected library gets the rest and reports what it could not record.
 #include <doctest/doctest.h>
 
 #include <random>
@@ -88,8 +88,8 @@ TEST_CASE(
                                 With(kThird, {{"FAKE_KINETO_SUBSCRIBE", subscribes},
                                               {"FAKE_KINETO_TEARDOWN", teardown}}));
       CHECK(result.kineto.sessions == 1);
-      // The buffers that CUPTI holds at that time are filled first. They go to Kineto, which
-      // does not know them and ignores them.
+      // CUPTI first fills the buffers that it holds at that time. They are delivered to Kineto,
+      // which did not create them and ignores them.
       const std::uint64_t theirs = result.kineto.records + result.kineto.unknown_records;
       CHECK(result.kineto.records > 0);
       CHECK(theirs >= 3000);
@@ -97,7 +97,7 @@ TEST_CASE(
       Ring ring(injected.RingFile());
       CheckAccounts(ring);
       CHECK(ring.lost(shm::Loss::kGaps) == 1);
-      // The launch during whose end cuptiFinalize is called appears in neither set of records.
+      // cuptiFinalize is called at the end of one launch, whose record neither client receives.
       const std::uint64_t nobodys = teardown[0] == '1' ? 1 : 0;
       CHECK(ring.kept() + theirs == 9000 - nobodys);
       CHECK(ring.lost(shm::Loss::kForeignBuffers) == result.kineto.unknown_buffers);
@@ -132,7 +132,7 @@ TEST_CASE("a Kineto session can start and stop while threads launch") {
 
 TEST_CASE("a Kineto session can start and stop while graphs are launched") {
   const Injected injected;
-  // 10 launches of the capture, then a graph of 10 kernels each.
+  // The stream capture has 10 launches. After that, each graph has 10 kernels.
   const Result result =
       Run(injected, "graph", {{"FAKE_KINETO_START", "310"}, {"FAKE_KINETO_STOP", "610"}});
   Ring ring(injected.RingFile());
@@ -157,8 +157,8 @@ TEST_CASE("durations are correct if CUPTI's clock is the cycle counter") {
   RunWithCycleCounter("0");
 }
 
-// After a pause CUPTI holds no buffer when the session begins, and the clock is not
-// checked until records in the wrong unit arrive.
+// After a pause, CUPTI holds no buffer when the session begins, so the clock is not checked until
+// records in the wrong unit arrive.
 TEST_CASE("the cycle counter can be set as the clock while nothing is recorded") {
   RunWithCycleCounter("100");
 }
@@ -172,7 +172,7 @@ TEST_CASE("Kineto sessions at random times leave consistent counts in random pro
                                             "exit_call"};
     const std::string program = kPrograms[draw(5)];
     const std::uint32_t launches = 1000 + draw(20'000);
-    // A graph launch is ten kernels.
+    // Each graph launch has ten kernels.
     const std::uint32_t calls = program == "graph" ? launches / 10 : launches;
     const std::uint32_t start = draw(calls);
     const Variables variables = {{"FAKE_KINETO_START", std::to_string(start)},
@@ -213,7 +213,7 @@ TEST_CASE("Kineto records nothing if the gate is subscribed, and no record is dr
 
 TEST_CASE("the overhead of another profiler's flushes does not end either recording") {
   const Injected injected;
-  // Of about 7 s, five belong to Kineto; the budget would be exceeded after three of them.
+  // Kineto records for 5 of about 7 s. Its flushes would exceed the budget after 3 s.
   const Result result = Run(injected, "exit_return",
                             {{"FAKE_GPU_CLOCK", "real"},
                              {"FAKE_KINETO_SUBSCRIBE", "0"},
@@ -229,7 +229,7 @@ TEST_CASE("the overhead of another profiler's flushes does not end either record
   CHECK(ring.kept() > 100'000);
 }
 
-TEST_CASE("timed Kineto sessions work in a program that finds CUDA by dlsym") {
+TEST_CASE("timed Kineto sessions work in a program that loads CUDA with dlsym") {
   const Injected injected;
   Run(injected, "exit_return",
       {{"FAKE_GPU_CLOCK", "real"},
@@ -238,7 +238,7 @@ TEST_CASE("timed Kineto sessions work in a program that finds CUDA by dlsym") {
        {"FAKE_KINETO_ROUNDS", "2"}},
       {"40000"});
   Ring ring(injected.RingFile());
-  if (ring.state() == shm::RingState::kDisabled) {  // slow start: the session came first
+  if (ring.state() == shm::RingState::kDisabled) {  // on a slow start, the session is first
     CHECK(std::string(ring.header().reason).find("in use by another tool") != std::string::npos);
     return;
   }

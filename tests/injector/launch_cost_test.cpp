@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tests what the library costs the launching thread, in instructions: an exact number, the same on
-// every machine. At the `kernels` level a launch costs nothing unless CUPTI requests a buffer; at
-// the `gate` level it costs a fixed number of instructions. The cost of CUPTI itself is not
-// measured; the simulated CUPTI cannot show it.
+// Tests the cost of the library for the launching thread in instructions, which is exact and the
+// same on every machine. At the `kernels` level, a launch costs nothing unless CUPTI requests a
+// buffer. At the `gate` level, it costs a limited number of instructions. The cost of CUPTI itself
+// is not measured, because the simulated CUPTI does not have it.
 #include <doctest/doctest.h>
 #include <signal.h>
 
@@ -22,15 +22,15 @@ namespace {
 constexpr long kWarm = 48;
 constexpr long kCounted = 48;  // configurations and names repeat every twelve launches
 constexpr std::uint32_t kSlot = 7;
-// The names of programs/victim.h.
+// The kernel names in programs/victim.h.
 constexpr std::string_view kNames[] = {"gemm_tile_128", "_Z9softmax_fPKfPfi",
                                        "void reduce<float, 256>(float const*, float*, int)"};
 
-// No flush between the start of the program and the end of the count.
+// Prevents flushes between the start of the program and the end of the count.
 const Variables kNoFlush = {{"STEMTAP_FLUSH_MS", "10000"}, {"FAKE_CUPTI_MAX_PENDING", "1000000"}};
 
-// Counts the instructions of `counted` launches after kWarm. Returns nothing, with a message, if
-// programs cannot be traced.
+// Counts the instructions of `counted` launches after kWarm launches. If programs cannot be traced,
+// prints a message and returns nothing.
 std::optional<Steps> Count(const Injected& injected, long counted, Variables variables) {
   variables.insert(variables.end(), kNoFlush.begin(), kNoFlush.end());
   const std::string go_on = injected.scratch("go_on").string();
@@ -74,16 +74,16 @@ TEST_CASE("the kernels level executes no library instruction between two buffers
   CHECK(steps->own() == 0);
 }
 
-TEST_CASE("the kernels level provides and takes a buffer in few instructions") {
+TEST_CASE("the kernels level provides and receives a buffer in few instructions") {
   const Injected injected;
   const auto steps = Count(injected, 300, {{"STEMTAP_BUFFER_KB", "16"}});
   if (!steps) return;
-  // A buffer takes 64 to 78 records of 208 to 256 bytes.
+  // A buffer has room for 64 to 78 records of 208 to 256 bytes.
   CHECK(steps->visits.size() >= 3);
   CHECK(steps->visits.size() <= 5);
   CHECK(Entries(*steps).size() == 1);
   std::uint64_t most = 0;
-  std::uint64_t system_calls = 0;  // buffers that had to be made: one mmap each
+  std::uint64_t system_calls = 0;  // each new buffer needs one mmap
   for (const Visit& visit : steps->visits) {
     most = std::max(most, visit.own);
     system_calls += visit.libc != 0;
@@ -91,13 +91,12 @@ TEST_CASE("the kernels level provides and takes a buffer in few instructions") {
   MESSAGE(steps->visits.size() << " buffers in 300 launches: " << steps->own()
                                << " instructions, at most " << most << " for one; " << system_calls
                                << " buffers were created on demand");
-  // GCC 12: 72 if a buffer must be made.
+  // GCC 12 needs 72 for a new buffer.
   CHECK(most <= 80);
 }
 
 TEST_CASE("the kernels level enables no callback") {
-  // If CUPTI refuses to enable a callback, the `kernels` level does not notice; the `gate` level
-  // does.
+  // If CUPTI refuses to enable a callback, only the `gate` level is affected.
   const Variables refusing = {{"FAKE_CUPTI_FAIL",
                                "cuptiEnableCallback=999,cuptiEnableDomain=999,"
                                "cuptiEnableAllDomains=999"}};
@@ -119,7 +118,7 @@ std::uint64_t NameOf(long step) {
   return shm::NameHash(name.data(), name.size());
 }
 
-// The collector's entry for every launch of the program (victim.h, LaunchOne).
+// Publishes the collector's entry for every launch of the program (victim.h, LaunchOne).
 void Publish(shm::GateTable& table, Key key, std::uint32_t slot) {
   for (long step = 0; step < 12; ++step) {
     const std::uint64_t name = NameOf(step);
@@ -134,7 +133,7 @@ void Publish(shm::GateTable& table, Key key, std::uint32_t slot) {
   }
 }
 
-// Checks the instructions per launch at the gate level, for both visits.
+// Checks the instructions of both visits per launch at the gate level.
 void CheckPerLaunch(const std::string& what, const Steps& steps, double most_own,
                     double most_libc) {
   double own = 0;
@@ -165,8 +164,8 @@ TEST_CASE("the gate level executes a bounded number of instructions per launch")
     double most_own, most_libc;
     std::uint32_t accept = shm::kAcceptAll;
   };
-  // GCC 12's counts (248, 259, 278, 258, 287, 283, 428) plus a quarter, for other compilers. libc
-  // measures a name whose end could be on another page.
+  // The limits are the counts of GCC 12 (248, 259, 278, 258, 287, 283, 428) plus a quarter for
+  // other compilers. libc measures a name whose end could be on a different page.
   const Case cases[] = {
       {"closed, known by its history", Key::kHistory, shm::kClosedSlot, 0, 0, 310, 60},
       {"closed, known by its shape", Key::kConfig, shm::kClosedSlot, 0, 0, 325, 60},
@@ -181,7 +180,7 @@ TEST_CASE("the gate level executes a bounded number of instructions per launch")
     Injected injected;
     shm::GateTable& table = injected.gate();
     if (c.key) Publish(table, *c.key, c.slot);
-    // The first launches have a different history: captured once each if their names are unknown.
+    // The first launches have a different history. If a name is unknown, one launch is captured.
     if (c.key == Key::kHistory) Publish(table, Key::kName, shm::kClosedSlot);
     table.Grant(c.slot, c.credits, c.accept);
     const auto steps = Count(injected, kCounted, gate);

@@ -17,7 +17,7 @@
  *   wait/FILE            synchronizes, prints `waiting`, continues when the file exists
  *
  * Grid and block are `1,1,1 x 32,1,1`. Prints the number of kernels launched on the simulated GPU,
- * and how many of them between cuProfilerStart and cuProfilerStop.
+ * and how many of them were launched between cuProfilerStart and cuProfilerStop.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tests what each level records, and when recording stops because it costs too much.
+// Tests what each level records and when recording stops because it costs too much.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -44,8 +44,8 @@ TEST_CASE("the graph level has one record per graph launch, with the duration of
     CHECK(correlations.size() == kGraphs);
     std::uint64_t truth = 0;
     for (const auto& [name, launched] : injected.ReadTruth().by_name) truth += launched.duration_ns;
-    // One stream whose kernels run back to back, except in the first graph: its first kernel, of 2
-    // us, ends before the second is launched, 2.5 us later.
+    // The kernels of the stream run back to back, except in the first graph: its first kernel takes
+    // 2 us and ends before the second kernel is launched 2.5 us later.
     CHECK(sum >= truth);
     CHECK(sum - truth <= 2'500);
   }
@@ -61,7 +61,7 @@ TEST_CASE("the graph level records each kernel outside graphs") {
 }
 
 TEST_CASE(
-    "the graph level records kernels and reports it if CUPTI does not support graph records") {
+    "if CUPTI does not support graph records, the graph level records kernels and reports this") {
   const Injected injected;
   REQUIRE(injected
               .Run("graph", {std::to_string(kKernels)},
@@ -85,7 +85,7 @@ TEST_CASE("the kernels level has no graph records and no kernel with a graph's n
   }));
 }
 
-// Real time: kernels of at least 10 us, launched for several seconds.
+// In real time, kernels take at least 10 us and are launched for several seconds.
 const Variables kRealTime = {{"FAKE_GPU_CLOCK", "real"}, {"STEMTAP_FLUSH_MS", "50"}};
 
 Variables With(Variables variables, const Variables& more) {

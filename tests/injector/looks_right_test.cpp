@@ -50,7 +50,7 @@ TEST_CASE("impossible kernels are not plausible") {
   CHECK_FALSE(with([](auto& k) { k.block[0] = 33, k.block[1] = 32; }));
   CHECK_FALSE(with([](auto& k) { k.correlation_id = 0; }));
   CHECK_FALSE(with([](auto& k) { k.device = shm::kUnknown16; }));
-  // end < start wraps around, and a pointer read as a time is far in the future.
+  // end < start wraps around. A pointer that is read as a time is far in the future.
   CHECK_FALSE(with([](auto& k) { k.duration_ns = ~std::uint64_t{0} - 5; }));
   CHECK_FALSE(with([](auto& k) { k.duration_ns = 0x00007F0012345678; }));
   CHECK_FALSE(LooksRight(shm::KernelRecord{}));

@@ -13,7 +13,7 @@
 namespace stemtap::inject {
 namespace {
 
-// A ring without a reader, and what writes to it.
+// Sender is a ring without a reader, and the objects that write to it.
 struct Sender {
   Sender() {
     char problem[256] = {};
@@ -90,7 +90,7 @@ TEST_CASE("a range is defined once, before its first mark, with dense ids") {
   CHECK(records[9].mark.step == 5);
 }
 
-TEST_CASE("launches in ranges without an id have one common path") {
+TEST_CASE("launches in ranges without an id share one path") {
   Sender sender;
   REQUIRE(sender.Send({RangePaths::kOther, shm::kNoStep}));
   const std::vector<shm::Record> records = sender.Drain();
@@ -98,7 +98,7 @@ TEST_CASE("launches in ranges without an id have one common path") {
   CHECK(std::string(records[0].name.bytes, records[0].name.length) == "(other)");
 }
 
-TEST_CASE("a mark is only sent if its kernel fits too") {
+TEST_CASE("a mark is sent only if its kernel also fits") {
   Sender sender;
   const std::uint32_t known = sender.Range("known");
   REQUIRE(sender.Send({known, 0}));
@@ -113,7 +113,7 @@ TEST_CASE("a mark is only sent if its kernel fits too") {
   CHECK_FALSE(sender.Send({known, 0}));
 }
 
-TEST_CASE("a range is only defined if its first mark and kernel fit too") {
+TEST_CASE("a range is defined only if its first mark and kernel also fit") {
   Sender sender;
   const std::uint32_t range = sender.Range("new");
   sender.Fill(2);

@@ -24,7 +24,7 @@ TEST_CASE("equal names have equal ids at any address") {
   CHECK(ids->Add(HashOf(here)) == 0);
   CHECK(ids->Find(HashOf(there)) == 0);
 
-  // The same address with another name in it, as after a module is unloaded.
+  // The address contains a different name, as after a module is unloaded.
   std::string reused = "first_name";
   CHECK(ids->Add(HashOf(reused)) == 1);
   reused.replace(0, 5, "other");
@@ -44,13 +44,13 @@ TEST_CASE("ids are dense and stable, and no id is assigned when the table is ful
   CHECK(ids->Find(HashOf("one more")) == NameIds::kNone);
 }
 
-TEST_CASE("colliding hashes have different ids, also across the end of the table") {
+TEST_CASE("colliding hashes have different ids, even across the end of the table") {
   const auto ids = std::make_unique<NameIds>();
-  // The last entry of the table, 2^17 - 1: the second and third id wrap around to the first
-  // entries.
+  // The first hash takes the last entry of the table, 2^17 - 1. The second and third wrap around to
+  // the first entries.
   const std::uint64_t last = std::uint64_t{0x1FFFF} << 32;
   for (std::uint32_t i = 0; i < 3; ++i) CHECK(ids->Add(last | (i + 1)) == i);
-  CHECK(ids->Add(7) == 3);  // its own entry, 0, is already taken
+  CHECK(ids->Add(7) == 3);  // entry 0 is already occupied
   for (std::uint32_t i = 0; i < 3; ++i) CHECK(ids->Find(last | (i + 1)) == i);
   CHECK(ids->Find(7) == 3);
   CHECK(ids->Find(last | 9) == NameIds::kNone);

@@ -23,7 +23,7 @@
 namespace stemtap::inject {
 namespace {
 
-// Three pages, each of which can be unmapped.
+// Pages has three pages that can be unmapped separately.
 class Pages {
  public:
   Pages()
@@ -69,7 +69,7 @@ TEST_CASE("a name is read up to its end or the maximum length") {
   const std::string just(shm::kMaxNameBytes, 'k');
   CHECK(reader->Read(just.c_str()) == shm::kMaxNameBytes);
   const std::string longer(3 * shm::kMaxNameBytes, 'k');
-  reader->Forget();  // both may be on one page
+  reader->Forget();  // both names may be on one page
   CHECK(reader->Read(longer.c_str()) == shm::kMaxNameBytes + 1);
   Pages pages;
   pages.Unmap(2);
@@ -95,7 +95,7 @@ TEST_CASE("a name that is unmapped completely or in part is reported") {
 }
 
 // Returns 0 if a name is read and an unmapped name is detected while a filter applies `end`, one of
-// SECCOMP_RET_..., to process_vm_readv; 2 if no filter can be installed.
+// SECCOMP_RET_..., to process_vm_readv. Returns 2 if no filter can be installed.
 int ReadWhereFiltered(NameReader& reader, Pages& pages, std::uint32_t end) {
   sock_filter program[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
                            BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
@@ -111,8 +111,8 @@ int ReadWhereFiltered(NameReader& reader, Pages& pages, std::uint32_t end) {
   return reader.Read(pages.at(2)) == NameReader::kGone ? 0 : 1;
 }
 
-TEST_CASE("an unmapped name is reported where process_vm_readv is forbidden") {
-  // An error code, or termination of the program.
+TEST_CASE("an unmapped name is reported if process_vm_readv is forbidden") {
+  // The filter returns an error or ends the program.
   for (const std::uint32_t end : {SECCOMP_RET_ERRNO | EPERM, SECCOMP_RET_KILL_PROCESS}) {
     CAPTURE(end);
     Pages pages;
@@ -178,7 +178,7 @@ TEST_CASE("a pointer is found in its buffer and is remembered afterward") {
   CHECK(pointers->FindInBuffer(name) == 8);
 }
 
-TEST_CASE("hundreds of pointers are remembered, and the latest pointers if there are too many") {
+TEST_CASE("hundreds of pointers are remembered; if there are too many, the latest are") {
   const auto pointers = std::make_unique<NamePointers>();
   pointers->NextBuffer();
   const std::string names(1'000'000, 'k');

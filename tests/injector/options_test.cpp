@@ -15,7 +15,7 @@ namespace {
 
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
-// Sets variables on top of an environment without stemtap variables, and restores it.
+// Environment adds variables to an environment without stemtap variables, and restores it.
 class Environment {
  public:
   explicit Environment(const Variables& variables) {
@@ -145,7 +145,7 @@ TEST_CASE("the budget is a percentage of up to three decimals") {
   }
 }
 
-TEST_CASE("an unknown actuator has the default's name") {
+TEST_CASE("an unknown actuator has the name of the default") {
   const Environment environment(Variables{{"STEMTAP_ACTUATOR", "nsys"}});
   CHECK(std::string(ReadOptions().actuator) == "log");
 }
@@ -217,7 +217,7 @@ TEST_CASE("other tools are recognized by the names of their variables") {
     REQUIRE(ToolInProcess() != nullptr);
     CHECK(ToolInProcess() == c.second);
   }
-  // Settings of the same tools that users may have in a shell profile.
+  // Users may have these settings of the same tools in a shell profile.
   const Environment environment(
       Variables{{"NSYS_NVTX_PROFILER_REGISTER_ONLY", "0"}, {"NV_SOMETHING", "1"}});
   CHECK(ToolInProcess() == nullptr);

@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::uint64_t kSecond = OverheadBudget::kWindowNs;
 
-// Runs ten windows, in each of which recording costs `cost_ns` and the program uses `processor_ns`.
-// Returns the window after which the budget is exceeded, or 0.
+// Runs ten windows. In each, recording costs `cost_ns` and the program uses `processor_ns`. Returns
+// the window after which the budget is exceeded, or 0.
 int Windows(std::uint32_t milli_percent, std::uint64_t cost_ns, std::uint64_t processor_ns) {
   OverheadBudget budget;
   budget.Init(milli_percent, 7 * kSecond, 3, 5);

@@ -15,7 +15,7 @@ TEST_CASE("nothing is paused before the first pause") {
   CHECK_FALSE(pauses->Covers(~std::uint64_t{0}));
 }
 
-TEST_CASE("a pause covers the times from its begin to its end") {
+TEST_CASE("a pause covers the times from its start to its end") {
   const auto pauses = std::make_unique<Pauses>();
   pauses->Begin(100);
   CHECK(pauses->paused());
@@ -44,7 +44,7 @@ TEST_CASE("pauses do not nest") {
   CHECK_FALSE(pauses->Covers(250));
 }
 
-TEST_CASE("the time of switches before the recording is 0, and the last one counts") {
+TEST_CASE("of several switches at time 0, before the recording, the last one applies") {
   const auto pauses = std::make_unique<Pauses>();
   pauses->Begin(0);
   CHECK(pauses->Covers(1));
@@ -57,7 +57,7 @@ TEST_CASE("the time of switches before the recording is 0, and the last one coun
   CHECK_FALSE(pauses->Covers(500));
 }
 
-TEST_CASE("the latest switches are kept") {
+TEST_CASE("only the latest switches are kept") {
   const auto pauses = std::make_unique<Pauses>();
   constexpr std::uint64_t kPauses = 3 * Pauses::kTimes;
   for (std::uint64_t i = 1; i <= kPauses; ++i) {

@@ -91,7 +91,7 @@ TEST_CASE("a capture is refused if the slots near its hash are occupied") {
 
 TEST_CASE("captures without a record are eventually replaced by new captures") {
   const auto pending = std::make_unique<PendingCaptures>();
-  const std::uint32_t first = 0xFFFFF000u;  // the wrap does not make them recent again
+  const std::uint32_t first = 0xFFFFF000u;  // ids that wrap do not become recent again
   for (std::uint32_t i = 0; i < PendingCaptures::kEntries; ++i) {
     REQUIRE(pending->Add(first + i, {{1, 1}, {}}));
   }

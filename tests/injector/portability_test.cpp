@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tests what the injected library requires of a process: only libc, no newer than GLIBC_2.17
-// (2012), the visible symbols, little thread-local storage, no executable stack.
+// Tests what the injected library requires from a process: only libc (GLIBC_2.17 of 2012 or later)
+// and little thread-local storage. It has few visible symbols and no executable stack.
 #include <doctest/doctest.h>
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 namespace stemtap::test {
 namespace {
 
-// Returns the output of a binutils tool; empty, with a message, if the tool is not installed.
+// Returns the output of a binutils tool. If it is not installed, prints a message and returns "".
 std::string OutputOf(const std::vector<std::string>& argv) {
   const ProcessResult result = RunProcess(argv);
   if (result.exit_code == 127) {
@@ -73,7 +73,7 @@ TEST_CASE("no symbol is newer than GLIBC_2.17 or from a C++ runtime") {
       CHECK(std::stoi(match[1]) <= 17);
       ++versioned;
     } else {
-      // Only weak symbols that may be missing have no version.
+      // Only weak symbols, which may be missing, have no version.
       CHECK(line.find(" w ") != std::string::npos);
     }
     CHECK(line.find("GLIBCXX") == std::string::npos);
@@ -83,8 +83,8 @@ TEST_CASE("no symbol is newer than GLIBC_2.17 or from a C++ runtime") {
   CHECK(versioned > 10);
 }
 
-TEST_CASE("the library requires no newer loader feature and no newer processor") {
-  // Not visible in the symbols: short relative relocations require GLIBC_ABI_DT_RELR (2.36).
+TEST_CASE("the library does not require newer loader features or processors") {
+  // Symbols do not show that short relative relocations require GLIBC_ABI_DT_RELR (2.36).
   const std::string versions = OutputOf({"readelf", "-VW", InjectorLibrary()});
   if (versions.empty()) return;
   int needs = 0;
@@ -102,7 +102,7 @@ TEST_CASE("the library requires no newer loader feature and no newer processor")
   CHECK(notes.out.find("x86 ISA needed: x86-64-v") == std::string::npos);
 }
 
-TEST_CASE("functions that newer C libraries moved into libc are weak symbols") {
+TEST_CASE("functions that newer C libraries moved to libc are weak symbols") {
   const std::string symbols = OutputOf({"nm", "-D", "--undefined-only", InjectorLibrary()});
   if (symbols.empty()) return;
   std::set<std::string> weak;
@@ -128,7 +128,7 @@ TEST_CASE("thread-local storage fits into the reserve of every loader") {
     if (type == "TLS") bytes += std::stoull(in_memory, nullptr, 16);
   }
   CHECK(bytes == 8);
-  // The initial-exec model: no call of __tls_get_addr, which is in the loader and not in libc.
+  // The initial-exec model does not call __tls_get_addr, which is in the loader and not in libc.
   const std::string dynamic = OutputOf({"readelf", "-dW", InjectorLibrary()});
   CHECK(dynamic.find("STATIC_TLS") != std::string::npos);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tests the library preloaded into programs that do not use CUDA: their behavior does not change.
+// Tests that the preloaded library does not change programs that do not use CUDA.
 #include <doctest/doctest.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -40,7 +40,7 @@ ProcessResult Run(const std::vector<std::string>& argv, const Variables& more, b
   return RunProcess(argv, options);
 }
 
-// Returns CUDA_INJECTION64_PATH as a preloaded program sees it; "(unset)" if it is not set.
+// Returns CUDA_INJECTION64_PATH in a preloaded program, or "(unset)".
 std::string InjectionPath(const Variables& more) {
   const ProcessResult result =
       Run({"/bin/sh", "-c", "printf %s \"${CUDA_INJECTION64_PATH-(unset)}\""}, more, true);
@@ -80,7 +80,7 @@ TEST_CASE("no variable is set if stemtap is disabled or another tool is in the p
   CHECK(InjectionPath({{"NV_SANITIZER_INJECTION_TRANSPORT_TYPE", "1"}}) == "(unset)");
 }
 
-// Returns CUDA_INJECTION64_PATH as a program called `name` sees it when `shell` starts the program.
+// Returns CUDA_INJECTION64_PATH in a program called `name` that `shell` starts.
 std::string InjectionPathIn(const std::string& name, const std::string& shell,
                             const Variables& more = {}) {
   const TempDir dir;
@@ -100,7 +100,7 @@ TEST_CASE("ncu, nsys and compute-sanitizer do not get the library's path") {
        {"ncu", "nv-nsight-cu-cli", "nsys", "nsys-launcher", "compute-sanitizer"}) {
     CAPTURE(std::string(name));
     CHECK(InjectionPathIn(name, "") == "(unset)");
-    // A shell that has the variable does not pass it to them.
+    // A shell that has the variable does not pass it to these tools.
     CHECK(InjectionPathIn(name, "\"$0\"") == "(unset)");
     // Values set by the user are kept.
     CHECK(InjectionPathIn(name, "", {{"CUDA_INJECTION64_PATH", "/another/tool.so"}}) ==
@@ -144,7 +144,7 @@ TEST_CASE("a program without CUDA is not affected") {
     CHECK(preloaded.out == bare.out);
     CHECK(preloaded.err == bare.err);
   }
-  // The directory contains no new files either.
+  // There are no new files in the directory.
   CHECK(std::distance(std::filesystem::directory_iterator(dir.path()), {}) == 1);
 }
 
@@ -192,13 +192,12 @@ double Median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// Measures a fraction of the program's own time, not an absolute time: /bin/true takes 560 us on
-// the same machine, or 760 us while others use its host, and the library's share stays at 12.5 to
-// 14 %.
-// while others use its host, and the library's share stays at 12.5 to 14 %.
+// Measures a fraction of the program's time instead of an absolute time: on the same machine,
+// /bin/true takes 560 us, or 760 us while its host is busy, but the library's share is always 12.5
+// to 14 %.
 TEST_CASE("the library adds at most 15 % to the start and end of a small program") {
   constexpr int kPairs = 300;
-  constexpr int kAttempts = 5;  // other programs can only make the library look slower
+  constexpr int kAttempts = 5;  // other programs can only make the library appear slower
   constexpr double kAllowed = 0.15;
   std::string path = "PATH=/bin";
   std::string preload = "LD_PRELOAD=" + InjectorLibrary().string();

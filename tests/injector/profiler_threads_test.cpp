@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The profiler switch is per process: captures of several threads must not end each other.
+// Tests that captures of several threads do not end each other, because the profiler switch is per
+// process.
 #include <doctest/doctest.h>
 
 #include "injector/injected.h"
@@ -14,8 +15,8 @@ TEST_CASE("a capture is profiled to its end while other threads capture") {
   const std::string name = "gemm_tile_128";
   REQUIRE(injected.gate().Publish(shm::NameKey(shm::NameHash(name.data(), name.size())), 1));
   injected.gate().Grant(1, 1000);
-  // A captured launch blocks its thread for 20 times the kernel's duration, so that other threads
-  // launch meanwhile. Its record shows this time, which identifies captured launches.
+  // A captured launch blocks its thread for 20 times the kernel's duration, so other threads launch
+  // in the meantime. Its record contains this time, which identifies captured launches.
   const ProcessResult result = injected.Run("threads", {"9000"},
                                             {{"STEMTAP_LEVEL", "gate"},
                                              {"STEMTAP_ACTUATOR", "profiler"},
@@ -37,7 +38,7 @@ TEST_CASE("a capture is profiled to its end while other threads capture") {
   CHECK(not_profiled == 0);
   CHECK(marked == ring.captured());
   CHECK(marked > 100);
-  // Launches that met another capture were not captured, and their credits were returned.
+  // Launches during the capture of a different thread were not captured and returned their credits.
   std::uint64_t paid = 0;
   for (const Ring::Kernel& kernel : ring.kernels()) paid += kernel.record.credit_slot == 1;
   CHECK(injected.gate().spent(1) == paid);

@@ -68,7 +68,7 @@ TEST_CASE("ranges inside a refused range are counted until it is closed") {
     const std::string longest = Range();
     Control().PushRange(name.c_str());
     CHECK(Range() == "(other)");
-    Control().PushRange("x");  // would fit, but its parent has no id
+    Control().PushRange("x");  // fits, but its parent has no id
     CHECK(Range() == "(other)");
     Control().PopRange();
     CHECK(Range() == "(other)");
@@ -87,7 +87,7 @@ TEST_CASE("steps count from 0") {
   CHECK(Control().CurrentMark().step == 1);
 }
 
-TEST_CASE("pauses have the time of the clock") {
+TEST_CASE("pauses use the clock") {
   Control().Stop();
   CHECK(Control().pauses().Covers(0));
   Control().Start();

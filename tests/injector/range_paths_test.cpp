@@ -19,7 +19,7 @@ std::string TextOf(const RangePaths& paths, std::uint32_t id) {
   return std::string(text, paths.Write(id, text));
 }
 
-TEST_CASE("a path has one id, and the text of its nested names") {
+TEST_CASE("a path has one id and consists of its nested names") {
   const auto paths = std::make_unique<RangePaths>();
   const std::uint32_t decode = paths->Intern(kTop, "decode");
   REQUIRE(decode != shm::kNoRange);

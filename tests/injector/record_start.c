@@ -28,7 +28,7 @@ static void WriteLines(const char* folder, const char* name, char** lines) {
   fclose(file);
 }
 
-/* Before any file of its own is open. */
+/* Called before this program opens any file. */
 static void ListFiles(char* text, size_t size) {
   size_t used = 0;
   for (int fd = 0; fd < 1024; ++fd) {
@@ -67,7 +67,7 @@ int main(int argc, char** argv) {
   char leave[4096];
   snprintf(leave, sizeof leave, "%s/leave", folder);
   WaitForFile(leave);
-  /* The reader may be gone with the program: that must not end a collector. */
+  /* If the program has exited, the pipe has no reader; this must not end the collector. */
   printf("collector leaves\n");
   fflush(stdout);
   fclose(Create(folder, "left"));

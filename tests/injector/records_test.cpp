@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tests versions of CUPTI, damaged and dropped records, and other profilers in the process.
+// Tests CUPTI versions, damaged and dropped records, and other profilers in the process.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ TEST_CASE("records of every version are decoded correctly") {
   }
 }
 
-TEST_CASE("records without timestamps are counted, and the others are kept") {
+TEST_CASE("records without timestamps are counted, and other records are kept") {
   const Injected injected;
   REQUIRE(
       injected.Run("exit_return", {"10000"}, {{"FAKE_CUPTI_ZERO_TIMESTAMPS", "10"}}).exit_code ==
@@ -92,8 +92,8 @@ TEST_CASE("all records are kept with any buffer size and flush period") {
                   .exit_code == 0);
       Ring ring(injected.RingFile());
       ring.Drain();
-      // A program that is much faster than a GPU can exhaust the pool. The number of lost records
-      // is unknown then, but the loss is counted.
+      // A program that is much faster than a GPU can exhaust the pool. In this case, the number of
+      // lost records is unknown, but the loss is counted.
       if (ring.lost(shm::Loss::kPoolExhausted) == 0) {
         CHECK(ring.kept() == 20'000);
         CHECK(SumByName(ring) == injected.ReadTruth().by_name);
@@ -131,16 +131,16 @@ TEST_CASE("a profiler that starts later gets CUPTI and all of its records") {
       REQUIRE(r.out.starts_with("subscribe=0 records="));
       return std::stoll(r.out.substr(r.out.rfind('=') + 1));
     };
-    // Buffers that CUPTI holds at that time go to the other profiler, which may find records in
-    // them.
+    // CUPTI delivers the buffers that it holds at that time to the other profiler, which may find
+    // records in them.
     CHECK(records(result) >= records(bare));
     Ring ring(injected.RingFile());
     ring.Drain();
     CHECK(ring.state() == shm::RingState::kClosed);
     CHECK(ring.seen() == ring.kept() + ring.lost_records());
     CHECK(ring.kept() == ring.kernels().size());
-    // Each record went to one of the two clients. Records of this library that the other client
-    // received show up as a buffer.
+    // One of the two clients received each record. If the other client received records of this
+    // library, a buffer is counted.
     CHECK(records(result) - records(bare) + static_cast<long long>(ring.kept()) <= 9000);
     if (records(result) > records(bare)) CHECK(ring.lost(shm::Loss::kForeignBuffers) > 0);
   }
@@ -163,14 +163,14 @@ TEST_CASE("recording resumes when another profiler stops, and the gap is counted
     CHECK(ring.seen() == ring.kept() + ring.lost_records());
     CHECK(ring.lost(shm::Loss::kGaps) == 1);
     CHECK(std::string(ring.header().reason).starts_with("another profiler used CUPTI"));
-    // The library records the whole last third. The other client may have received the part of the
-    // first third that was not flushed yet.
+    // The library records the entire last third. The other client may have received the records of
+    // the first third that were not flushed yet.
     CHECK(ring.kept() >= 3000);
     CHECK(static_cast<long long>(ring.kept()) + theirs == 9000);
     const std::vector<Ring::Kernel>& kernels = ring.kernels();
     REQUIRE(kernels.size() >= 3000);
-    // Not always the last record in the ring: CUPTI's worker may deliver a full buffer after the
-    // flusher.
+    // This may not be the last record in the ring, because CUPTI's worker may deliver a full buffer
+    // after the flusher.
     std::uint32_t last = 0;
     for (const Ring::Kernel& kernel : kernels) last = std::max(last, kernel.record.correlation_id);
     std::size_t of_the_last_third = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tests `stemtap run --level gate` as a user starts it: actuators, kernels that are never captured,
-// and conflicting options.
+// Tests `stemtap run --level gate`: actuators, kernels that are never captured, and conflicting
+// options.
 #include <doctest/doctest.h>
 
 #include <regex>
@@ -50,7 +50,7 @@ TEST_CASE("a kernel that is never captured is reported as uncovered time") {
       Has(summary, "never captured: ncclDevKernel_AllReduce_Sum (NCCL: it waits for other GPUs)"));
 }
 
-TEST_CASE("a kernel that --exclude omits does not count as uncovered") {
+TEST_CASE("a kernel omitted by --exclude does not count as uncovered") {
   const Run run({"--exclude", "nccl"}, {"gemm:30", "ncclDevKernel_AllReduce_Sum:10"});
   CHECK(run.result.exit_code == 0);
   CHECK(Has(run.summary(), "uncovered time 0.00 %"));
@@ -68,7 +68,7 @@ TEST_CASE("the example actuator writes each captured launch") {
   REQUIRE(lines.size() >= 3);
   CHECK(lines[0] ==
         "launch,correlation_id,device,grid,block,shared_bytes,first_sight,call_us,kernel");
-  // The collector may have granted credits by then: there are at least the exploratory captures.
+  // The collector may have granted credits, so there may be more than the exploratory captures.
   CHECK(std::regex_match(lines[1],
                          std::regex("0,[0-9]+,0,1x1x1,32x1x1,0,1,[0-9]+\\.[0-9]{3},\"gemm\"")));
   CHECK(std::regex_match(

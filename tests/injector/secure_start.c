@@ -2,7 +2,7 @@
 /*
  * secure_start LIBCUDA: loads the driver by its path, because the loader skips the usual
  * directories in a program with more rights than its user. Calls cuInit, then prints whether the
- * program is such a program.
+ * program has more rights.
  */
 #include <dlfcn.h>
 #include <stdio.h>

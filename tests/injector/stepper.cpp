@@ -68,7 +68,7 @@ std::uint64_t ReturnAddress(pid_t thread, const Registers& registers) {
 #endif
 }
 
-// The address range that a file is mapped to, including holes between its segments.
+// Range is the address range to which a file is mapped, including holes between its segments.
 struct Range {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
@@ -102,7 +102,7 @@ Stepper::Stepper(pid_t pid, std::string library) : pid_(pid), library_(std::move
   if (ptrace(PTRACE_SEIZE, pid_, nullptr, nullptr) != 0) {
     throw Forbidden(std::string("PTRACE_SEIZE: ") + strerror(errno));
   }
-  // The threads that matter were started earlier; threads that start or end meanwhile do not
+  // All relevant threads were started earlier. Threads that start or end in the meantime do not
   // matter.
   for (const auto& entry :
        std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/task")) {

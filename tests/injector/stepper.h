@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Stepper runs the first thread of a program one instruction at a time and counts the instructions
-// inside one library: an exact cost, the same on every machine and under any load.
+// in one library. The result is exact and the same on every machine and under any load.
 //
 //   Process program({"step_launches", ...});
 //   program.WaitForOutput("ready\n");
 //   Stepper stepper(program.pid(), "libstemtap_inject.so");
-//   <let the program go on>
+//   <let the program continue>
 //   const Steps steps = stepper.CountBetweenSignals(SIGUSR1);
 //
-// The constructor stops all other threads of the program, so that the count does not depend on
+// The constructor stops all other threads of the program so that the count does not depend on
 // their scheduling.
 //
-// ERRORS: std::runtime_error when the program does something unexpected.
-// THREADS: one; a tracer is a thread.
+// ERRORS: throws std::runtime_error if the program does something unexpected.
+// THREADS: one caller, because the kernel ties a tracer to its thread.
 #pragma once
 
 #include <sys/types.h>
@@ -25,7 +25,7 @@
 
 namespace stemtap::test {
 
-// A call into the library, including everything that it calls.
+// Visit is a call into the library, including everything that the call executes.
 struct Visit {
   std::uint64_t entry = 0;      // entry point, as an offset into the library
   std::uint64_t own = 0;        // instructions in the library
@@ -46,20 +46,20 @@ struct Steps {
 
 class Stepper {
  public:
-  // Tracing is not allowed here: seccomp, Yama or another tracer.
+  // Forbidden means that tracing is not allowed because of seccomp, Yama or a different tracer.
   struct Forbidden : std::runtime_error {
     using std::runtime_error::runtime_error;
   };
 
-  // Stops every thread of `pid` except the first. Throws Forbidden. `library` is part of a path.
+  // Stops every thread of `pid` except the first. `library` is part of a path. Throws Forbidden.
   Stepper(pid_t pid, std::string library);
-  // Detaches from the program, which continues.
+  // Detaches from the program and lets it continue.
   ~Stepper();
   Stepper(const Stepper&) = delete;
   Stepper& operator=(const Stepper&) = delete;
 
-  // Runs the first thread until it sends itself `signal`, and counts until it does so again. The
-  // program receives neither signal.
+  // Runs the first thread until it sends `signal` to itself, then counts until it does so again.
+  // The program does not receive the signals.
   Steps CountBetweenSignals(int signal);
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tests modules, and the names of their kernels, that are unloaded before the last records arrive.
-// Even this must not end the program.
+// Tests modules that are unloaded, with the names of their kernels, before the last records arrive.
+// This must not end the program.
 #include <doctest/doctest.h>
 
 #include "injector/injected.h"
@@ -13,7 +13,7 @@ TEST_CASE("names that were read before they were unmapped are kept") {
   const Injected injected;
   const std::vector<std::string> arguments = {"50000", "print"};
   const ProcessResult bare = RunProcess(Command("exit_return", arguments), BareOptions());
-  // Small buffers, so that some are full before the module is unloaded.
+  // With small buffers, some are full before the module is unloaded.
   const ProcessResult result = injected.Run(
       "exit_return", arguments, {{"FAKE_GPU_STALE_NAMES", "1"}, {"STEMTAP_BUFFER_KB", "64"}});
   CHECK(result.signal == 0);
@@ -29,8 +29,8 @@ TEST_CASE("names that were read before they were unmapped are kept") {
 
 TEST_CASE("records whose names were unmapped before they were read are counted") {
   const Injected injected;
-  // Less than one buffer, and a flush period longer than the run: nothing is fetched before the
-  // exit.
+  // The records fill less than one buffer, and the flush period is longer than the run, so nothing
+  // is fetched before the exit.
   const ProcessResult result = injected.Run(
       "exit_return", {"500"}, {{"FAKE_GPU_STALE_NAMES", "1"}, {"STEMTAP_FLUSH_MS", "10000"}});
   CHECK(result.signal == 0);

@@ -28,7 +28,7 @@ static int OpenFiles(void) {
   return count;
 }
 
-/* 0 if wait() says that there is no child. */
+/* Returns 0 if waitpid reports that there is no child. */
 static int Children(void) {
   int status;
   return waitpid(-1, &status, WNOHANG | __WALL) == -1 && errno == ECHILD ? 0 : 1;

@@ -15,7 +15,7 @@ namespace {
 
 using Alarm = Watchdog::Alarm;
 
-// Checks with a limit of 30, and at most 50 between checks.
+// Watched checks with a limit of 30 and at most 50 between checks.
 struct Watched {
   Watchdog dog;
   Watched() { dog.Init(30, 50); }
@@ -25,7 +25,7 @@ struct Watched {
   }
 };
 
-TEST_CASE("a launch that stays in its capture raises an alarm") {
+TEST_CASE("a launch that does not leave its capture raises an alarm") {
   Watched w;
   CHECK(w.Look(1000, 0, 0, 0, false) == Alarm::kNone);
   CHECK(w.Look(1010, 1005, 0, 0, true) == Alarm::kNone);
@@ -45,7 +45,7 @@ TEST_CASE("the time restarts for a process that was stopped during a capture") {
   Watched w;
   w.dog.Init(60, 50);
   CHECK(w.Look(1000, 999, 0, 0, true) == Alarm::kNone);
-  CHECK(w.Look(100'000, 999, 0, 0, true) == Alarm::kNone);  // the process was stopped in between
+  CHECK(w.Look(100'000, 999, 0, 0, true) == Alarm::kNone);  // stopped between the checks
   CHECK(w.Look(100'010, 999, 0, 0, true) == Alarm::kNone);
   CHECK(w.Look(100'011, 999, 0, 0, true) == Alarm::kInActuator);
   Watched pending;

@@ -21,7 +21,7 @@ using Names = std::vector<std::string>;
 
 }  // namespace
 
-// The same file is read by report/test/labels.test.ts: the page cuts names in the same way.
+// report/test/labels.test.ts reads the same file, because the page cuts names in the same way.
 TEST_CASE("names are cut as in the examples of cut_names.json") {
   std::ifstream file(stemtap::test::SourceDir() / "tests/data/cut_names.json");
   const nlohmann::json examples = nlohmann::json::parse(file);
@@ -36,7 +36,7 @@ TEST_CASE("names are cut as in the examples of cut_names.json") {
         Names{"gemm..Add>(int)", "gemm..Mul>(int)"});
 }
 
-TEST_CASE("cut names are different and fit, whatever the width") {
+TEST_CASE("cut names are distinct and fit for any width") {
   Names names;
   for (int i = 0; i < 300; ++i) {
     std::string name = "kernel_\u00E9_" + std::string(static_cast<std::size_t>(i % 7), 'f') + "<";
@@ -54,13 +54,13 @@ TEST_CASE("cut names are different and fit, whatever the width") {
   }
 }
 
-TEST_CASE("a long name does not take long") {
+TEST_CASE("long names are cut quickly") {
   std::string name;
   while (name.size() < 1'000'000) name += "word" + std::to_string(name.size()) + "<";
   CHECK(CutNames(Names{name, name + "a", std::string(1'000'000, 'x')}, 44).size() == 3);
 }
 
-TEST_CASE("kernels with one brief name keep their names") {
+TEST_CASE("kernels with the same brief name keep their full names") {
   const std::vector<std::string_view> names = {"void a::f(int)", "void a::f(float)",
                                                "void a::g(int)", "void a::g(int)"};
   CHECK(BriefNames(names) == Names{"void a::f(int)", "void a::f(float)", "g", "g"});

@@ -18,8 +18,8 @@ namespace {
 
 using Category = KernelCategory;
 
-TEST_CASE("names of real kernels have their category") {
-  // From recorded profiles, shortened at the end.
+TEST_CASE("names of real kernels have the expected category") {
+  // Names from recorded profiles, truncated at the end.
   const std::pair<const char*, Category> known[] = {
       {"volta_sgemm_128x64_nt", Category::kGemm},
       {"nvjet_tst_192x192_64x4_2x1_v_bz_coopB_bias_TNN", Category::kGemm},
@@ -88,7 +88,7 @@ std::array<double, kKernelCategories> SharesOf(const std::filesystem::path& file
   return shares;
 }
 
-TEST_CASE("little time of deep-learning profiles is in no category") {
+TEST_CASE("nearly all of the time in deep-learning profiles has a category") {
   const auto profiles = SharedPath("data/profiles");
   STEMTAP_SKIP_WITHOUT(profiles);
   std::size_t found = 0;
@@ -103,7 +103,7 @@ TEST_CASE("little time of deep-learning profiles is in no category") {
     ++found;
     CAPTURE(name);
     const auto shares = SharesOf(entry.path());
-    // cuDNN's Fourier transforms have 4.4 % of one profile.
+    // cuDNN's Fourier transforms, which have no category, take 4.4 % of the time in one profile.
     const bool transforms = name.starts_with("kineto_resnet50_autograd_api");
     CHECK(shares[static_cast<std::size_t>(Category::kOther)] < (transforms ? 0.05 : 0.01));
     if (name.starts_with("hta_sampled_2rank")) {

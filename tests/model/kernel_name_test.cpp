@@ -11,7 +11,7 @@
 namespace stemtap::model {
 namespace {
 
-TEST_CASE("names of a kernel in different tools have one base") {
+TEST_CASE("a kernel has the same base name in different tools") {
   CHECK(BaseName("void lib::gemm<float, (int)4>(float const*, int)") == "gemm");
   CHECK(BaseName("_ZN3lib4gemmEPfi") == "gemm");
   CHECK(BaseName("gemm") == "gemm");
@@ -35,7 +35,7 @@ TEST_CASE("the function of a kernel has namespaces, but no return type, argument
   CHECK(FunctionName("_ZN3lib4gemmIfLi4EEEvPf") == "lib::gemm");
   CHECK(FunctionName("_ZN3lib4gemmEPfi") == "lib::gemm");
   CHECK(FunctionName("lib::gemm<float>") == "lib::gemm");
-  // Truncated within the arguments.
+  // This name is truncated within the arguments.
   CHECK(FunctionName("void lib::gemm<float, lib::Op<") == "lib::gemm");
   // A parenthesis in an argument does not end the name.
   CHECK(FunctionName("void lib::gemm<(int)4, f(int)::{lambda(int)#1}>(int)") == "lib::gemm");
@@ -55,7 +55,7 @@ TEST_CASE("the function of a kernel has namespaces, but no return type, argument
   }
 }
 
-// Returns a name of about 14 bytes per level, whose C++ form is three times as long per level:
+// Returns a mangled name of about 14 bytes per level. Each level triples its C++ form:
 // f(B, A<B, B, B>, A<A<B, B, B>, A<B, B, B>, A<B, B, B> >, ...).
 std::string Tripled(int levels) {
   const auto part = [](int number) {  // the part with this number: S_, S0_, ..., S9_, SA_, ...
@@ -94,7 +94,7 @@ TEST_CASE("names are demangled up to the maximum length") {
   CHECK(Demangled("_Z3addPii(") == "_Z3addPii(");
 }
 
-// The C++ form has 70 GB.
+// The C++ form would have 70 GB.
 TEST_CASE("a name that expands exponentially stays mangled") {
   const std::string name = Tripled(21);
   REQUIRE(name.size() < 300);

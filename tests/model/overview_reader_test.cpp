@@ -161,7 +161,7 @@ TEST_CASE("every field of an overview is read") {
   CHECK(o.kernels[1].config.block[0] == 64);
 }
 
-TEST_CASE("missing optional fields are 0, empty or no bound") {
+TEST_CASE("missing optional fields are 0, empty or an unknown bound") {
   const Result<model::Overview> parsed = model::ParseOverview(kMin, "f.json");
   if (!parsed.ok()) FAIL(parsed.error().message);
   CHECK(parsed.value().ended);
@@ -291,7 +291,7 @@ TEST_CASE("an overview truncated at any byte is an error") {
   }
 }
 
-TEST_CASE("an invalid text gives a one-line error") {
+TEST_CASE("invalid text gives a one-line error") {
   const std::string deep(100000, '[');
   for (const std::string& text : {std::string(),
                                   std::string("\n"),
@@ -321,7 +321,7 @@ TEST_CASE("an invalid text gives a one-line error") {
   }
 }
 
-TEST_CASE("a reader that is used again keeps no values of the previous overview") {
+TEST_CASE("a reader that is used again does not keep values of the previous overview") {
   const test::TempDir folder;
   const std::string path = folder.Write("overview.json", kExample).string();
   model::OverviewReader reader(true);

@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-TEST_CASE("every field is at the documented place and has its value") {
+TEST_CASE("every field is at its documented place and has the correct value") {
   Overview o;
   o.tool = "stemtap 0.1.0";
   o.mode = "live";

@@ -91,7 +91,7 @@ TEST_CASE("a plan reads back as it was written") {
   CHECK(std::isnan(read.value().totals.bound));
 }
 
-TEST_CASE("the sessions of a merged plan read back, and errors in them report their place") {
+TEST_CASE("the sessions of a merged plan read back, and errors in them report the place") {
   Plan plan = Example();
   PlanSession first;
   first.id = "0123456789abcdef";
@@ -185,7 +185,7 @@ TEST_CASE("an invalid plan is rejected with the place of the error") {
             .find("kernels: is missing; expected an array") != std::string::npos);
 }
 
-// Returns a plan with calibrated weights and two kernels of two clusters each; one cluster has no
+// Returns a plan with calibrated weights and two kernels with two clusters each. One cluster has no
 // sample.
 Plan Consistent() {
   Plan plan;
@@ -287,7 +287,7 @@ TEST_CASE("an inconsistent plan is rejected with the place and the expected valu
         "p: kernels[1]: is listed twice; expected each kernel once");
   CHECK(error("/kernels/1/duration_ns", 1201).find("kernels[1].duration_ns: is 1201") !=
         std::string::npos);
-  // Every total is checked against the kernels, except those that only the run knows.
+  // Every total that the kernels determine is checked.
   for (const char* field : {"invocations", "duration_ns", "kernels", "clusters", "samples",
                             "sampled_duration_ns", "speedup", "observed_error"}) {
     CAPTURE(field);
@@ -359,7 +359,7 @@ TEST_CASE("the sessions of a merged plan must add up to its totals") {
   CHECK(error("/sessions/0/bound", -0.1).find("sessions[0].bound: is -0.1") != std::string::npos);
   CHECK(error("/sessions/0/certified_bound", 0.11) ==
         "p: sessions[0].certified_bound: is 0.11; expected a number from 0 to bound, 0.1");
-  // If the error of one session is unknown, the stated bounds of the sessions make the bound.
+  // If the error of one session is unknown, the bound follows from the bounds of the sessions.
   json unknown = good;
   unknown["totals"]["observed_error"] = nullptr;
   unknown["totals"]["bound"] = 0.25;
@@ -368,7 +368,7 @@ TEST_CASE("the sessions of a merged plan must add up to its totals") {
   CHECK_FALSE(ParsePlan(unknown.dump(), "p").ok());
 }
 
-// In each sampled cluster, two of the ten launches are joined: eight take 101 ns, two 96 ns.
+// In each sampled cluster, two of the ten launches are joined: eight take 101 ns, and two 96 ns.
 Plan WithJoined() {
   Plan plan = Consistent();
   for (PlanKernel& kernel : plan.kernels) {
@@ -418,8 +418,8 @@ TEST_CASE("joined launches read back and must be consistent with their cluster")
 }
 
 TEST_CASE(
-    "the bound of an older plan becomes its certified bound, and a larger observed error its "
-    "bound") {
+    "the bound of an older plan becomes its certified bound, and a larger observed error becomes "
+    "its bound") {
   using nlohmann::json;
   json old = json::parse(PlanToJson(Consistent()));
   old["totals"].erase("certified_bound");

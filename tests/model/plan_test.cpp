@@ -79,7 +79,7 @@ TEST_CASE("the summary of an online run says that the bound is above the request
     StateBound(plan.totals);
     return Says(plan, "\nthe bound is above the requested 5 %: run longer, or sample a recording");
   };
-  CHECK_FALSE(says(0.058));  // a plan of a finished profile: a longer run is no remedy
+  CHECK_FALSE(says(0.058));  // a plan of a complete profile: a longer run does not help
   plan.options.emplace_back("lag", std::uint64_t{64});
   CHECK(says(0.058));
   CHECK_FALSE(says(0.05));
@@ -88,7 +88,7 @@ TEST_CASE("the summary of an online run says that the bound is above the request
   CHECK(says(0.058));
 }
 
-TEST_CASE("the summary of a merged plan reports observed errors that only its sessions have") {
+TEST_CASE("the summary of a merged plan reports observed errors that are known only per session") {
   Plan plan;
   plan.totals.duration_ns = 1000;
   plan.totals.certified_bound = 0.048;
@@ -112,7 +112,7 @@ PlanKernel SampledKernel(std::uint64_t invocations, std::vector<std::uint64_t> o
   return kernel;
 }
 
-TEST_CASE("the summary counts kernels without samples by choice, one in the singular") {
+TEST_CASE("the summary counts kernels without samples by choice, with a singular form") {
   Plan plan;
   plan.kernels = {SampledKernel(40, {}), SampledKernel(60, {0})};
   CHECK_FALSE(Says(plan, "by choice"));
@@ -180,7 +180,7 @@ TEST_CASE("the summary counts dropped, excluded and zero-duration launches") {
   CHECK(Says(plan, "5 launches with 0.000 ms were excluded"));
 }
 
-TEST_CASE("the summary reports imputed launches, and then the error is unknown") {
+TEST_CASE("the summary reports imputed launches, in which case the error is unknown") {
   Plan plan;
   plan.totals.duration_ns = 1000;
   CHECK_FALSE(Says(plan, "perturbed"));
@@ -208,7 +208,7 @@ TEST_CASE("a plan omits the fields of imputed launches, joined launches and proc
                               "\"samples\"") != std::string::npos);
 }
 
-TEST_CASE("the cost of a plan is in proportion to its GPU time") {
+TEST_CASE("the cost of a plan is relative to its GPU time") {
   PlanTotals totals;
   totals.duration_ns = 2'500'000'000;
   totals.sampled_duration_ns = 500'000;

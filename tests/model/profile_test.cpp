@@ -95,7 +95,7 @@ TEST_CASE("durations whose sum exceeds 63 bits are rejected at the launch that e
   ProfileBatch batch;
   DurationReader fits({RunTime::kMaxNs - 7, 3, 4});
   CHECK(fits.Read(batch, 9).ok());
-  // Rows that were already read are not added twice.
+  // Rows that were read before are not added twice.
   CHECK(fits.Rewind());
   CHECK(fits.Read(batch, 9).ok());
 
@@ -109,7 +109,7 @@ TEST_CASE("durations whose sum exceeds 63 bits are rejected at the launch that e
         "to more than 9223372036854775807 ns (292 years); expected times in ns");
 }
 
-TEST_CASE("perturbed launches are limited by the largest mean that can be imputed to them") {
+TEST_CASE("time counts perturbed launches with the largest mean that can be imputed to them") {
   RunTime time;
   CHECK(time.Add(10));
   CHECK(time.AddPerturbed(RunTime::kMaxNs / 4));

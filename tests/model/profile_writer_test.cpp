@@ -30,7 +30,7 @@ std::unique_ptr<ProfileWriter> MustCreate(const std::string& path) {
   return std::move(writer).value();
 }
 
-TEST_CASE("every column sets and gets its own field") {
+TEST_CASE("every column sets and returns its own field") {
   shm::KernelRecord record;
   for (std::size_t i = 1; i + 1 < kCanonicalColumns.size(); ++i) {
     SetCell(record, static_cast<CanonicalColumn>(i), 100 + i);

@@ -15,7 +15,7 @@ RecordedSession ExampleSession() {
   session.mode = "merged";
   session.command = {"python", "a \"b\".py"};
   session.options = {{"seed", std::uint64_t{1}}, {"error_bound", 0.05}, {"level", "kernels"}};
-  session.host.name = "node0, node1";  // the hosts have nothing else in common
+  session.host.name = "node0, node1";  // the hosts have no other field in common
   session.elapsed_s = 1.5;
   session.counters.seen = 110;
   session.counters.kept = 100;

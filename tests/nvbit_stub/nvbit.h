@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Replaces NVBit and the part of the CUDA driver that examples/nvbit uses, so that the example
-// compiles and runs without either: only declarations, with the names and signatures of the public
-// interfaces. Enumerator values differ from the originals. The test defines the functions.
+// compiles and runs without either. Contains only declarations, with the names and signatures of
+// the public interfaces. Enumerator values differ from the originals. The test defines the
+// functions.
 #pragma once
 
 #include <cstdint>

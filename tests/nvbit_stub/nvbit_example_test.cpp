@@ -116,7 +116,7 @@ void Launch(CUfunction function, CUresult result = CUDA_SUCCESS) {
   Call(API_CUDA_cuLaunchKernel, &params, result);
 }
 
-// Every answer is followed by exactly one report for its launch, and no launch is pending.
+// Checks that every answer was followed by exactly one report, and that no launch is pending.
 void End() {
   for (std::uint64_t i = 0; i < stub_gate.asked; ++i) {
     CHECK(stub_gate.observed[i] + stub_gate.abandoned[i] == 1);
@@ -126,7 +126,7 @@ void End() {
   CHECK(stub_gate.open == 0);
 }
 
-// One case, in order: an instrumented function stays instrumented while the tool runs.
+// These steps are one case: an instrumented function stays instrumented while the tool runs.
 TEST_CASE("the NVBit example asks the gate at each launch and reports each capture") {
   Begin();
   Launch(kGemm);  // captured: instrumented, not timed
@@ -166,7 +166,7 @@ TEST_CASE("the NVBit example asks the gate at each launch and reports each captu
   CHECK(stub_gate.abandoned[5] == 1);
   driver.events_fail = false;
 
-  driver.capturing = true;  // into a graph: the gate is not asked, nothing is instrumented
+  driver.capturing = true;  // into a graph: the gate is not asked, and nothing is instrumented
   driver.enabled[kGemm] = true;
   Launch(kGemm);
   CHECK_FALSE(driver.enabled[kGemm]);
@@ -215,7 +215,7 @@ std::thread LaunchElsewhere() {
   return other;
 }
 
-TEST_CASE("a launch of another thread waits and is gated") {
+TEST_CASE("a launch from another thread waits and is gated") {
   Begin();
   std::thread other;
   driver.meanwhile = [&] { other = LaunchElsewhere(); };  // within a callback
@@ -254,7 +254,7 @@ TEST_CASE("a failed gate does not change any launch") {
   End();
 }
 
-// The layout of version 1 is fixed: a library reads callers' structs by these offsets.
+// The layout of version 1 is fixed, because the library reads callers' structs by these offsets.
 static_assert(sizeof(stemtap_answer) == 16);
 static_assert(offsetof(stemtap_launch, name) == 8);
 static_assert(offsetof(stemtap_launch, grid) == 16);

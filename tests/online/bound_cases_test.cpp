@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The bound of the online sampler holds where many kernels have skewed durations that nothing
-// predicts. Durations are independent draws: no case drifts. A metric other than time is checked on
-// the same plans.
+// Tests that the bound of the online sampler holds if many kernels have skewed durations that
+// nothing predicts. Durations are independent draws, so no case drifts. The same plans are used to
+// check metrics other than time.
 //
-// The short test runs all cases with 80,000 launches. The full one runs 40 seeds of each case:
+// The short test runs all cases with 80,000 launches. The full test runs 40 seeds of each case:
 //   bound_cases_test --no-skip --test-case='*full*'
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -34,11 +34,11 @@ using test::MetricOutcome;
 using test::MetricShape;
 
 constexpr double kAsked = 0.05;
-// Fixed before any run. No seed below this one was used to design the sampler.
+// Chosen before the first run of these cases.
 constexpr std::uint64_t kFirstSeed = 1001;
 
 enum class Durations {
-  kOneInSevenLong,        // 1 to 4 us, or up to 5 ms; the long launches take nearly all time
+  kOneInSevenLong,        // 1 to 4 us, or up to 5 ms; the long launches take nearly all of the time
   kOneInTenTenTimesLong,  // 1 to 4 us, or 10 to 40 us
 };
 
@@ -47,7 +47,7 @@ enum class Pass { kOnline, kTwo };
 struct BoundCase {
   const char* name;
   std::uint32_t kernels;
-  std::uint32_t shapes;  // grids that launches draw from
+  std::uint32_t shapes;  // number of grids from which launches are drawn
   Durations durations;
   std::uint64_t launches;
   std::uint64_t lag;
@@ -127,7 +127,7 @@ CaseOutcome RunCase(const BoundCase& of, std::uint64_t seed) {
   return outcome;
 }
 
-// IntervalTally counts how often one kind of interval covers the truth.
+// IntervalTally counts how often a type of interval covers the truth.
 struct IntervalTally {
   std::uint64_t runs = 0;
   std::uint64_t misses = 0;
@@ -223,7 +223,7 @@ void PrintTables(const std::vector<BoundCase>& cases, const std::vector<CaseTall
              [&](std::size_t i) { return tallies[i].linear.Row(); });
 }
 
-// Misses out of `runs` runs, by case and over all cases.
+// MissLimits is the maximum number of misses per case and over all cases.
 struct MissLimits {
   std::uint64_t time_by_case;
   double time_over_all;  // share of runs
@@ -266,7 +266,7 @@ double Correlation(const LaunchStream& stream, const std::vector<double>& values
   return (xy - x * y / n) / std::sqrt((xx - x * x / n) * (yy - y * y / n));
 }
 
-// The correlation in 50,000 launches differs from 0.5 by 0.005 in one of three draws.
+// In one of three draws, the correlation in 50,000 launches differs from 0.5 by more than 0.005.
 TEST_CASE("generated metrics have the stated correlation with duration within a cluster") {
   Rng rng(1);
   LaunchStream stream;
@@ -293,7 +293,7 @@ TEST_CASE("generated metrics have the stated correlation with duration within a 
 
 TEST_CASE("the bound holds in 80,000 launches of many kernels with skewed durations") {
   constexpr std::uint64_t kLaunches = 80'000;
-  // 80 runs. Of 10 runs in a slow build, one miss is no sign of a defect.
+  // There are 80 runs. One miss in the 10 runs of a slow build does not show a defect.
   const std::uint64_t seeds = test::kSlowBuild ? 1 : 8;
   const double over_all = test::kSlowBuild ? 0.2 : 0.05;
   std::vector<BoundCase> cases;
@@ -308,9 +308,9 @@ TEST_CASE("the bound holds in 80,000 launches of many kernels with skewed durati
   CheckMisses(cases, tallies, {2, over_all, 2, std::max(0.07, over_all)});
 }
 
-// An interval at 95 % may miss more than 4 of 40 in one case in 20 and more than 6 in one in 300,
-// so 6 are allowed in one of the 24 cases. Over all 480 runs, 7 % are two standard errors above 5
-// %.
+// A 95 % interval misses more than 4 of 40 runs with probability 1/20 and more than 6 with
+// probability 1/300, so 6 are allowed in one of the 24 cases. Over all 480 runs, 7 % is two
+// standard errors above 5 %.
 TEST_CASE("full: the bound holds in 40 runs of every case, and errors have both signs" *
           doctest::skip()) {
   const std::vector<BoundCase> cases(std::begin(kFullCases), std::end(kFullCases));
@@ -322,8 +322,8 @@ TEST_CASE("full: the bound holds in 40 runs of every case, and errors have both 
     CAPTURE(name);
     CHECK(tallies[i].time.negative_share() >= 0.35);
     CHECK(tallies[i].time.negative_share() <= 0.65);
-    // The totals of other metrics lack uncovered time; scaled ones do not. 0.5 is at most three
-    // standard errors away.
+    // Scaled totals of other metrics include uncovered time. The limits are three standard errors
+    // from 0.5.
     for (const MetricTally* metric : {&tallies[i].proportional, &tallies[i].linear}) {
       const auto negative = static_cast<double>(metric->calibrated.negative_scaled);
       const auto runs = static_cast<double>(metric->calibrated.runs);

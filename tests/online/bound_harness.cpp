@@ -24,7 +24,7 @@
 namespace stemtap::test {
 namespace {
 
-// Rounding in a sum of 1e6 durations is not an error of the estimate.
+// The rounding error of a sum of 1e6 durations is ignored.
 constexpr double kRounding = 1e-9;
 constexpr std::uint64_t kIdleNs = 500;  // between two launches
 
@@ -35,7 +35,7 @@ double Median(std::vector<double> values) {
   return *middle;
 }
 
-// Records of the launches; name_id is the kernel's number in the stream.
+// Returns the records of the launches. name_id is the kernel's number in the stream.
 std::vector<shm::KernelRecord> RecordsOf(const LaunchStream& stream) {
   std::vector<shm::KernelRecord> records;
   records.reserve(stream.launches.size());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs streams of launches through the engine in process and compares the bound of each plan with
-// the error of its plain estimate. All durations are known, so the error is known exactly.
+// Runs streams of launches through the engine in this process and compares the bound of each plan
+// with the error of its plain estimate. All durations are known, so the error is exact.
 //
 // THREADS: none.  UNITS: ns; bounds, errors and shares are ratios.
 #pragma once
@@ -32,7 +32,7 @@ struct StreamLaunch {
 };
 
 // LaunchStream holds the launches of a run in order. Processes do not share kernels: kernel 0 of
-// process 0 and kernel 0 of process 1 have the same name and are two kernels.
+// process 0 and kernel 0 of process 1 are two kernels with the same name.
 struct LaunchStream {
   std::uint32_t kernels = 0;  // per process
   std::uint16_t processes = 1;
@@ -41,7 +41,7 @@ struct LaunchStream {
 
 std::string KernelName(std::uint32_t kernel);
 
-// The process id of a process of the stream; 0 if there is only one process.
+// Returns the process id of a process of the stream, or 0 if there is only one process.
 std::int32_t ProcessId(const LaunchStream& stream, std::uint16_t process);
 
 // BoundOutcome holds the bound that a run states and the error of its plain estimate.
@@ -52,7 +52,7 @@ struct BoundOutcome {
   double captured_share = 0.0;  // of time
   std::uint64_t captured = 0;
 
-  // The error is outside the bound. A bound that is not a number is a miss.
+  // Returns whether the error is outside the bound or the bound is not a number.
   bool missed() const;
 };
 
@@ -61,14 +61,14 @@ struct BoundOutcome {
 BoundOutcome RunStream(const LaunchStream& stream, const sampling::SamplingOptions& options,
                        std::uint64_t lag, model::Plan* plan = nullptr);
 
-// Plans `stream` as a finished profile, in two passes. REQUIRES: one process.
+// Plans `stream` as a complete profile, in two passes. REQUIRES: one process.
 BoundOutcome PlanStream(const LaunchStream& stream, const sampling::SamplingOptions& options,
                         model::Plan* plan = nullptr);
 
-// Calls run(i) for each i below `count`, on as many threads as the machine has cores.
+// Calls run(i) for each i below `count`, with one thread per core.
 void RunInParallel(std::size_t count, const std::function<void(std::size_t)>& run);
 
-// BoundTally counts outcomes of runs that have something in common.
+// BoundTally counts outcomes of a group of runs.
 class BoundTally {
  public:
   void Add(const BoundOutcome& outcome, double asked);
@@ -76,7 +76,7 @@ class BoundTally {
   std::uint64_t runs() const { return runs_; }
   std::uint64_t misses() const { return misses_; }
   double coverage() const;
-  // The share of underestimates among runs with an error. NaN if there are none.
+  // Returns the share of underestimates among runs with an error, or NaN if there are none.
   double negative_share() const;
   // Returns the figures as one table row.
   std::string Row() const;
@@ -87,7 +87,7 @@ class BoundTally {
   std::uint64_t misses_ = 0;
   std::uint64_t negative_ = 0;
   std::uint64_t positive_ = 0;
-  std::uint64_t over_ = 0;  // the bound exceeds the requested one
+  std::uint64_t over_ = 0;  // the bound exceeds the requested bound
   double uncovered_ = 0.0;
   std::vector<double> bounds_;
   std::vector<double> captured_;

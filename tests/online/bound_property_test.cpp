@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The bound of the online sampler holds for 95 % of random workloads, in every region of their
-// parameters. Kernels and modes are independent draws or repeat a fixed sequence. Given its mode,
-// the duration of a launch is an independent draw: workloads do not drift.
+// Tests that the bound of the online sampler holds for 95 % of random workloads, in every region of
+// their parameters. Kernels and modes are independent draws or repeat a fixed sequence. Given its
+// mode, the duration of a launch is an independent draw, so workloads do not drift.
 //
-// Workload n depends only on the seed n. To run one workload, the same workload with 20 other seeds
-// of the sampler, or other workloads:
+// Workload n depends only on the seed n. To run one workload, one workload with 20 other seeds of
+// the sampler, or other workloads:
 //   STEMTAP_BOUND_FIRST=17 STEMTAP_BOUND_RUNS=1 bound_property_test
 //   STEMTAP_BOUND_FIRST=17 STEMTAP_BOUND_RUNS=1 STEMTAP_BOUND_SEEDS=20 bound_property_test
 //   STEMTAP_BOUND_FIRST=5001 bound_property_test
@@ -36,17 +36,17 @@ using test::LaunchStream;
 using test::StreamLaunch;
 
 constexpr double kMinCoverage = 0.95;
-// A region of 100 runs with a true coverage of 98 % falls short of 90 % with probability 1e-5, one
-// of 400 with a true coverage of 95 % with probability 1e-5.
+// With probability 1e-5, the coverage is below 90 % in a region of 100 runs with a true coverage of
+// 98 %, or in a region of 400 runs with a true coverage of 95 %.
 constexpr double kMinRegionCoverage = 0.90;
 constexpr std::uint64_t kRegionRuns = 100;
 
 constexpr std::uint64_t kFirst = 1;
-// About a minute of CPU in a release build on an idle machine.
+// Takes about a minute of CPU time in a release build on an idle machine.
 constexpr std::uint64_t kRuns = 2000;
 constexpr std::uint64_t kSlowBuildRuns = 40;
 
-// The distribution of the durations of one mode.
+// Skew is the distribution of the durations of a mode.
 enum class Skew { kConstant, kUniform, kLogNormal, kPareto };
 
 // Predictor is the property of a launch that determines its mode.
@@ -73,12 +73,12 @@ struct Workload {
   model::GroupBy group_by = model::GroupBy::kName;
   std::uint32_t modes = 1;
   const char* skew = "";
-  bool heavy = false;  // at least some modes have a heavy tail
+  bool heavy = false;  // some modes have a heavy tail
   bool rare_modes = false;
   bool rare_kernels = false;
   Predictor predictor = Predictor::kGrid;
-  double predicted_share = 1.0;  // kPartly: launches that have the grid of their mode
-  std::uint32_t grids = 1;       // kNothing: grids that launches draw from
+  double predicted_share = 1.0;  // kPartly: share of launches with the grid of their mode
+  std::uint32_t grids = 1;       // kNothing: number of grids from which launches are drawn
   std::vector<Kernel> kernels;
 };
 
@@ -99,7 +99,7 @@ T OneOf(Rng& rng, const T (&choices)[N]) {
   return choices[rng.Below(N)];
 }
 
-// The time of a run grows with the number of kernels, so runs of few kernels are drawn more often.
+// The time of a run grows with the number of kernels, so runs with few kernels are more frequent.
 std::uint32_t DrawKernelCount(Rng& rng) {
   const double at = rng.Uniform();
   if (at < 0.60) return 1;
@@ -108,8 +108,8 @@ std::uint32_t DrawKernelCount(Rng& rng) {
   return static_cast<std::uint32_t>(LogBetween(rng, 40, 101));
 }
 
-// The time of a run grows with launches and kernels, so many kernels have few launches each here.
-// bound_cases_test has long runs of many kernels.
+// The time of a run grows with launches and kernels, so runs with many kernels are short here.
+// bound_cases_test has long runs with many kernels.
 std::uint64_t DrawLength(Rng& rng, std::uint32_t kernels) {
   constexpr double kMin = 2e3;
   constexpr double kMax = 24e3;
@@ -118,7 +118,7 @@ std::uint64_t DrawLength(Rng& rng, std::uint32_t kernels) {
   return static_cast<std::uint64_t>(LogBetween(rng, kMin, most));
 }
 
-// One run in 8 has no lag. In one run in 16 the lag is at least the length, so only first launches
+// One run in 8 has no lag. In one run in 16, the lag is at least the length, so only first launches
 // can be captured.
 std::uint64_t DrawLag(Rng& rng, std::uint64_t length) {
   const std::uint64_t kind = rng.Below(16);
@@ -133,7 +133,7 @@ struct SkewLevel {
   double least;  // shape
   double most;
   bool heavy;
-  unsigned weight;  // wide distributions take longer and are drawn less often
+  unsigned weight;  // wide distributions take longer, so they are drawn less often
 };
 
 constexpr SkewLevel kSkewLevels[] = {
@@ -155,7 +155,7 @@ const SkewLevel& DrawSkew(Rng& rng) {
   return *level;
 }
 
-// Returns the cumulative shares of `count` parts: even, or over `decades` orders of magnitude.
+// Returns the cumulative shares of `count` parts, which are equal or span `decades` decades.
 std::vector<double> DrawShares(Rng& rng, std::size_t count, double decades) {
   std::vector<double> shares;
   double sum = 0.0;
@@ -209,7 +209,7 @@ Workload DrawWorkload(std::uint64_t seed) {
 }
 
 std::uint64_t DrawDuration(Rng& rng, const Mode& mode) {
-  // Tails are cut at this factor: the durations of a run must fit into 64 bits.
+  // Tails are cut at this factor so that the durations of a run fit into 64 bits.
   constexpr double kLargestFactor = 1e5;
   double factor = 1.0;
   switch (mode.skew) {
@@ -302,7 +302,7 @@ const char* LagLevel(const Workload& workload) {
   return share < 0.01 ? "< 1 %" : share < 0.1 ? "1-10 %" : share < 0.6 ? "10-50 %" : ">= 100 %";
 }
 
-// The bound counts uncovered time in full, so runs with much of it are always within their bound.
+// The bound includes all uncovered time, so runs with much uncovered time always meet their bound.
 const char* UncoveredLevel(double uncovered) {
   return uncovered < 1e-3 ? "< 0.1 %" : uncovered < 0.05 ? "0.1-5 %" : ">= 5 %";
 }
@@ -313,7 +313,7 @@ const char* AskedLevel(double asked) {
 
 constexpr const char* kAll = "all";
 
-// Returns the regions of a run: one for each parameter, by its level.
+// Returns the regions of a run: the level of each parameter.
 std::vector<std::string> RegionsOf(const Workload& workload, const BoundOutcome& outcome) {
   return {
       kAll,
@@ -389,7 +389,7 @@ void PrintTable(const char* title, const Tallies& tallies) {
   for (const auto& [region, tally] : tallies) fmt::print("{:<54}{}\n", region, tally.Row());
 }
 
-// Prints pairs of levels that fall short together although each level passes separately.
+// Prints pairs of levels that fail together although each level passes separately.
 void PrintShortPairs(const Tallies& pairs) {
   Tallies low;
   for (const auto& [pair, tally] : pairs) {
@@ -425,7 +425,7 @@ void PrintRun(std::uint64_t seed) {
   for (std::uint64_t i = 1; i <= seeds; ++i) fmt::print("{}\n", Describe(Run(workload, seed + i)));
 }
 
-TEST_CASE("the bound holds for random workloads, in every region of their parameters") {
+TEST_CASE("the bound holds for random workloads in every region of their parameters") {
   const std::uint64_t first = FromEnvironment("STEMTAP_BOUND_FIRST", kFirst);
   const std::uint64_t runs =
       FromEnvironment("STEMTAP_BOUND_RUNS", test::kSlowBuild ? kSlowBuildRuns : kRuns);

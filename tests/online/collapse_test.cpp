@@ -50,7 +50,7 @@ std::vector<std::size_t> HomesOf(const std::vector<SampledRange>& strata, double
   return Homes(JoinStrata(strata, bias_ns));
 }
 
-// Expected error of the kernel's estimate if the strata are represented by `homes`.
+// Returns the expected error of the kernel's estimate if `homes` represent the strata.
 double BiasOf(const std::vector<SampledRange>& strata, const std::vector<std::size_t>& homes) {
   double bias = 0.0;
   for (std::size_t i = 0; i < strata.size(); ++i) {
@@ -73,7 +73,7 @@ TEST_CASE("strata with captures stay separate and have no bias") {
   CHECK(bias == 3.0);
 }
 
-TEST_CASE("an empty stratum joins the neighbor that is close enough") {
+TEST_CASE("an empty stratum joins a neighbor that is close enough") {
   CHECK(HomesOf({Sampled(100, 100.0), Empty(5, 110.0), Sampled(100, 900.0)}) ==
         std::vector<std::size_t>{0, 0, 2});
   CHECK(HomesOf({Sampled(100, 100.0), Empty(5, 890.0), Sampled(100, 900.0)}) ==
@@ -97,7 +97,7 @@ TEST_CASE("the captures of one stratum represent all neighbors that are close en
         std::vector<std::size_t>{2, 2, 2, 2, 2, kUncovered});
 }
 
-TEST_CASE("an uncovered stratum counts in full even if its neighbors are represented") {
+TEST_CASE("all of an uncovered stratum counts even if its neighbors are represented") {
   double bias = 0.0;
   const std::vector<JointStratum> joined =
       JoinStrata(std::vector{Sampled(100, 10.0), Empty(5, 1000.0), Empty(4, 3000.0)}, bias);
@@ -108,7 +108,7 @@ TEST_CASE("an uncovered stratum counts in full even if its neighbors are represe
   CHECK(bias == -17000.0);
 }
 
-TEST_CASE("a kernel without a capture is uncovered") {
+TEST_CASE("a kernel without captures is uncovered") {
   double bias = 0.0;
   CHECK(Homes(JoinStrata(std::vector{Empty(100, 10.0), Empty(5, 11.0)}, bias)) ==
         std::vector<std::size_t>{kUncovered, kUncovered});
@@ -116,8 +116,8 @@ TEST_CASE("a kernel without a capture is uncovered") {
   CHECK(JoinStrata({}, bias).empty());
 }
 
-TEST_CASE("a stratum that may join either neighbor joins the one that balances the biases so far") {
-  // 10 launches of 100: -100 by the neighbor below, +300 by the neighbor above.
+TEST_CASE("a stratum that may join either neighbor balances the previous biases") {
+  // The bias of the 10 launches of 100 ns is -100 with the lower neighbor and +300 with the upper.
   const std::vector<SampledRange> strata = {Sampled(50, 90.0), Empty(10, 100.0),
                                             Sampled(50, 130.0)};
   for (const auto& [before, home, after] : {std::tuple{0.0, 0u, -100.0},
@@ -132,15 +132,15 @@ TEST_CASE("a stratum that may join either neighbor joins the one that balances t
   }
 }
 
-TEST_CASE("joins with the neighbor above balance uncovered time") {
-  // On its own, the second stratum joins the neighbor below: -50 is closer to 0 than +100.
+TEST_CASE("joins with the upper neighbor balance uncovered time") {
+  // Alone, the second stratum joins the lower neighbor, because -50 is closer to 0 than +100.
   CHECK(HomesOf({Sampled(50, 95.0), Empty(10, 100.0), Sampled(50, 110.0)}) ==
         std::vector<std::size_t>{0, 0, 2});
   CHECK(HomesOf({Empty(10, 20.0), Sampled(50, 95.0), Empty(10, 100.0), Sampled(50, 110.0)}) ==
         std::vector<std::size_t>{kUncovered, 1, 3, 3});
 }
 
-TEST_CASE("exploratory captures represent a stratum that no neighbor may represent") {
+TEST_CASE("exploratory captures represent a stratum that no neighbor can represent") {
   double bias = 0.0;
   const std::vector<JointStratum> joined =
       JoinStrata(std::vector{Sampled(9, 10.0), Empty(100, 1000.0, Of({1100.0, 1200.0}))}, bias);
@@ -151,7 +151,7 @@ TEST_CASE("exploratory captures represent a stratum that no neighbor may represe
   CHECK(joined[1].all.count() == 100);
   CHECK(joined[1].bias_ns == doctest::Approx(100 * 150.0));
   CHECK(bias == doctest::Approx(100 * 150.0));
-  // The order of launches is not random: the error is the bias, and no variance is added.
+  // The order of launches is not random, so the error is the bias, and no variance is added.
   CHECK(JointVariance(joined[1]) == 0.0);
 }
 
@@ -191,14 +191,14 @@ TEST_CASE("bias and variance match the estimate over all samples") {
   CHECK(JointVariance(joined[0]) == doctest::Approx(errors.variance()));
 }
 
-TEST_CASE("an uncovered stratum adds no variance: its time counts in full") {
+TEST_CASE("an uncovered stratum adds no variance, because all of its time counts") {
   double bias = 0.0;
   const std::vector<JointStratum> joined =
       JoinStrata(std::vector{SampledRange{Of({10.0, 20.0, 90.0}), 0, {}}}, bias);
   CHECK(JointVariance(joined.at(0)) == 0.0);
 }
 
-// Returns the least |bias| over all divisions of the one gap of `strata` between its sampled
+// Returns the minimum |bias| over all ways to divide the single gap of `strata` between its sampled
 // neighbors.
 double LeastBias(const std::vector<SampledRange>& strata, double before) {
   double least = std::numeric_limits<double>::infinity();
@@ -216,7 +216,7 @@ double LeastBias(const std::vector<SampledRange>& strata, double before) {
   return least;
 }
 
-TEST_CASE("a gap is divided where the sum of biases is least, by brute force") {
+TEST_CASE("a gap is divided at the minimum sum of biases, by brute force") {
   std::mt19937_64 random(7);
   int divided = 0;
   for (int round = 0; round < 2000; ++round) {

@@ -21,7 +21,7 @@ double Variance(const std::vector<sampling::Stratum>& strata,
   return sum;
 }
 
-// Returns the captured time of the missing samples at `costs` per capture.
+// Returns the captured time of the missing samples, with `costs` per capture.
 double FurtherCost(const std::vector<double>& costs, const std::vector<std::uint64_t>& had,
                    const std::vector<std::uint64_t>& sizes) {
   double cost = 0.0;
@@ -42,7 +42,7 @@ std::vector<std::uint64_t> MinSizes(const std::vector<sampling::Stratum>& strata
   return std::vector<std::uint64_t>(strata.size(), of_each);
 }
 
-TEST_CASE("sizes are the captures so far if these meet the budget") {
+TEST_CASE("if the captures so far meet the budget, they are the sizes") {
   const std::vector<sampling::Stratum> strata = {{100, 10.0, 4.0}, {50, 20.0, 1.0}};
   const std::vector<std::uint64_t> had = {7, 3};
   CHECK(CompleteSizes(strata, Means(strata), had, MinSizes(strata, 2), 1e9) == had);
@@ -71,7 +71,7 @@ TEST_CASE("a budget of 0 samples every launch of strata with spread") {
         std::vector<std::uint64_t>{40, 1});
 }
 
-TEST_CASE("of two equal strata, the one with cheaper captures gets more of them") {
+TEST_CASE("of two equal strata, the stratum with cheaper captures gets more captures") {
   const std::vector<sampling::Stratum> strata = {{1000, 10.0, 25.0}, {1000, 10.0, 25.0}};
   const std::vector<std::uint64_t> none = {0, 0};
   const double budget = Variance(strata, {20, 20});
@@ -80,7 +80,7 @@ TEST_CASE("of two equal strata, the one with cheaper captures gets more of them"
   const auto uneven =
       CompleteSizes(strata, std::vector{40.0, 10.0}, none, MinSizes(strata, 1), budget);
   CHECK(even == std::vector<std::uint64_t>{20, 20});
-  // Optimal sizes are proportional to 1 / sqrt(cost): 1 to 2.
+  // Optimal sizes are proportional to 1 / sqrt(cost), here 1 to 2.
   CHECK(uneven[0] < 20);
   CHECK(static_cast<double>(uneven[1]) ==
         doctest::Approx(2.0 * static_cast<double>(uneven[0])).epsilon(0.1));
@@ -114,7 +114,7 @@ TEST_CASE("sizes meet the budget at the minimum further cost, by brute force") {
         }
       }
     }
-    // Stepwise integer sizes are not always optimal; each differs by at most one sample.
+    // Stepwise integer sizes are not always optimal, but each differs by at most one sample.
     CHECK(FurtherCost(costs, had, sizes) <= min_sizes + dearest + 1e-9);
   }
 }

@@ -8,7 +8,7 @@
 namespace stemtap::online {
 namespace {
 
-// Two clusters, split at bin 100.
+// There are two clusters, split at bin 100.
 std::size_t ClusterOf(std::uint32_t bin) {
   return bin < 100 ? 0 : 1;
 }
@@ -20,7 +20,7 @@ std::vector<ContextPredictor::Context> Changed(ContextPredictor& contexts,
   return changed;
 }
 
-TEST_CASE("two agreeing launches make a prediction, one does not") {
+TEST_CASE("two launches that agree make a prediction, and one does not") {
   ContextPredictor contexts(1);
   contexts.Observe(7, 8, 50, ClusterOf);
   CHECK(Changed(contexts).empty());
@@ -63,7 +63,7 @@ TEST_CASE("outliers do not change a prediction") {
 
 TEST_CASE("a graph node becomes a context if its history mispredicts") {
   ContextPredictor contexts(1);
-  // Nodes 20, 21 and 22 share one history; node 22 is in the other cluster.
+  // Nodes 20, 21 and 22 share a history; node 22 is in the other cluster.
   for (int i = 0; i < 100; ++i) {
     contexts.Observe(7, 8, 50, ClusterOf, 20);
     contexts.Observe(7, 8, 60, ClusterOf, 21);
@@ -96,7 +96,7 @@ TEST_CASE("the number of contexts is limited, and rejected contexts are counted"
     contexts.Observe(key * 0x9E3779B97F4A7C15u, 8, 50, ClusterOf);
   }
   CHECK(contexts.size() == ContextPredictor::kMaxContexts);
-  // 8 is one of the contexts.
+  // Key 8 is one of the contexts.
   CHECK(contexts.refused() == 100001 - ContextPredictor::kMaxContexts);
 }
 

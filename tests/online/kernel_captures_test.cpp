@@ -28,7 +28,7 @@ CapturedLaunch CaptureOf(std::uint64_t duration, std::uint8_t flags = 0) {
 }
 
 // Returns whether a capture among the first 64 launches expires when 640 more launches follow.
-// Launch i takes duration(i). Clusters begin at the cells `cut`. `error_bound`: a ratio.
+// Launch i takes duration(i). Clusters begin at the cells `cut`. `error_bound` is a ratio.
 bool HasExpired(const std::function<std::uint64_t(int)>& duration,
                 const std::vector<std::size_t>& cut = {0}, double error_bound = 0.0) {
   KernelSketch sketch(false);
@@ -48,21 +48,21 @@ bool HasExpired(const std::function<std::uint64_t(int)>& duration,
 TEST_CASE("a capture expires only if its cluster has drifted by more than chance") {
   const auto narrow = [](int i) { return 10000 + static_cast<std::uint64_t>(i % 10) * 20; };
   CHECK(HasExpired([&](int i) { return narrow(i) * (i < 64 ? 103 : 100) / 100; }));
-  // The first 64 launches are 5 % longer on average, 0.7 standard errors.
+  // On average, the first 64 launches are 5 %, or 0.7 standard errors, longer.
   const auto wide = [](int i) { return 1000 + static_cast<std::uint64_t>(i % 32) * 1000; };
   CHECK(!HasExpired([&](int i) { return wide(i < 64 ? i * 9 / 10 + 6 : i); }));
 }
 
 TEST_CASE("a capture expires only if the drift matters for the error bound") {
-  // The first 64 launches take 300 ns longer than the 640 later ones: all launches would be off by
-  // 192,000 of 7,059,200 ns, a fifth of 13.6 %.
+  // The first 64 launches take 300 ns longer than the 640 later launches, so the estimate of all
+  // launches would differ by 192,000 of 7,059,200 ns, a fifth of 13.6 %.
   const auto duration = [](int i) { return i < 64 ? 10300 : 10000; };
   CHECK(HasExpired(duration, {0}, 0.13));
   CHECK(!HasExpired(duration, {0}, 0.14));
 }
 
 TEST_CASE("launches that move from one cluster to another do not expire captures") {
-  // At first, seven launches in eight are short; later, one in eight.
+  // At first, seven launches in eight are short. Later, one in eight is short.
   CHECK(!HasExpired([](int i) { return (i % 8 == 0) == (i < 64) ? 9000 : 1000; }, {0, 1}));
 }
 

@@ -16,7 +16,7 @@ namespace {
 constexpr std::uint64_t kShort = 1000;
 constexpr std::uint64_t kLong = 9000;
 
-// A kernel whose launches differ only in their history.
+// Kernel is a kernel whose launches differ only in their history.
 struct Kernel {
   void Launch(std::uint64_t history, std::uint64_t duration, std::uint8_t flags = 0) {
     Observation& seen = batch.emplace_back();
@@ -34,7 +34,7 @@ struct Kernel {
     batch.clear();
     state.UpdateCells(0.0);
   }
-  // Observes the pending launches and cuts the kernel below each of `durations`.
+  // Observes the pending launches and cuts the kernel below each duration in `durations`.
   void Cut(const std::vector<std::uint64_t>& durations = {}) {
     Observe();
     std::vector<std::size_t> first_cells = {0};
@@ -62,7 +62,8 @@ struct Kernel {
   std::vector<Observation> batch;
 };
 
-// A kernel with a short and a long cluster and `launches` more launches from launch(kernel, i).
+// Returns a kernel with a short and a long cluster, and `launches` more launches after the cut.
+// launch(kernel, i) adds launch i.
 template <typename Launch>
 Kernel TwoModes(int launches, const Launch& launch) {
   Kernel kernel;
@@ -73,7 +74,7 @@ Kernel TwoModes(int launches, const Launch& launch) {
   return kernel;
 }
 
-TEST_CASE("predicted clusters have their own lines, and captures cost their own mean") {
+TEST_CASE("predicted clusters have their own lines, and captures cost the mean of their cluster") {
   const Kernel kernel = TwoModes(
       1000, [](Kernel& k, int i) { i % 4 == 0 ? k.Launch(11, kLong) : k.Launch(10, kShort); });
   REQUIRE(kernel.state.clusters().size() == 2);
@@ -90,7 +91,7 @@ TEST_CASE("predicted clusters have their own lines, and captures cost their own 
 }
 
 TEST_CASE("unpredicted clusters share the common line, and their price includes misses") {
-  // Contexts predict both clusters, but no better than a guess. The modes are wide, so only a few
+  // Contexts predict both clusters no better than a guess. The modes are wide, so only a few
   // predictions are known for each duration bin.
   std::mt19937_64 random(1);
   const Kernel kernel = TwoModes(4000, [&random](Kernel& k, int i) {
@@ -112,8 +113,8 @@ TEST_CASE("unpredicted clusters share the common line, and their price includes 
   }
 }
 
-TEST_CASE("a rare cluster inside a predicted one is captured through the launches of all") {
-  // One launch in 16 is long; its context predicts the others.
+TEST_CASE("a rare cluster in a predicted cluster is captured through the launches of both") {
+  // One launch in 16 is long, but its context predicts a short launch.
   const Kernel kernel =
       TwoModes(4096, [](Kernel& k, int i) { k.Launch(10, i % 16 == 15 ? kLong : kShort); });
   const OnlineCluster& rare = kernel.state.clusters().at(1);
@@ -122,7 +123,7 @@ TEST_CASE("a rare cluster inside a predicted one is captured through the launche
   CHECK(rare.source.price_ns == doctest::Approx(15.0 * kShort + kLong).epsilon(0.01));
 }
 
-TEST_CASE("a context that rarely recurs is not a source, however well it predicts") {
+TEST_CASE("a context that rarely recurs is not a source even if it predicts well") {
   // History 11 precedes only long launches, but few of them.
   const auto launch = [](int share) {
     return [share](Kernel& k, int i) {
@@ -173,7 +174,7 @@ TEST_CASE("contexts are published again when a cluster gets or loses its own lin
   }
 }
 
-TEST_CASE("a cut is in the middle of the gap between two clusters, and stays there") {
+TEST_CASE("a cut is in the middle of the gap between two clusters and stays there") {
   Kernel kernel;
   for (int i = 0; i < 100; ++i) kernel.Launch(10, i % 2 == 0 ? kShort : kLong);
   kernel.Cut({kLong});
@@ -202,7 +203,7 @@ TEST_CASE("neighboring bins can be in different clusters") {
   for (std::uint32_t i = 0; i < 4; ++i) CHECK(kernel.state.ClusterOf(bin + i) == i / 2);
 }
 
-TEST_CASE("captures count for the cluster that contains their duration, after every cut") {
+TEST_CASE("after every cut, captures count for the cluster that contains their duration") {
   Kernel kernel;
   for (int i = 0; i < 100; ++i) {
     kernel.Launch(10, i % 2 == 0 ? kShort : kLong, i < 3 ? shm::kFlagCaptured : 0);
@@ -218,7 +219,7 @@ TEST_CASE("captures count for the cluster that contains their duration, after ev
   CHECK(kernel.state.clusters()[1].captured == 1);
 }
 
-TEST_CASE("the wait of a cluster outlasts an allocation and ends with its next capture") {
+TEST_CASE("the wait of a cluster continues after an allocation and ends at its next capture") {
   Kernel kernel;
   for (int i = 0; i < 100; ++i) kernel.Launch(10, i % 2 == 0 ? kShort : kLong);
   kernel.Cut({kLong});

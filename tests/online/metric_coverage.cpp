@@ -21,7 +21,7 @@
 namespace stemtap::test {
 namespace {
 
-// The identity of a kernel of a plan: name, process, and grid with --group-by launch.
+// Identifies a kernel of a plan by name, process and, with --group-by launch, grid.
 using KernelKey = std::tuple<std::string, std::int32_t, std::uint32_t>;
 
 class ClusterFinder {
@@ -37,7 +37,8 @@ class ClusterFinder {
   }
 
   // Returns the cluster of a launch. For a launch that is not a sample, this is the narrowest
-  // cluster whose range contains its duration: clusters of exploratory captures overlap the others.
+  // cluster whose range contains its duration, because clusters of exploratory captures overlap
+  // other clusters.
   const model::PlanCluster& Find(std::size_t index) const {
     if (const auto at = of_sample_.find(index); at != of_sample_.end()) return *at->second;
     const StreamLaunch& launch = stream_.launches[index];
@@ -72,8 +73,7 @@ double DrawProportional(const model::PlanCluster& cluster, double duration_ns, R
   return duration_ns * std::exp(std::sqrt(log_variance) * normal - 0.5 * log_variance);
 }
 
-// The relative spread equals the spread of the duration but is at most kMaxSpread, so values stay
-// positive.
+// The relative spread is the spread of the duration, up to kMaxSpread so that values stay positive.
 double DrawLinear(const model::PlanCluster& cluster, double duration_ns, Rng& rng) {
   constexpr double kMaxSpread = 0.4;
   constexpr double kMin = 0.01;

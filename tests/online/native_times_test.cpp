@@ -17,7 +17,7 @@ std::uint64_t Launches(const sampling::KernelCells& cells) {
   return sum;
 }
 
-TEST_CASE("a captured launch counts in its context and hardly changes its mean and variance") {
+TEST_CASE("a captured launch counts in its context and hardly changes the mean and variance") {
   NativeTimes times;
   const std::uint32_t fast = times.ContextOf(1, 100);
   const std::uint32_t slow = times.ContextOf(2, 100);
@@ -39,11 +39,11 @@ TEST_CASE("a captured launch counts in its context and hardly changes its mean a
   CHECK(bins ==
         std::vector<std::uint32_t>{stats::LogSketch::BinOf(999), stats::LogSketch::BinOf(5000)});
   CHECK(times.imputed_ns() == doctest::Approx(10 * 1000 + 5000).epsilon(0.002));
-  CHECK(times.GroupMeanOf(fast_one) == 999);  // mean of the last few, alternately 990 and 1010
+  CHECK(times.GroupMeanOf(fast_one) == 999);  // mean of the last launches, 990 and 1010 in turn
   CHECK(times.GroupMeanOf(slow_one) == 5000);
 }
 
-TEST_CASE("contexts with few launches are pooled with others of their configuration") {
+TEST_CASE("contexts with few launches are pooled with other contexts of their configuration") {
   NativeTimes times;
   for (std::uint64_t history = 1; history <= 4; ++history) {
     const std::uint32_t context = times.ContextOf(history, 100);
@@ -51,7 +51,7 @@ TEST_CASE("contexts with few launches are pooled with others of their configurat
   }
   const std::uint32_t known = times.ContextOf(5, 100);
   for (int i = 0; i < 8; ++i) times.AddNative(known, 9000);
-  // 12 launches of four contexts, 2500 on average. A configuration with too few launches of its own
+  // The 12 launches of four contexts have a mean of 2500. A configuration with too few launches
   // uses the kernel's mean.
   const std::uint32_t alone = times.ContextOf(6, 200);
   times.AddNative(alone, 77);
@@ -81,7 +81,7 @@ TEST_CASE("captures of a context with few launches have the variance of its conf
   for (int i = 0; i < 20; ++i) times.AddCaptured(once, 1'000'000, true);
   std::vector<std::uint32_t> bins;
   sampling::KernelCells cells = times.Cells(bins);
-  REQUIRE(cells.size() == 1);  // of one mean
+  REQUIRE(cells.size() == 1);  // with one mean
   CHECK(cells[0].count() == 31);
   CHECK(cells[0].mean() == doctest::Approx(1000.0));
   CHECK(cells[0].variance() == doctest::Approx(100'000.0 / 11));
@@ -94,7 +94,7 @@ TEST_CASE("captures of a context with few launches have the variance of its conf
   REQUIRE(cells.size() == 2);
   CHECK(cells[1].count() == 100);
   CHECK(cells[1].mean() == doctest::Approx(5000.0));
-  CHECK(cells[1].stddev() > 1000.0);  // the kernel's is 1900
+  CHECK(cells[1].stddev() > 1000.0);  // the standard deviation of the kernel is 1900
   times.AddNative(seven, 5000);
   cells = times.Cells(bins);
   REQUIRE(cells.size() == 2);
@@ -137,7 +137,7 @@ TEST_CASE("captures of a context whose durations change have the mean of their r
   std::vector<std::uint32_t> bins;
   const sampling::KernelCells cells = times.Cells(bins);
   REQUIRE(cells.size() == 2);
-  // The launches that began a regime belong to it, although each of them was inconclusive.
+  // The first launches of a regime belong to it, although each one was inconclusive.
   CHECK(cells[0].count() == 1020);
   CHECK(cells[0].mean() == doctest::Approx(1009.5).epsilon(0.001));
   CHECK(cells[1].count() == 510);
@@ -146,14 +146,14 @@ TEST_CASE("captures of a context whose durations change have the mean of their r
         doctest::Approx(20 * 1009.5 + 10 * 3009.5).epsilon(0.01));
 }
 
-TEST_CASE("captures between two regimes belong to the second one") {
+TEST_CASE("captures between two regimes belong to the second regime") {
   NativeTimes times;
   const std::uint32_t context = times.ContextOf(1, 100);
   for (int i = 0; i < 100; ++i) times.AddNative(context, 1000 + i % 20);
   std::vector<std::uint32_t> captured;
   for (int i = 0; i < 50; ++i) captured.push_back(times.AddCaptured(context, 5'000'000, true));
   times.AddConcurrent(context, 5'000'000);
-  // Nothing yet distinguishes them from the previous launches.
+  // So far, nothing distinguishes these launches from the previous launches.
   std::vector<std::uint32_t> bins;
   sampling::KernelCells cells = times.Cells(bins);
   REQUIRE(cells.size() == 1);
@@ -205,7 +205,7 @@ TEST_CASE("without native launches, the recorded durations are used") {
   CHECK(cells[0].count() == 2);
   CHECK(cells[0].mean() == 5000.0);
   CHECK(times.imputed_ns() == 10000);
-  // After one native launch anywhere in the kernel, they no longer belong to it.
+  // After one native launch anywhere in the kernel, recorded durations are no longer used.
   times.AddNative(times.ContextOf(3, 300), 5);
   cells = times.Cells(bins);
   REQUIRE(cells.size() == 1);

@@ -9,7 +9,7 @@
 namespace stemtap::online {
 namespace {
 
-// A cluster that its contexts predict.
+// Returns a cluster that its contexts predict.
 OnlineCluster Predicted(std::uint64_t count, double mean, double stddev, std::uint64_t captured) {
   OnlineCluster cluster;
   cluster.moments = {count, mean, stddev * stddev * static_cast<double>(count)};
@@ -32,7 +32,7 @@ TEST_CASE("by default, one capture per cluster is enough") {
   };
   CHECK(meets({Predicted(1000, 100.0, 1.0, 1)}));
   CHECK_FALSE(meets({Predicted(1000, 100.0, 1.0, 0)}));
-  // The z of the certificate, 2.17, decides: 2.17 x 2.4 % > 5 %, although 1.96 x 2.4 % < 5 %.
+  // The z of the certificate, 2.17, is used: 2.17 x 2.4 % > 5 %, although 1.96 x 2.4 % < 5 %.
   CHECK(meets({Predicted(1000, 100.0, 2.2, 1)}));
   CHECK_FALSE(meets({Predicted(1000, 100.0, 2.4, 1)}));
   const std::vector<OnlineCluster> clusters = {Predicted(1000, 100.0, 1.0, 0)};
@@ -41,7 +41,7 @@ TEST_CASE("by default, one capture per cluster is enough") {
   CHECK(targets.at(0).target == 1);
 }
 
-TEST_CASE("captures meet the bound with minimum sizes and little uncovered time") {
+TEST_CASE("captures meet the bound if they have minimum sizes and little time is uncovered") {
   sampling::SamplingOptions options;  // 5 %
   options.min_samples = 2;
   const auto meets = [&](const std::vector<OnlineCluster>& clusters) {
@@ -58,7 +58,7 @@ TEST_CASE("captures meet the bound with minimum sizes and little uncovered time"
   CHECK(meets({expensive}));
 }
 
-TEST_CASE("exploratory captures cover a cluster in the stated bound, but do not meet the target") {
+TEST_CASE("exploratory captures cover a cluster in the stated bound but do not meet the target") {
   std::vector<OnlineCluster> clusters = {Predicted(100, 100.0, 0.0, 0)};
   clusters[0].explored.Add(101.0);
   const std::vector<ClustersView> views = {{clusters, 101.0}};
@@ -73,7 +73,7 @@ TEST_CASE("targets include the captures so far, and clusters that cost too much 
   const std::vector<ClustersView> views = {{clusters}};
   sampling::SamplingOptions options;
   options.min_samples = 2;
-  // 40,000 ns uncovered, and a bound of 52,000 ns.
+  // 40,000 ns are uncovered, and the bound is 52,000 ns.
   const auto rare = [&](double captured_ns) {
     return AllocateTargets(views, BestCut(captured_ns), 1'040'000.0, options).at(1);
   };
@@ -89,7 +89,8 @@ TEST_CASE(
   const std::vector<stats::Moments> cells = {{1000, 100.0, 0.0}, {1000, 900.0, 0.0}};
   const std::vector<std::size_t> one = {0};
   CHECK(StrataFrom(cells, one).at(0).count() == 2000);
-  // One cluster needs all of its launches, 1,000,000 ns. The best cut needs `size` x 1000 ns.
+  // One cluster needs all of its launches, which take 1,000,000 ns. The best cut needs `size` x
+  // 1000 ns.
   const auto is_worth = [&](std::uint64_t size, std::uint64_t min_samples) {
     std::vector<sampling::StratumRange> best(2);
     for (std::size_t i = 0; i < 2; ++i) {

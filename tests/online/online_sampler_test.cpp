@@ -30,7 +30,7 @@ double CalibratedTotal(const model::Plan& plan) {
 }
 
 // Returns the native durations of the samples, weighted by `weigh`, divided by the total of all
-// launches; 1 means no error.
+// launches. 1 means no error.
 template <typename Weigh>
 double NativeShare(const Bench& bench, const model::Plan& plan, Weigh weigh) {
   double estimate = 0.0;
@@ -78,7 +78,7 @@ TEST_CASE("every launch is accounted for exactly") {
   CHECK(clustered == 20000);
 }
 
-TEST_CASE("a steady kernel costs few captures, however long the run is") {
+TEST_CASE("a steady kernel costs few captures for any length of the run") {
   for (const int launches : {5000, 50000}) {
     Bench bench;
     std::mt19937_64 random(2);
@@ -98,7 +98,7 @@ TEST_CASE("an exploratory capture represents only itself unless there is no othe
     const model::Plan plan = bench.Finish();
     const std::vector<model::PlanCluster>& clusters = plan.kernels[0].clusters;
     if (launches == 100) {
-      // The run is shorter than the feedback lag: the error is 3 %, and no better estimate exists.
+      // The run is shorter than the feedback lag. The error is 3 %, and no better estimate exists.
       CHECK(plan.totals.samples == 1);
       CHECK(plan.totals.observed_error == doctest::Approx(0.0297).epsilon(0.01));
       continue;
@@ -128,7 +128,7 @@ TEST_CASE("the exploratory captures of several processes can be all launches of 
   CHECK(plan.totals.uncovered_fraction == 0.0);
 }
 
-TEST_CASE("captures of a cluster are spread: the next one is made when one has returned") {
+TEST_CASE("captures of a cluster are spread out, because each waits for the previous record") {
   sampling::SamplingOptions options;
   options.min_samples = 3;
   Bench bench(options, 500);
@@ -149,7 +149,7 @@ TEST_CASE("later captures replace a capture made before the kernel drifted") {
   Bench bench(options);
   std::mt19937_64 random(12);
   constexpr std::uint64_t kWarmUp = 3000;
-  // Short enough that the later captures are not expired as well.
+  // The run is short enough that the later captures do not expire.
   for (std::uint64_t i = 0; i < 30000; ++i) {
     bench.Launch("gemm", (10000 + random() % 4000) * (i < kWarmUp ? 5 : 4) / 4);
   }
@@ -166,7 +166,7 @@ TEST_CASE("later captures replace a capture made before the kernel drifted") {
   }
 }
 
-TEST_CASE("a cluster that no context predicts is captured through the launches of another") {
+TEST_CASE("a cluster that no context predicts is captured through launches of another cluster") {
   for (const unsigned common : {60u, 70u, 80u}) {
     CAPTURE(common);
     std::uint64_t captured = 0;
@@ -179,7 +179,7 @@ TEST_CASE("a cluster that no context predicts is captured through the launches o
       const model::Plan plan = bench.Finish();
       CHECK(plan.totals.uncovered_fraction == 0.0);
       CHECK(plan.totals.bound <= 0.05);
-      // The number of misses is random; their cost is small in every run.
+      // The number of misses is random, but their cost is small in every run.
       CHECK(plan.totals.sampled_duration_ns <= plan.totals.duration_ns / 500);
       captured += bench.captured;
     }
@@ -187,7 +187,7 @@ TEST_CASE("a cluster that no context predicts is captured through the launches o
   }
 }
 
-TEST_CASE("a capture whose record is dropped is written off, and another one is made") {
+TEST_CASE("a capture whose record is dropped is written off and replaced") {
   Bench bench({}, 1000);
   std::vector<std::uint64_t> by_credit;
   for (std::uint64_t i = 0; i < 1'300'000; ++i) {
@@ -214,7 +214,7 @@ TEST_CASE("the calibrated estimate is the known total minus the uncovered time")
     bench.Launch("k" + std::to_string(i % 7), static_cast<std::uint64_t>(durations(random)));
   }
   const model::Plan plan = bench.Finish();
-  // Few launches are in a tail that no neighbor may represent.
+  // Few launches are in a tail that no neighbor can represent.
   CHECK(plan.totals.uncovered_fraction < 0.002);
   const double covered = 1.0 - plan.totals.uncovered_fraction;
   CHECK(CalibratedTotal(plan) ==
@@ -229,7 +229,7 @@ TEST_CASE("a run shorter than the feedback delay has one capture of every name")
   CHECK(plan.totals.uncovered_fraction == 0.0);
 }
 
-TEST_CASE("clusters that differ in launch configuration are all captured, none too often") {
+TEST_CASE("clusters with different launch configurations are all captured, with few captures") {
   Bench bench;
   std::mt19937_64 random(4);
   for (int i = 0; i < 40000; ++i) {
@@ -238,7 +238,7 @@ TEST_CASE("clusters that differ in launch configuration are all captured, none t
   }
   const model::Plan plan = bench.Finish();
   REQUIRE(plan.kernels.size() == 1);
-  // Plus the exploratory capture.
+  // There are two clusters plus the exploratory capture.
   REQUIRE(plan.kernels[0].clusters.size() == 3);
   CHECK(plan.kernels[0].clusters[2].count == 1);
   for (const model::PlanCluster& c : plan.kernels[0].clusters) CHECK(c.captured >= 1);
@@ -260,8 +260,8 @@ TEST_CASE("captures stay near their targets with any lag") {
     const model::Plan plan = bench.Finish();
     std::uint64_t targets = 0;
     for (const model::PlanCluster& c : plan.kernels[0].clusters) targets += c.target;
-    // No context separates the clusters of this kernel. Captures in other clusters are limited by
-    // the allowed misses: twice the target and a few per cluster.
+    // No context separates the clusters of this kernel. The allowed misses limit captures in other
+    // clusters to twice the target and a few per cluster.
     CHECK(bench.captured <= 4 * targets + 12 * plan.kernels[0].clusters.size());
   }
 }
@@ -345,7 +345,7 @@ TEST_CASE("degenerate streams: one launch, zero durations, a kernel launched onc
   }
 }
 
-// Returns the plan of a run in which the durations of a kernel drift. The run has 120,000 launches.
+// Returns the plan of a run of 120,000 launches in which the durations of a kernel drift.
 model::Plan RunDrift(double (*mean_at)(double), int seed) {
   Bench bench({}, 1000);
   std::mt19937_64 random(static_cast<std::uint64_t>(seed));
@@ -360,10 +360,9 @@ model::Plan RunDrift(double (*mean_at)(double), int seed) {
   return bench.Finish();
 }
 
-// Drift: how a kernel's durations change over the run. Each case must end near the
-// requested bound of 5 % with few captures, and its clusters must fit the latest launches. Single
-// runs can end above the bound: growth needs captures until the end, and the last one may not be
-// made in time.
+// Each case must end near the requested bound of 5 % with few captures, and its clusters must fit
+// the latest launches. Some runs can end above the bound: growth needs captures until the end, and
+// the last capture may be too late.
 TEST_CASE("clusters follow drift: growth, steps, phases, a late mode and a warm-up") {
   struct Drift {
     const char* name;
@@ -395,7 +394,7 @@ TEST_CASE("clusters follow drift: growth, steps, phases, a late mode and a warm-
   }
 }
 
-TEST_CASE("one capture of each of one or two durations gives a bound of 0") {
+TEST_CASE("if a kernel has one or two durations, one capture of each gives a bound of 0") {
   for (const std::uint64_t other : {1000u, 3000u}) {
     CAPTURE(other);
     Bench bench;
@@ -420,7 +419,7 @@ TEST_CASE("a single very long launch is uncovered time and costs no captures") {
   CHECK(bench.CountEvents(MaskEventKind::kTopUp) == 1);
 }
 
-TEST_CASE("100,000 names that are launched once are captured once each") {
+TEST_CASE("each of 100,000 names that are launched once is captured once") {
   auto gate = std::make_unique<shm::GateTable>();
   OnlineSampler sampler(sampling::SamplingOptions{}, *gate);
   std::vector<Observation> batch(100'000);
@@ -469,8 +468,7 @@ TEST_CASE("no credits open before enough launches have been observed") {
   CHECK(open_at == 4000);
 }
 
-// Launches three kernels in turn. One has two configurations, and one of these takes ten times as
-// long.
+// Launches three kernels in turn. One has two configurations, one of which takes ten times as long.
 void PlayModes(Bench& bench, int launches, double noise, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   std::lognormal_distribution<double> factor(0.0, noise);
@@ -493,7 +491,7 @@ TEST_CASE("the overhead of captures is not part of the total, the clusters or th
 
   CHECK(plan.totals.invocations == native.totals.invocations);
   const auto truth = static_cast<double>(native.totals.duration_ns);
-  // Each capture is imputed with a mean: the errors are 3 % noise each and average out.
+  // Each capture is imputed with a mean. The errors of 3 % noise average out.
   CHECK(static_cast<double>(plan.totals.duration_ns) == doctest::Approx(truth).epsilon(0.001));
   CHECK(plan.totals.imputed == for_real.captured);
   CHECK(plan.totals.native_unknown == 0);
@@ -510,7 +508,7 @@ TEST_CASE("the overhead of captures is not part of the total, the clusters or th
       CHECK(c.upper_ns < 1'000'000);
       for (const model::PlanSample& s : c.samples) {
         CHECK(s.imputed);
-        // Imputed with the context's mean, which is within the noise of the true duration.
+        // The imputed mean of the context is within the noise of the true duration.
         CHECK(static_cast<double>(s.record.duration_ns) ==
               doctest::Approx(static_cast<double>(for_real.native[s.index])).epsilon(0.2));
       }
@@ -521,9 +519,9 @@ TEST_CASE("the overhead of captures is not part of the total, the clusters or th
   CHECK(clustered == plan.totals.invocations);
 }
 
-TEST_CASE("the bound holds for the native durations of samples, which are never recorded") {
-  // Half of gemm's launches take three times as long, and no context predicts which: captures would
-  // fall on either side of a cut at random. The confidence is 95 %; fewer than 90 of 100 has a
+TEST_CASE("the bound holds for the native durations of samples although they are never recorded") {
+  // Half of gemm's launches take three times as long, and no context predicts which, so captures
+  // would randomly be on either side of a cut. At a confidence of 95 %, fewer than 90 of 100 has a
   // probability of 2 %.
   int within = 0;
   double widest = 0.0;
@@ -540,7 +538,7 @@ TEST_CASE("the bound holds for the native durations of samples, which are never 
   }
   CAPTURE(within);
   CHECK(within >= 90);
-  // ... and the bound is not trivially wide.
+  // The bound must not be trivially wide.
   CHECK(widest <= 0.1);
 }
 
@@ -589,7 +587,7 @@ TEST_CASE("a perturbed exploratory capture is imputed when its kernel has a nati
   CHECK(known.kernels[0].duration_ns == 4000);
 }
 
-TEST_CASE("the captured time contains imputed durations, also of exploratory captures") {
+TEST_CASE("the captured time contains imputed durations, even of exploratory captures") {
   Bench bench({}, 500, 1000);
   for (int i = 0; i < 1000; ++i) {
     bench.Launch("gemm", 3000);

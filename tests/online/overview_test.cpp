@@ -25,7 +25,7 @@ std::set<std::uint64_t> EdgesOf(const stats::LogSketch& sketch) {
   return edges;
 }
 
-TEST_CASE("joined bins contain every launch, have edges of the sketch, and fit the limit") {
+TEST_CASE("joined bins contain every launch, have the edges of the sketch, and meet the limit") {
   std::mt19937_64 random(5);
   for (const int widest : {1, 8, 14, 20, 40, 63}) {
     for (const std::size_t most : {std::size_t{64}, std::size_t{59}}) {
@@ -63,7 +63,7 @@ TEST_CASE("bins are joined only as far as necessary") {
   stats::LogSketch sketch;
   for (std::uint64_t d = 0; d < 64; ++d) sketch.Add(d);
   CHECK(JoinedBins(sketch).size() == 64);
-  sketch.Add(64);  // one more bin: two and two
+  sketch.Add(64);  // with one more bin, pairs are joined
   const std::vector<model::HistogramBin> bins = JoinedBins(sketch);
   CHECK(bins.size() == 33);
   CHECK(bins[0].upper_ns == 2);
@@ -117,7 +117,7 @@ TEST_CASE("kernels with slices of different widths get slices of one width") {
   }
 }
 
-TEST_CASE("a kernel whose clock differs by years has no slices, and the others keep theirs") {
+TEST_CASE("a kernel whose clock differs by years has no slices, and other kernels have slices") {
   stats::TimeSlices busy;
   for (std::uint64_t i = 0; i < 100; ++i) busy.Add((std::uint64_t{1} << 60) + i * 1000, 1);
   stats::TimeSlices wild;
@@ -130,7 +130,7 @@ TEST_CASE("a kernel whose clock differs by years has no slices, and the others k
   CHECK(overview.kernels[1].slices.size() > 32);
 }
 
-// Sends launches of three kernels through a sampler without lag.
+// Course sends launches of three kernels through a sampler without lag.
 struct Course : SamplerBench {
   explicit Course(std::uint64_t slow_down = 1) : SamplerBench({}, 0, slow_down) {}
 
@@ -228,7 +228,7 @@ TEST_CASE("the overview of a running sampler adds up at any time") {
   }
 }
 
-TEST_CASE("a cluster whose capture costs more than it is worth is unreachable in the overview") {
+TEST_CASE("a cluster whose captures cost too much is unreachable in the overview") {
   Course course;
   course.Run(500);
   course.Launch("modes", course.clock, 1'000'000'000'000);
@@ -249,7 +249,7 @@ TEST_CASE("a cluster whose capture costs more than it is worth is unreachable in
 TEST_CASE("a kernel has no clusters before its first allocation") {
   Course course;
   course.Run(2000);
-  while (true) {  // until an epoch without an allocation begins with a new kernel
+  while (true) {  // until an epoch without an allocation starts with a new kernel
     course.Launch("late", course.clock, 77);
     course.EndEpoch();
     if (!course.sampler.allocated()) break;
@@ -268,7 +268,7 @@ TEST_CASE("a kernel has no clusters before its first allocation") {
   CHECK(later->clusters.empty());
 }
 
-TEST_CASE("the overview lists the kernels with the most time and counts all") {
+TEST_CASE("the overview lists the kernels with the most time and counts all kernels") {
   Course course;
   constexpr std::uint64_t kKernels = model::Overview::kMaxKernels + 100;
   for (std::uint64_t k = 0; k < kKernels; ++k) {
@@ -329,7 +329,7 @@ TEST_CASE("at the end, the overview has the clusters of the plan") {
   }
 }
 
-TEST_CASE("without launches there is no bound, also at the end") {
+TEST_CASE("without launches, there is no bound, even at the end") {
   Course course;
   model::Overview o = course.Describe();
   CHECK(std::isnan(o.bound));

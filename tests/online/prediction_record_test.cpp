@@ -17,7 +17,7 @@ Shares SharesOf(const PredictionRecord& record, std::uint32_t bin) {
   return shares;
 }
 
-TEST_CASE("predictions of a bin have the shares of its launches") {
+TEST_CASE("predictions of a bin have the shares of their launches") {
   PredictionRecord record;
   for (const std::uint32_t predicted : {70u, 70u, 90u, PredictionRecord::kNone}) {
     record.Add(100, predicted);

@@ -12,7 +12,7 @@
 namespace stemtap::online {
 namespace {
 
-TEST_CASE("a fifth of a target is released at first, and all of it after four doublings") {
+TEST_CASE("a fifth of a target is released first, and all of it after four doublings") {
   const ReleaseSchedule schedule(1000);
   CHECK_FALSE(schedule.IsTimeToCut(499));
   CHECK(schedule.IsTimeToCut(500));
@@ -50,7 +50,7 @@ TEST_CASE("allocations are due when launches or time have grown by an eighth") {
   CHECK(schedule.AreCutsOld(200));
 }
 
-// A cluster of 100 launches of 1000 ns that has its two captures, of `mean` ns each.
+// Returns a cluster of 100 launches of 1000 ns that has its two captures with `mean` ns each.
 OnlineCluster Captured(double mean) {
   OnlineCluster cluster;
   cluster.moments = {100, 1000.0, 0.0};
@@ -71,9 +71,9 @@ std::vector<std::uint64_t> Supplemented(Supplements& supplements,
   return targets;
 }
 
-TEST_CASE("clusters whose captures differ from their mean get one more, once the bound is met") {
-  // The estimates differ by 100, -1200, and 0 ns; 10 % of the bound are 1000 ns. A fifth of the
-  // six captures that the clusters need pays for one more.
+TEST_CASE("once the bound is met, clusters whose captures differ from the mean get one more") {
+  // The estimates differ by 100, -1200, and 0 ns, and 10 % of the bound is 1000 ns. A fifth of the
+  // six captures that the clusters need pays for one more capture.
   std::vector<OnlineCluster> clusters = {Captured(1001.0), Captured(988.0), Captured(1000.0)};
   using Targets = std::vector<std::uint64_t>;
   Supplements supplements;
@@ -90,19 +90,19 @@ TEST_CASE("an estimate with a large error is supplemented on the side of the err
   CHECK(Supplemented(supplements, clusters, 1000.0, false) == std::vector<std::uint64_t>{2, 3, 3});
 }
 
-TEST_CASE("supplements cost at most their share of the planned captures, and are charged once") {
+TEST_CASE("supplements cost at most their share of the planned captures and are charged once") {
   std::vector<OnlineCluster> clusters(4, Captured(1000.0));
   clusters[0] = Captured(980.0);
   clusters[3] = Captured(1021.0);
   Supplements supplements;
-  // A fifth of 8000 ns pays for one capture of 1000 ns, and the larger difference comes first.
+  // A fifth of 8000 ns pays for one capture of 1000 ns, and the largest difference is first.
   using Targets = std::vector<std::uint64_t>;
   CHECK(Supplemented(supplements, clusters, 10'000.0) == Targets{2, 2, 2, 3});
   clusters[3].target = 2;  // allocated again while the capture is in flight
   CHECK(Supplemented(supplements, clusters, 10'000.0) == Targets{2, 2, 2, 3});
 }
 
-TEST_CASE("a supplement is charged with the launches that it also captures") {
+TEST_CASE("a supplement is charged for the other launches that it captures") {
   const auto is_supplemented = [](double price_ns) {
     std::vector<OnlineCluster> clusters(4, Captured(1000.0));
     clusters[0] = Captured(980.0);
@@ -121,7 +121,7 @@ std::vector<LineCredits> Credits(std::vector<OnlineCluster> clusters,
   return CreditsOfLines(clusters, offered);
 }
 
-TEST_CASE("a line gets credits for its cluster with the largest need, half of the need at a time") {
+TEST_CASE("a line gets credits for half of the need of its cluster with the largest need") {
   OnlineCluster predicted;
   predicted.target = predicted.release = 9;
   predicted.captured = 1;
@@ -146,7 +146,7 @@ TEST_CASE("a line gets credits for its cluster with the largest need, half of th
   CHECK(Credits({predicted}, {0.0, 80.0})[1].accept == shm::AcceptOf(4 / 10.0));
 }
 
-TEST_CASE("a predicted cluster gets no credits for captures that fall beside it") {
+TEST_CASE("a predicted cluster gets no credits for captures outside the cluster") {
   const auto line = [](std::uint64_t target, double yield) {
     OnlineCluster predicted;
     predicted.target = predicted.release = target;
@@ -157,19 +157,19 @@ TEST_CASE("a predicted cluster gets no credits for captures that fall beside it"
   CHECK(line(1, 0.5).credits == 1);
   CHECK(line(8, 0.5).credits == 4);
   CHECK(line(1, 0.49).credits == 7);  // unpredicted: three expected captures
-  // The captures take more launches at a lower yield.
+  // At a lower yield, the captures need more launches.
   CHECK(line(1, 1.0).accept == shm::AcceptOf(1 / 1250.0));
   CHECK(line(1, 0.92).accept == shm::AcceptOf(1 / 1250.0));
   CHECK(line(1, 0.9).accept == shm::AcceptOf(2 / 1250.0));
   CHECK(line(8, 0.5).accept == shm::AcceptOf(8 / 1250.0));
 }
 
-TEST_CASE("a capture is made at a random launch of a window that begins with the wait") {
+TEST_CASE("a capture is made at a random launch in a window that starts with the wait") {
   std::vector<OnlineCluster> clusters(1);
   OnlineCluster& cluster = clusters[0];
   cluster.target = cluster.release = 1;
   cluster.source = {0, 1.0, 0.0};
-  // All launches of the cluster are offered to the line. The window has 1250 launches.
+  // The line is offered all launches of the cluster. The window has 1250 launches.
   const auto accept = [&](std::uint64_t launches) {
     cluster.moments = {launches, 1000.0, 0.0};
     UpdateWaits(clusters);
@@ -187,7 +187,7 @@ TEST_CASE("a capture is made at a random launch of a window that begins with the
   CHECK(accept(10'000) == shm::AcceptOf(1 / 12'500.0));
 }
 
-TEST_CASE("a cluster that nothing predicts is drawn with a constant probability") {
+TEST_CASE("launches of an unpredicted cluster are drawn with a constant probability") {
   std::vector<OnlineCluster> clusters(1);
   clusters[0].target = clusters[0].release = 1;
   clusters[0].source = {0, 0.1, 0.0};
@@ -209,7 +209,7 @@ TEST_CASE("an unpredicted cluster that a neighbor can represent gets one expecte
   };
   CHECK(credits(2000.0) == 10);
   CHECK(credits(2001.0) == 30);
-  // The neighbor above counts as well.
+  // The upper neighbor also counts.
   std::swap(clusters[0], clusters[1]);
   clusters[0].moments = {100, 667.0, 0.0};
   CHECK(Credits(clusters, {1000.0})[0].credits == 10);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SamplerBench is a gate, a sampler and a stream of launches. Each launch is observed `lag`
-// launches after it asks the gate. Captured launches take `slow_down` times as long; with 1,
+// SamplerBench has a gate, a sampler and a stream of launches. Each launch is observed `lag`
+// launches after it asks the gate. Captured launches take `slow_down` times as long. If this is 1,
 // captures are only recorded.
 #pragma once
 

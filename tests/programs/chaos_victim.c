@@ -12,8 +12,8 @@
  * signals, its own memory. The output is the same in every run with the same arguments, so any
  * difference was caused by the guest. If a line cannot be written, the exit code is 21.
  *
- * If CHAOS_PIDS names a directory, each process creates a directory in it, named by its pid, once
- * it runs.
+ * If CHAOS_PIDS names a directory, each process creates a directory in it, named by its pid, when
+ * it starts.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Launches kernels, reports it, waits for a signal from the test and kills itself. The signal is a
- * file that appears (second argument) or the end of a line on standard input.
+ * Launches kernels, reports that it did, waits for a signal from the test and kills itself. The
+ * signal is a file that appears (second argument) or the end of a line on standard input.
  */
 #include <signal.h>
 #include <unistd.h>

@@ -10,9 +10,9 @@
 namespace stemtap {
 namespace {
 
-// Large enough to amortize the barrier, small enough to stay in the cache.
+// Large enough to amortize the barrier and small enough for the cache.
 constexpr std::size_t kBatch = 4096;
-// Stream id for profiles without stream ids: the id that CUPTI reports for the default stream.
+// The stream id for profiles without stream ids, which CUPTI reports for the default stream.
 constexpr std::uint32_t kUnknownStreamId = 7;
 
 std::uint64_t SteadyNow() {
@@ -74,7 +74,7 @@ Status Player::AddStream(std::pair<int, std::uint32_t> key) {
     if (!retained) return retained;
   }
   if (module_ == nullptr) {
-    // One module serves all devices: the simulated GPU launches a function into any stream.
+    // One module serves all devices, because the simulated GPU launches a function in any stream.
     if (const Status set = Checked(cuCtxSetCurrent(context), "cuCtxSetCurrent"); !set) return set;
     const Status loaded = Checked(cuModuleLoadData(&module_, ""), "cuModuleLoadData");
     if (!loaded) return loaded;

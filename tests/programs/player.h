@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Player replays the launches of a recorded profile on the simulated GPU, one kernel each, with the
-// same name, device, stream, launch configuration and duration. Launch order is preserved within a
-// stream; with several threads, each stream belongs to one thread.
+// Player replays the launches of a recorded profile on the simulated GPU. Each kernel has the same
+// name, device, stream, launch configuration and duration. Launch order is preserved within a
+// stream. With several threads, each stream belongs to one thread.
 //
-// THREADS: one; the player starts its own threads.
+// THREADS: one caller. The player starts its own threads.
 #pragma once
 
 #include <cuda.h>
@@ -24,7 +24,7 @@ namespace stemtap {
 
 struct PlayOptions {
   std::string profile;
-  bool real_time = false;  // launch at the recorded times, relative to the first
+  bool real_time = false;  // launch at the recorded times, relative to the first launch
   unsigned threads = 1;    // launching threads
   std::uint64_t repeat = 1;
   double rate = 0;  // maximum launches per second of wall time; 0: no limit
@@ -37,7 +37,7 @@ class Player {
   Player(const Player&) = delete;
   Player& operator=(const Player&) = delete;
 
-  // Plays the profile once from beginning to end.
+  // Plays the profile once.
   Status Play(model::ProfileReader& reader);
 
   // Waits for all kernels and destroys the streams and the module.
@@ -70,11 +70,12 @@ class Player {
   std::vector<const Stream*> batch_streams_;  // by row of batch_
   std::uint64_t launches_ = 0;                // before batch_
 
-  // Pacing.
+  // Pacing
   std::uint64_t first_start_ns_ = shm::kUnknownTime;  // of the profile
   std::uint64_t begin_ns_ = 0;                        // start of playback, steady clock
 
-  // Threads 1 and up; thread 0 is the caller's. All threads meet before and after each batch.
+  // Threads 1 and up; thread 0 is the caller. All threads wait for each other before and after each
+  // batch.
   std::unique_ptr<std::barrier<>> barrier_;
   std::vector<std::thread> threads_;
   bool stop_ = false;

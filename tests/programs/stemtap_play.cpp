@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // stemtap_play is an ordinary CUDA program that uses only the driver API and launches the kernels
-// of a recorded profile: a binary one, or canonical CSV (other formats: stemtap convert). It does
-// not use CUPTI; the profiler is injected.
+// of a recorded profile, in binary form or as canonical CSV (stemtap convert reads other formats).
+// It does not use CUPTI; the profiler is injected.
 //
 //   stemtap_play PROFILE [--real-time] [--threads N] [--repeat N] [--rate LAUNCHES_PER_SECOND]
 //
@@ -78,7 +78,7 @@ Status PlayAll(const PlayOptions& options) {
 }
 
 int Run(const PlayOptions& options) {
-  // Recorded times require a GPU that runs in real time. An existing setting is kept.
+  // Recorded times require a simulated GPU in real time. An existing setting is kept.
   if (options.real_time) setenv("FAKE_GPU_CLOCK", "real", 0);
   if (const CUresult result = cuInit(0); result != CUDA_SUCCESS) {
     std::fprintf(stderr, "stemtap_play: cuInit: CUDA error %d\n", static_cast<int>(result));

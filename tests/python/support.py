@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shared by the tests of the Python package. Each test script takes the build directory as its first argument."""
+"""Helpers of the tests of the Python package. Each test script takes the build directory as its first argument."""
 
 import os
 import pathlib
@@ -18,14 +18,15 @@ sys.dont_write_bytecode = True
 
 
 def run(arguments, **options):
-    """Runs a command to its end and captures its output as text."""
+    """Runs a command to completion and captures its output as text."""
     options.setdefault("timeout", 60)
     return subprocess.run([str(argument) for argument in arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           universal_newlines=True, **options)
 
 
 def python(code, path=PACKAGE, **variables):
-    """Runs code in a new Python process that finds the package. Only the given variables concern stemtap."""
+    """Runs code in a new Python process that finds the package. Of the variables that affect stemtap, sets only the
+    given ones."""
     environment = {name: value for name, value in os.environ.items()
                    if name not in ("CUDA_INJECTION64_PATH", "LD_PRELOAD")}
     environment.update(PYTHONPATH=str(path), PYTHONDONTWRITEBYTECODE="1", **variables)

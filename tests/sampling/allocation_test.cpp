@@ -31,7 +31,7 @@ std::vector<Stratum> RandomStrata(std::mt19937_64& random, std::size_t n, std::u
   return strata;
 }
 
-TEST_CASE("the sample size is at least one, at least the floor, and does not overflow") {
+TEST_CASE("the sample size is at least one and at least the floor, and does not overflow") {
   CHECK(SampleSize(1000, 0, 0.05, kZ) == 1);
   CHECK(SampleSize(0, 0, 0.05, kZ) == 1);
   CHECK(SampleSize(1000, 1, 0.05, kZ, kFloorClt) == 30);
@@ -40,7 +40,7 @@ TEST_CASE("the sample size is at least one, at least the floor, and does not ove
   CHECK(SampleSize(1000, 5, 0.05, INFINITY) == std::uint64_t{1} << 62);
 }
 
-TEST_CASE("allocation handles no strata, one launch, no spread and empty strata") {
+TEST_CASE("allocation handles no strata, a single launch, no spread and empty strata") {
   const ErrorTarget target{0.05, kZ};
   CHECK(Allocate({}, target, Population::kFinite).empty());
   const std::vector<Stratum> strata = {{1, 500, 0}, {1000, 80, 0}, {0, 0, 0}, {5, 0, 0}};
@@ -69,7 +69,7 @@ TEST_CASE("every allocation meets its bound after rounding up") {
   }
 }
 
-TEST_CASE("allocations satisfy the KKT conditions: free sizes have one marginal price") {
+TEST_CASE("allocations satisfy the KKT conditions: free sizes have the same marginal price") {
   std::mt19937_64 random(5);
   for (int round = 0; round < 300; ++round) {
     const auto strata = RandomStrata(random, 2 + random() % 10, 3000);
@@ -107,7 +107,7 @@ TEST_CASE("allocations satisfy the KKT conditions: free sizes have one marginal 
 
 TEST_CASE(
     "an allocation costs at most one sample per stratum more than the best integer allocation") {
-  // Brute force over all sizes of two or three small strata.
+  // Enumerates all sizes of two or three small strata.
   std::mt19937_64 random(9);
   for (int round = 0; round < 200; ++round) {
     const auto strata = RandomStrata(random, 2 + random() % 2, 12);

@@ -28,15 +28,15 @@ TEST_CASE("16 samples of 1,000 launches with mean 100 and sigma 20 have the comp
   CHECK(ErrorBound(strata, samples, 2.0) == doctest::Approx(expected).epsilon(1e-12));
 }
 
-TEST_CASE("calibrated weights are the plain weights if no duration was measured") {
+TEST_CASE("calibrated weights equal the plain weights if no duration was measured") {
   CHECK(CalibratedWeight(10, 5.0, 2, 0.0) == 5.0);
   CHECK(CalibratedWeight(10, 5.0, 0, 0.0) == 0.0);
 }
 
 TEST_CASE("the bound covers the error with the stated probability") {
-  // 2,000 samples of size 40 from one uniform stratum of 1,000. The error is approximately normal.
-  // The share within the bound has a standard error of sqrt(0.95 * 0.05 / 2000) = 0.0049; six
-  // standard errors (false failure about 1e-9) are 0.029.
+  // Draws 2,000 samples of size 40 from a uniform stratum of 1,000. The error is approximately
+  // normal. The share within the bound has a standard error of sqrt(0.95 * 0.05 / 2000) = 0.0049.
+  // Six standard errors, with a false failure rate of about 1e-9, are 0.029.
   std::mt19937_64 random(17);
   std::vector<double> values(1000);
   stats::Moments moments;

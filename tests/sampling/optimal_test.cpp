@@ -40,7 +40,7 @@ Figures FiguresOf(const OptimalStrata& solved, const ErrorTarget& target) {
   return figures;
 }
 
-// Finds the true optimum of one kernel by enumerating all cuts and all sizes.
+// Finds the true optimum of one kernel by enumerating all cuts and sizes.
 double BruteForce(const std::vector<stats::Moments>& cells, const ErrorTarget& target,
                   std::uint64_t floor) {
   double total = 0.0;
@@ -98,7 +98,7 @@ TEST_CASE("optimal strata are close to the enumerated optimum on small kernels")
       CHECK(got.bound <= target.error_bound * (1 + 1e-9));
       CHECK(got.cost <= 1.25 * best);
       CHECK(got.cost >= best * (1 - 1e-9));
-      CHECK(solved.lower_bound <= best * 1.01);  // the lower bound counts an overhead per sample
+      CHECK(solved.lower_bound <= best * 1.01);  // the lower bound includes an overhead per sample
 
       sum += got.cost / best;
       ++cases;
@@ -107,7 +107,7 @@ TEST_CASE("optimal strata are close to the enumerated optimum on small kernels")
   CHECK(sum / cases <= 1.02);
 }
 
-// Kernels with two modes and a tail each; some are hot, most are not.
+// Returns kernels with two modes and a tail each. Only some are hot.
 Rows ManyKernels(std::size_t kernels, std::uint64_t seed) {
   Rng rng(seed);
   Rows rows;
@@ -127,7 +127,7 @@ Rows ManyKernels(std::size_t kernels, std::uint64_t seed) {
   return rows;
 }
 
-TEST_CASE("optimal strata meet the bound near the lower bound of the cost for any floor") {
+TEST_CASE("for any floor, optimal strata meet the bound near the lower bound of the cost") {
   const Rows rows = ManyKernels(200, 3);
   for (const double error_bound : {0.05, 0.01, 0.002}) {
     for (const std::uint64_t floor : {1u, 2u, 5u}) {
@@ -185,11 +185,11 @@ TEST_CASE("optimal strata of degenerate rows are valid") {
   };
   CHECK(solve({}).kernels.empty());
   CHECK(solve({{}}).kernels.front().empty());
-  // Only zero durations: no time, no variance, one sample.
+  // With only zero durations, there is no time, no variance and one sample.
   const OptimalStrata zeros = solve({{stats::Moments(1000, 0.0, 0.0)}});
   REQUIRE(zeros.kernels.front().size() == 1);
   CHECK(zeros.kernels.front().front().sample_size == 1);
-  // Zeros together with a kernel that has spread.
+  // Zeros are combined with a kernel that has spread.
   const OptimalStrata mixed =
       solve({{stats::Moments(1000, 0.0, 0.0), stats::Moments(1000, 500.0, 0.0)},
              {},

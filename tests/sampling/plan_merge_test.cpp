@@ -17,7 +17,7 @@
 namespace stemtap::sampling {
 namespace {
 
-// MadeCluster is one stratum of a generated session: all its durations and the number of draws.
+// MadeCluster is a stratum of a generated session: all its durations and the number of draws.
 struct MadeCluster {
   std::vector<std::uint64_t> durations;
   std::size_t samples = 0;
@@ -202,7 +202,7 @@ TEST_CASE("merging a single plan keeps its numbers") {
 
 TEST_CASE("merge order and grouping do not change the numbers") {
   std::mt19937_64 random(3);
-  // Two plans differ only in their samples. The tie must not be broken by the input order.
+  // Two plans differ only in their samples. Input order must not break the tie.
   const model::Plan a = PlanOf(Skewed(5, 6), "a", random);
   const model::Plan b = PlanOf(Skewed(5, 6), "b", random);
   const model::Plan c = PlanOf(Skewed(6, 9), "c", random);
@@ -236,7 +236,7 @@ TEST_CASE("launch indices continue across sessions, and devices are renumbered")
     for (const model::PlanCluster& cluster : kernel.clusters) {
       for (const model::PlanSample& s : cluster.samples) {
         const std::size_t of = s.index < 805 ? 0 : s.index < 1605 ? 1 : 2;
-        // The kernel has 400 earlier launches in each session.
+        // In each session, the kernel has 400 earlier launches.
         CHECK(s.occurrence >= 400 * of);
         CHECK(s.occurrence < 400 * (of + 1));
         const bool odd = s.record.device == shm::kUnknown16 || (of == 0 && s.record.device == 1);
@@ -246,7 +246,7 @@ TEST_CASE("launch indices continue across sessions, and devices are renumbered")
   }
 }
 
-TEST_CASE("kernels of a process stay separate from an equal process id on another machine") {
+TEST_CASE("kernels of processes with the same id on different machines stay separate") {
   std::mt19937_64 random(5);
   MadeSession session = Skewed(1, 1);
   session[0].process = 7;
@@ -259,7 +259,7 @@ TEST_CASE("kernels of a process stay separate from an equal process id on anothe
   CHECK(more.kernels.size() == 3);
 }
 
-// Certificate and Joint each compute one part of the bound of `merged`.
+// Certificate and Joint each compute a part of the bound of `merged`.
 double Certificate(const model::Plan& merged) {
   std::vector<SampledStratum> strata;
   for (const model::PlanKernel& kernel : merged.kernels) {
@@ -338,22 +338,23 @@ Coverage Cover(const MadeSession& session, std::size_t machines, bool same_draws
   return {share.bound / counted, share.joint / counted, share.certificate / counted};
 }
 
-// 1,000 rounds: the standard error of a share of 0.95 is 0.007, and six of them are 0.041. The
-// certificate's margin (97 %) leaves 0.02.
-TEST_CASE("the certified bound holds whether sessions err alike or independently") {
+// In 1,000 rounds, the standard error of a share of 0.95 is 0.007, and six standard errors are
+// 0.041. The margin of the certificate (97 %) leaves 0.02.
+TEST_CASE("the certified bound holds for identical and for independent errors of sessions") {
   const MadeSession skewed = Skewed(7, 5);
   const Coverage apart = Cover(skewed, 4, false, 1000);
   CHECK(apart.bound >= 0.95);
   const Coverage alike = Cover(skewed, 4, true, 1000);
   CHECK(alike.bound >= 0.95);
-  // Errors with the same sign do not average out. The certificate of independent draws does not
+  // Errors with the same sign do not average out, and the certificate of independent draws does not
   // account for this.
   CHECK(alike.certificate < 0.80);
 }
 
-TEST_CASE("launches too rare for the bound of one session are in the bound of many sessions") {
-  // One launch in 1,000 is a giant. A sample of 20 hits it in 2 % of sessions, which are outside
-  // the 97 % that a session's bound covers. With five sessions, one merge in ten has a hit.
+TEST_CASE("launches that are too rare for the bound of one session affect the bound of many") {
+  // One launch in 1,000 is a giant. In 2 % of sessions, a sample of 20 contains it. These sessions
+  // are outside the 97 % that the bound of a session covers. With five sessions, one merge in ten
+  // contains the giant.
   MadeCluster cluster;
   cluster.durations.assign(999, 1000);
   cluster.durations.push_back(1000000);
@@ -377,7 +378,8 @@ TEST_CASE(
   CHECK(merged.totals.bound == std::max(certified, merged.totals.observed_error));
 }
 
-// A kernel of 100 launches of 1,000 ns and 100 of 3,000 ns; `samples` short launches are captured.
+// Returns the plan of a kernel with 100 launches of 1,000 ns and 100 of 3,000 ns in which `samples`
+// short launches are captured.
 model::Plan OnlyShort(const std::string& id, std::size_t samples) {
   PlanBuilder builder(SamplingOptions{});
   SampledCluster cluster;
@@ -406,7 +408,7 @@ model::Plan OnlyShort(const std::string& id, std::size_t samples) {
   return plan;
 }
 
-TEST_CASE("an observed error above the certified bound is the stated bound, also after merging") {
+TEST_CASE("an observed error above the certified bound is the stated bound, even after merging") {
   const model::Plan a = OnlyShort("a", 20);
   CHECK(a.totals.observed_error == doctest::Approx(0.5));
   CHECK(a.totals.certified_bound < 0.3);
@@ -430,7 +432,7 @@ TEST_CASE("an observed error above the certified bound is the stated bound, also
 }
 
 TEST_CASE("joined launches add their bias and their share of the time to the merged certificate") {
-  // 100 launches with four samples, and ten unsampled launches of 7,000 ns.
+  // There are 100 launches with four samples, and ten unsampled launches of 7,000 ns.
   const auto plan_of = [](const std::string& id, bool joined) {
     PlanBuilder builder(SamplingOptions{});
     SampledCluster cluster;
@@ -479,7 +481,7 @@ TEST_CASE("joined launches add their bias and their share of the time to the mer
   CHECK(merged.totals.certified_bound > bias * total / both);
 }
 
-TEST_CASE("if a session has no bound or no error, the merged plan has none either") {
+TEST_CASE("if a session has no bound or no error, neither does the merged plan") {
   std::mt19937_64 random(9);
   SamplingOptions first;
   first.selection = Selection::kFirst;

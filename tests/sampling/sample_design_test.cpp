@@ -14,7 +14,7 @@
 namespace stemtap::sampling {
 namespace {
 
-// Two values: `rare` of `count` launches take `slow`, the others take `fast`.
+// Returns cells with two values: `rare` of `count` launches take `slow`, and the rest take `fast`.
 KernelCells TwoValues(std::uint64_t count, std::uint64_t rare, double fast, double slow) {
   return {stats::Moments(count - rare, fast, 0.0), stats::Moments(rare, slow, 0.0)};
 }
@@ -26,8 +26,8 @@ SampledStratum Sampled(const KernelCells& cells, std::uint64_t samples) {
 }
 
 TEST_CASE("the certificate is the known quantile for one draw from a skewed stratum") {
-  // One draw hits the rare value with probability 0.1, so more than 5 % of errors exceed any
-  // smaller bound. The bound is the error of a hit, which is far above the normal bound.
+  // A draw has the rare value with probability 0.1, so more than 5 % of errors exceed any smaller
+  // bound. The bound is the error of such a draw, which is far above the normal bound.
   const KernelCells cells = TwoValues(1000, 100, 1000.0, 2000.0);
   const double total = 900 * 1000.0 + 100 * 2000.0;
   const double error_of_hit = (1000 * 2000.0 - total) / total;
@@ -36,7 +36,7 @@ TEST_CASE("the certificate is the known quantile for one draw from a skewed stra
   const std::vector<Stratum> strata = {one.whole};
   const std::vector<std::uint64_t> sizes = {1};
   CHECK(ErrorBound(strata, sizes, 1.96) < 0.7 * error_of_hit);
-  // A rare value of probability 0.01 is beyond the 95 % quantile: the bound is the error of a miss.
+  // A probability of 0.01 is beyond the 95 % quantile, so the bound is the error of other draws.
   const KernelCells rarer = TwoValues(1000, 10, 1000.0, 2000.0);
   const double rarer_total = 990 * 1000.0 + 10 * 2000.0;
   const SampledStratum other = Sampled(rarer, 1);
@@ -44,7 +44,7 @@ TEST_CASE("the certificate is the known quantile for one draw from a skewed stra
         doctest::Approx((rarer_total - 1000 * 1000.0) / rarer_total).epsilon(1e-4));
 }
 
-TEST_CASE("the certificate of many draws agrees with the normal bound at its margin") {
+TEST_CASE("the certificate of many draws equals the normal bound at its margin") {
   KernelCells cells;
   for (int i = 0; i < 100; ++i) cells.emplace_back(50, 1000.0 + 10.0 * i, 0.0);
   for (const std::uint64_t samples : {std::uint64_t{20}, std::uint64_t{31}, std::uint64_t{400}}) {
@@ -52,15 +52,15 @@ TEST_CASE("the certificate of many draws agrees with the normal bound at its mar
     const SampledStratum s = Sampled(cells, samples);
     const std::vector<Stratum> strata = {s.whole};
     const std::vector<std::uint64_t> sizes = {samples};
-    // 3 % instead of 5 % are outside: 2.170 standard errors instead of 1.960.
+    // 3 % instead of 5 % of errors are outside, or 2.170 instead of 1.960 standard errors.
     const double normal = ErrorBound(strata, sizes, 2.1701);
     CHECK(std::fabs(CertifiedBound(std::span(&s, 1), 0.95) / normal - 1.0) < 0.05);
   }
 }
 
 TEST_CASE("the certificate covers a rare giant in a cluster with many samples") {
-  // 150 of 1,000: 15 % of samples hit the giant, which a normal distribution of the same variance
-  // does not predict.
+  // With 150 of 1,000 launches, 15 % of samples contain the giant. A normal distribution with the
+  // same variance does not predict this.
   const KernelCells cells = TwoValues(1000, 1, 1000.0, 10000.0);
   const SampledStratum s = Sampled(cells, 150);
   const double hit = (1000.0 / 150 * (149 * 1000.0 + 10000.0) - 1009000.0) / 1009000.0;
@@ -96,7 +96,7 @@ TEST_CASE("the certificate handles no strata, full samples, no samples and zero 
   CHECK(CertifiedBound(std::span(&zero, 1), 0.95) == 0.0);
 }
 
-// A workload with a skewed kernel, a bimodal kernel and a tail.
+// Returns a workload with a skewed kernel, a bimodal kernel and a tail.
 std::vector<KernelCells> Workload(std::uint64_t seed) {
   Rng rng(seed);
   std::vector<KernelCells> kernels;
@@ -183,7 +183,7 @@ TEST_CASE("a design never costs more than ROOT's strata at the same certified bo
   }
 }
 
-TEST_CASE("a design with --bound kernel meets the bound for each kernel") {
+TEST_CASE("with --bound kernel, a design meets the bound for each kernel") {
   const std::vector<KernelCells> kernels = Workload(7);
   SamplingOptions options;
   options.method = Method::kOptimal;
@@ -216,7 +216,7 @@ TEST_CASE("balanced selection has a lower variance than random selection") {
   CHECK(squares(Selection::kBalanced) < 0.5 * squares(Selection::kRandom));
 }
 
-// Ten common kernels, and `rare` kernels that are launched once each.
+// Returns ten common kernels and `rare` kernels that are launched once each.
 std::vector<KernelCells> WithRareKernels(int rare) {
   std::vector<KernelCells> kernels;
   for (int k = 0; k < 10; ++k) {
@@ -263,20 +263,20 @@ TEST_CASE("kernels whose samples cost as much as their time may stay uncovered")
   CHECK(some.uncovered <= 0.01);
   CHECK(some.design.bound <= 0.05);
   CHECK(some.design.bound >= some.uncovered);
-  // A percent of the time is most of the time that the rare kernels cost.
+  // 1 % of the time is most of the time that the rare kernels cost.
   CHECK(some.sampled_ns < 0.6 * all.sampled_ns);
   // The common kernels keep their samples.
   for (std::size_t k = 0; k < 10; ++k) CHECK(some.design.kernels[k].front().sample_size > 0);
-  // More than the error bound cannot be left out.
+  // At most the error bound can be uncovered.
   const Outcome most = DesignOf(kernels, 1.0);
   CHECK(most.uncovered < 0.05);
   CHECK(most.design.bound <= 0.05);
   CHECK(most.sampled_ns <= some.sampled_ns * 1.001);
 }
 
-TEST_CASE("no kernel stays uncovered where sampling is cheaper than its time") {
+TEST_CASE("a kernel is covered if sampling is cheaper than its time") {
   CHECK(DesignOf(WithRareKernels(0), 0.05).uncovered == 0.0);
-  // One kernel alone cannot be left out.
+  // A single kernel cannot be uncovered.
   CHECK(DesignOf({{stats::Moments(10, 1000.0, 4.0)}}, 1.0).uncovered == 0.0);
 }
 

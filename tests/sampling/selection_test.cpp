@@ -80,7 +80,7 @@ TEST_CASE("balanced samples are symmetric") {
   }
 }
 
-TEST_CASE("balanced errors cancel on linear durations and are never larger than random errors") {
+TEST_CASE("balanced errors cancel out on linear durations and never exceed random errors") {
   std::vector<double> straight;
   std::vector<double> skewed;
   std::vector<double> giant(300, 1.0);
@@ -94,7 +94,7 @@ TEST_CASE("balanced errors cancel on linear durations and are never larger than 
         0.1 * SquaredError(Selection::kRandom, skewed, 2));
   CHECK(SquaredError(Selection::kBalanced, skewed, 3) <
         0.1 * SquaredError(Selection::kRandom, skewed, 3));
-  // Both selections hit the giant equally often, so the errors differ only by chance (one in five).
+  // Both selections contain the giant equally often, so errors differ only by chance (one in five).
   CHECK(SquaredError(Selection::kBalanced, giant, 2) <
         1.5 * SquaredError(Selection::kRandom, giant, 2));
 }

@@ -39,7 +39,7 @@ SamplingOptions Optimal() {
   return options;
 }
 
-// Three kernels; the second is bimodal by grid.
+// Returns three kernels. The second is bimodal by grid.
 model::Profile Mixed() {
   model::Profile profile;
   Rng rng(3);
@@ -95,7 +95,7 @@ TEST_CASE("two-pass samples are launches of the profile, and their weights give 
   }
 }
 
-TEST_CASE("equal seeds give equal two-pass plans, and other seeds give other plans") {
+TEST_CASE("equal seeds give equal two-pass plans, and different seeds give different plans") {
   const model::Profile profile = Mixed();
   SamplingOptions options = Optimal();
   const std::string one = PlanToJson(PlanOf(profile, options).value().plan);
@@ -113,7 +113,7 @@ TEST_CASE("two-pass errors are within the certified bound over many seeds") {
     CHECK(totals.certified_bound <= options.error_bound);
     within += totals.observed_error <= totals.certified_bound;
   }
-  // The guarantee is at least 95 %; three standard errors of 300 runs are 11.
+  // The guarantee is at least 95 %. Three standard errors of 300 runs are 11 runs.
   CHECK(within >= 285 - 11);
 }
 
@@ -124,7 +124,7 @@ TEST_CASE("the first launches of a kernel that speeds up do not represent it") {
   }
   SamplingOptions options = Optimal();
   options.selection = Selection::kFirst;
-  options.error_bound = 0.2;  // loose: one stratum, whose first launch is the slowest
+  options.error_bound = 0.2;  // loose, so there is one stratum, whose first launch is the slowest
   CHECK(PlanOf(profile, options).value().plan.totals.observed_error > 0.3);
   options.selection = Selection::kRandom;
   const model::PlanTotals totals = PlanOf(profile, options).value().plan.totals;
@@ -169,7 +169,7 @@ TEST_CASE("--group-by function treats all instances of a function as one kernel"
       CHECK(of_f[sample.occurrence] == sample.index);
     }
   }
-  // Durations of 1000 to 1002 ns need one cluster, and one sample.
+  // Durations of 1000 to 1002 ns need one cluster and one sample.
   CHECK(plan.totals.samples == 2);
   options.group_by = model::GroupBy::kName;
   CHECK(PlanOf(profile, options).value().plan.totals.samples == 4);
@@ -244,7 +244,7 @@ TEST_CASE("a plan lists the kernels that it leaves uncovered by choice") {
   CHECK(plan.totals.uncovered_fraction > 0.005);
   CHECK(plan.totals.uncovered_fraction <= 0.01);
   CHECK(plan.totals.certified_bound <= 0.05);
-  // The plan survives being written and read.
+  // The plan can be written and read back.
   const Result<model::Plan> read = model::ParsePlan(model::PlanToJson(plan), "plan.json");
   REQUIRE(read.ok());
   CHECK(read.value().kernels.back().uncovered_by_choice == plan.kernels.back().uncovered_by_choice);

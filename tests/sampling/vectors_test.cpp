@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Golden vectors, computed independently of this code (exactly or by brute force).
+// Tests golden vectors that were computed independently of this code (exactly or by brute force).
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -63,7 +63,7 @@ TEST_CASE("unclamped and clamped allocations match the golden values") {
       for (std::size_t i = 0; i < strata.size(); ++i) {
         CAPTURE(name);
         CAPTURE(i);
-        // The file contains nine decimals.
+        // The file has nine decimals.
         CHECK(std::fabs(sizes[i] - c[name][i].get<double>()) <=
               1e-6 * c[name][i].get<double>() + 1e-9);
       }
@@ -123,8 +123,8 @@ TEST_CASE("plain and calibrated weights match the golden values") {
   }
 }
 
-// The file uses the variance N^2 sigma^2 / m (1 - m/N). Ours uses S^2 and is larger, so a sample
-// within our budget is also within the file's budget.
+// The file uses the variance N^2 sigma^2 / m (1 - m/N). This code uses S^2, which is larger, so a
+// sample within this budget is also within the budget of the file.
 TEST_CASE("optimal strata match the golden values") {
   const std::string path = SharedPath("vectors/optimal.json");
   STEMTAP_SKIP_WITHOUT(path);

@@ -45,7 +45,7 @@ TEST_CASE("the total length of all paths has a maximum") {
   CHECK(marks.Of(kPaths).step == kPaths);
 }
 
-TEST_CASE("mask and plan contain the marks of captures, and bytes that are valid in JSON") {
+TEST_CASE("the mask and the plan contain the marks of captures as valid JSON") {
   const test::TempDir folder;
   const std::string path = (folder / "mask.ndjson").string();
   auto mask = MaskWriter::Open(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600), path);

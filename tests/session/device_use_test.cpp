@@ -75,12 +75,12 @@ TEST_CASE("intervals that arrive too late are discarded and counted") {
   BusyTime busy;
   for (std::uint64_t i = 0; i < 1000; ++i) busy.Add(100 * i, 100 * i + 10);
   CHECK(busy.busy_ns() == 10000);
-  busy.Add(0, 60);  // 10 ns overlap known time; the rest is no longer added
+  busy.Add(0, 60);  // 10 ns overlap known time; the rest is too late
   CHECK(busy.busy_ns() == 10000);
   CHECK(busy.cut_ns() == 60);
 }
 
-TEST_CASE("totals are kept for each process, device and stream") {
+TEST_CASE("there are totals for each process, device and stream") {
   DeviceUse use;
   use.Add(At(100, 50, 0, 7), 0);
   use.Add(At(120, 50, 0, 13), 0);
@@ -143,7 +143,7 @@ TEST_CASE("gaps between kernels are counted by length, with the longest in detai
     now += gap + 100;
   };
   run(0, 0);
-  for (int i = 0; i < 300; ++i) run(999, 0);  // many final stretches
+  for (int i = 0; i < 300; ++i) run(999, 0);  // many final intervals
   run(1'000, 0);
   run(50'000, 0);
   run(2'000'000'000, 0);
@@ -175,7 +175,7 @@ TEST_CASE("gaps between kernels are counted by length, with the longest in detai
   CHECK(totals[1].busy_ns == 35);
 }
 
-TEST_CASE("activity contains launches, kernel time and busy time of all devices") {
+TEST_CASE("activity contains the launches, kernel time and busy time of all devices") {
   CHECK(DeviceUse().Activity().empty());
   DeviceUse use;
   Rng rng(3);
@@ -207,7 +207,7 @@ TEST_CASE("activity contains launches, kernel time and busy time of all devices"
   CHECK(launches == 5000);
   CHECK(duration_ns == expected_ns);
   CHECK(busy_ns == UnionOf(intervals[0]) + UnionOf(intervals[1]));
-  // One slice, computed interval by interval.
+  // One slice is checked interval by interval.
   const model::ActivitySlice& middle = activity.slices[activity.slices.size() / 2];
   const std::uint64_t from = activity.start_ns + middle.slice * activity.width_ns;
   Intervals within[2];

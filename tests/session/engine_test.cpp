@@ -24,7 +24,7 @@ struct Decisions {
 };
 
 // Runs 60,000 launches of 40 kernels with several configurations, streams and modes through the
-// whole engine.
+// entire engine.
 Decisions Decide(unsigned threads, std::uint64_t lag) {
   test::TempDir folder;
   const std::string path = (folder / "mask.ndjson").string();
@@ -69,7 +69,8 @@ TEST_CASE("the feedback lag changes the decisions") {
   CHECK(Decide(1, 0).mask != Decide(1, 20000).mask);
 }
 
-// Returns the launches that spend a credit of a slot that accepts one in ten, without feedback.
+// Returns the launches that spend a credit of a slot that accepts one launch in ten, without
+// feedback.
 std::vector<int> Spenders(std::uint64_t seed, unsigned threads) {
   auto gate = std::make_unique<shm::GateTable>();
   WorkerPool pool(threads);
@@ -93,7 +94,7 @@ std::vector<int> Spenders(std::uint64_t seed, unsigned threads) {
 
 TEST_CASE("the seed, not the number of threads, determines which launches spend credits") {
   const std::vector<int> spenders = Spenders(1, 1);
-  // 1,000 expected, with a standard deviation of 30.
+  // 1,000 are expected, with a standard deviation of 30.
   CHECK(spenders.size() > 880);
   CHECK(spenders.size() < 1120);
   CHECK(Spenders(1, 4) == spenders);
@@ -119,7 +120,7 @@ TEST_CASE("streams of different processes have separate histories") {
   CHECK(gate->Find(shm::HistoryKey(config, before)) != shm::kNoSlot);
 }
 
-TEST_CASE("excluded launches only count as excluded and enter the history of their stream") {
+TEST_CASE("excluded launches count only as excluded and enter the history of their stream") {
   const auto run = [](const std::string& exclude, std::unique_ptr<shm::GateTable>& gate,
                       model::ExcludedTotals& excluded) {
     gate = std::make_unique<shm::GateTable>();
@@ -184,7 +185,7 @@ TEST_CASE("a captured launch of an excluded kernel is not in the plan and is not
   CHECK(plan.totals.excluded_duration_ns == 7);
 }
 
-TEST_CASE("graph launches shift later launch numbers, also if excluded") {
+TEST_CASE("graph launches shift later launch numbers even if excluded") {
   auto gate = std::make_unique<shm::GateTable>();
   WorkerPool pool(1);
   sampling::SamplingOptions options;
@@ -264,7 +265,7 @@ TEST_CASE("grouped by function, the names of a function are one kernel to plan a
     }
     if (learned == 0 && slot_of(eight) != shm::kNoSlot) learned = i;
   }
-  // The gate learns of a name when the duration of its first launch is known, not before.
+  // The gate receives a name when the duration of its first launch is known, not before.
   CHECK(learned >= kFirstEight + kLag);
   CHECK(slot_of(eight) == slot_of(four));
   CHECK(slot_of(four) != shm::kNoSlot);
@@ -287,7 +288,7 @@ TEST_CASE("an engine without records has an empty plan") {
   CHECK(plan.kernels.empty());
 }
 
-// Pushes single launches and returns the totals of the plan at the end.
+// RealCaptures pushes single launches and returns the totals of the plan at the end.
 struct RealCaptures {
   explicit RealCaptures(Captures captures = Captures::kForReal)
       : engine(sampling::SamplingOptions{}, *gate, GateAsked::kAtLaunch, 0, pool, captures),
@@ -315,11 +316,11 @@ TEST_CASE("launches concurrent with a perturbing capture are imputed") {
   run.Launch(0, 100);
   run.Launch(1000, 100);
   run.Launch(2000, 50'000, shm::kFlagCaptured);
-  run.Launch(1950, 777);               // begins before the capture, ends in it
-  run.Launch(30'000, 777);             // within the capture
-  run.Launch(51'999, 777);             // begins in the capture, ends after it
-  run.Launch(40'000, 100, 0, 1);       // another device
-  run.Launch(40'000, 100, 0, 0, 1);    // another process
+  run.Launch(1950, 777);               // begins before the capture, ends during it
+  run.Launch(30'000, 777);             // during the capture
+  run.Launch(51'999, 777);             // begins during the capture, ends after it
+  run.Launch(40'000, 100, 0, 1);       // on a different device
+  run.Launch(40'000, 100, 0, 0, 1);    // of a different process
   run.Launch(52'000, 100);             // after the capture
   run.Launch(1900, 100);               // before the capture
   run.Launch(shm::kUnknownTime, 100);  // unknown start
@@ -341,7 +342,7 @@ TEST_CASE("a launch whose duration overflows the totals of the run is skipped an
   CHECK(run.engine.Push(record));
   CHECK(run.engine.Push(record));
   CHECK_FALSE(run.engine.Push(record));
-  // As a captured launch it would be imputed with the mean of these launches.
+  // A captured launch would be imputed with the mean of these launches.
   record.duration_ns = 5;
   record.flags = shm::kFlagCaptured;
   CHECK_FALSE(run.engine.Push(record));
@@ -417,13 +418,13 @@ TEST_CASE("kernels of separate processes are distinct in the gate and in the pla
 }
 
 TEST_CASE(
-    "processes that share captures need as many as one process; separate processes need their "
-    "own") {
+    "processes that share captures need as many as one process; separate processes each need "
+    "as many") {
   const auto captured = [](int processes, bool apart) {
     auto gate = std::make_unique<shm::GateTable>();
     WorkerPool pool(1);
     sampling::SamplingOptions options;
-    options.min_samples = 4;  // more than the bound needs
+    options.min_samples = 4;  // more than the bound requires
     Engine engine(options, *gate, GateAsked::kByEngine, 500, pool);
     std::mt19937_64 random(1);
     std::lognormal_distribution<double> noise(0.0, 0.02);
@@ -448,8 +449,8 @@ TEST_CASE(
 }
 
 TEST_CASE("graph nodes with the same kernel and the same predecessors are distinguished") {
-  // A graph with 32 nodes of one kernel. The last node takes ten times as long, a quarter of the
-  // time. Its two predecessors are the same kernels as its neighbors' predecessors.
+  // The graph has 32 nodes of one kernel. The last node takes ten times as long, or a quarter of
+  // the time. Its two predecessors are the same kernels as its neighbors' predecessors.
   struct Found {
     std::uint64_t captured;
     std::uint64_t of_last;
@@ -486,8 +487,8 @@ TEST_CASE("graph nodes with the same kernel and the same predecessors are distin
     CHECK(told.captured <= 6);
     CHECK(told.of_last >= 1);
     CHECK(told.bound <= 0.05);
-    // By history alone, one capture of the last node takes 32 captures of arbitrary nodes. The
-    // accuracy is worth this cost.
+    // With only the history, one capture of the last node takes 32 captures of arbitrary nodes.
+    // The accuracy is worth this cost.
     const Found alike = run(false, seed);
     CHECK(alike.captured > 2 * told.captured);
     CHECK(alike.of_last >= 1);

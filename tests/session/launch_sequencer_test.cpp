@@ -23,7 +23,7 @@ std::vector<std::uint32_t> Ids(const std::vector<shm::KernelRecord>& records) {
   return ids;
 }
 
-TEST_CASE("buffers that arrive out of order come out in launch order") {
+TEST_CASE("buffers that arrive out of order are released in launch order") {
   LaunchSequencer order;
   order.Add({Launched(71), Launched(73), Launched(72)}, 0);
   order.Add({Launched(75), Launched(74), Launched(70)}, 1);

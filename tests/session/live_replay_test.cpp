@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A replay takes the decisions of a live gate: the gate of the injected library and the engine's
-// LocalGate differ only in where they store explored kernels.
+// Tests that a replay makes the decisions of a live gate: the gate of the injected library and the
+// engine's LocalGate differ only in where they store explored kernels.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -20,8 +20,8 @@ namespace {
 
 constexpr std::size_t kLaunches = 60'000;
 
-// The injected library's gate runs this many launches ahead of the records. The engine explores for
-// as many launches before it samples (Engine::kLiveObserveFirst).
+// The injected library's gate is this many launches ahead of the records. The engine explores the
+// same number of launches before it samples (Engine::kLiveObserveFirst).
 constexpr std::size_t kLag = 1024;
 
 struct Launch {
@@ -29,7 +29,8 @@ struct Launch {
   shm::KernelRecord record;
 };
 
-// 40 kernels with up to three configurations on three streams. Half of them start late.
+// Returns launches of 40 kernels with up to three configurations on three streams. Half of the
+// kernels start late.
 std::vector<Launch> Launches() {
   std::mt19937_64 random(1);
   std::lognormal_distribution<double> noise(0.0, 0.05);

@@ -26,7 +26,7 @@ namespace {
 
 using test::TempDir;
 
-// Creates a ring that contains `kernels` launches of a kernel "k".
+// Creates a ring that contains `kernels` launches of the kernel "k".
 void MakeRing(const std::string& path, std::int32_t pid, shm::RingState state, int kernels,
               int seen_more = 0, int kept_less = 0) {
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC, 0600);
@@ -103,7 +103,7 @@ TEST_CASE("a signal that is ignored, as under nohup, stays ignored in the progra
   CHECK(outcome.report.exit_code == 5);
 }
 
-TEST_CASE("the exit code of a program is known if SIGCHLD is ignored") {
+TEST_CASE("the exit code of a program is known even if SIGCHLD is ignored") {
   TempDir scratch;
   ::signal(SIGCHLD, SIG_IGN);
   const LiveOutcome outcome = RunShell(scratch, "exit 6");
@@ -147,7 +147,7 @@ TEST_CASE("the gate table is renamed when it is complete, and an existing table 
   REQUIRE(events >= 0);
   REQUIRE(::inotify_add_watch(events, scratch.path().c_str(), IN_CREATE | IN_MOVED_TO) >= 0);
   LiveOptions options;
-  options.attach_pid = 0x7FFFFFF0;  // no such process: the session ends at once
+  options.attach_pid = 0x7FFFFFF0;  // no such process, so the session ends immediately
   options.folder = scratch.path().string();
   options.level = TraceLevel::kGate;
   options.threads = 1;
@@ -198,13 +198,13 @@ TEST_CASE("the gate table contains the seed of the sampling options") {
   CHECK(file->seed == 0x123456789ABCDEF0);
 }
 
-TEST_CASE("a session whose shared files are truncated continues and reports it") {
+TEST_CASE("a session whose shared files are truncated continues and reports this") {
   TempDir scratch;
   MakeRing((scratch / "cut").string(), ::getpid(), shm::RingState::kRecording, 10);
   MakeRing((scratch / "fake").string(), ::getpid(), shm::RingState::kRecording, 0);
   MakeRing((scratch / "whole").string(), 0x7FFFFFF0, shm::RingState::kClosed, 7);
   LiveOptions options;
-  // The overview appears once both rings are mapped and the first one has been read.
+  // The overview appears after both rings are mapped and the first ring has been read.
   options.command = {
       "/bin/sh", "-c",
       "cd '" + scratch.path().string() +
@@ -254,7 +254,7 @@ TEST_CASE("the counters of a killed process add up") {
 TEST_CASE("a ring that cannot be removed is not read twice") {
   TempDir scratch;
   MakeRing((scratch / "first").string(), 0x7FFFFFF0, shm::RingState::kClosed, 10);
-  // Root may write into any directory that is not immutable.
+  // Root can write into any directory that is not immutable.
   const LiveOutcome outcome =
       RunShell(scratch,
                "mv first session/ring.77; chmod 500 session; "
@@ -282,7 +282,7 @@ TEST_CASE("a ring that cannot be opened is retried and reported at the end") {
 TEST_CASE("an overview that cannot be written is reported once, and the session is complete") {
   TempDir scratch;
   MakeRing((scratch / "first").string(), 0x7FFFFFF0, shm::RingState::kClosed, 10);
-  // A directory has the name of the file, next to a temporary file that was not removed.
+  // A directory has the name of the file. Next to it is a temporary file that was not removed.
   const LiveOutcome outcome = RunShell(
       scratch,
       "until rm session/overview.json; do sleep 0.01; done; mkdir -p session/overview.json/x; "

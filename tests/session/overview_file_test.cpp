@@ -25,7 +25,7 @@ std::size_t Files(const TempDir& scratch) {
   return static_cast<std::size_t>(std::distance(begin(files), end(files)));
 }
 
-TEST_CASE("the first overview is written immediately, and the next after at least a second") {
+TEST_CASE("the first overview is written immediately, and the next one after at least a second") {
   TempDir scratch;
   const Directory directory = Directory::Open(scratch.path().string()).value();
   int described = 0;
@@ -51,7 +51,7 @@ TEST_CASE("an overview that takes long to write is written less often") {
   CHECK(Read(scratch)["period_ms"].get<int>() >= 60 * 50);
 }
 
-TEST_CASE("an overview that took very long once is written again") {
+TEST_CASE("an overview that took very long once is still updated") {
   TempDir scratch;
   const Directory directory = Directory::Open(scratch.path().string()).value();
   OverviewFile file(directory, [](model::Overview&) {
@@ -82,7 +82,7 @@ TEST_CASE("an overview that runs out of memory is reported and does not end the 
         "overview.json could not be written 1 time, the last time: out of memory");
 }
 
-TEST_CASE("a timeline has one point per second and at most 512 points for the whole run") {
+TEST_CASE("a timeline has one point per second and at most 512 points for the entire run") {
   double now = 0.0;
   Timeline timeline([&now] { return now; });
   online::SamplerStatus status;
@@ -97,13 +97,13 @@ TEST_CASE("a timeline has one point per second and at most 512 points for the wh
   CHECK(points.size() > model::Overview::kMaxPoints / 2);
   CHECK(points.front().elapsed_s == 0.0);
   for (std::size_t i = 1; i < points.size(); ++i) {
-    // 50,000 s: every point is within 128 s of the next.
+    // The run takes 50,000 s, so every point is within 128 s of the next.
     CHECK(points[i].elapsed_s > points[i - 1].elapsed_s);
     CHECK(points[i].elapsed_s - points[i - 1].elapsed_s <= 128.0);
   }
 }
 
-TEST_CASE("the timeline ends with one point for the end of the session") {
+TEST_CASE("the timeline ends with a point for the end of the session") {
   Timeline timeline([] { return 1.0; });
   online::SamplerStatus status;
   status.observed = 10;

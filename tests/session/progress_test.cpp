@@ -13,7 +13,7 @@
 namespace stemtap::session {
 namespace {
 
-// Captures the output of a progress line in memory.
+// Written captures the output of a progress line in memory.
 class Written {
  public:
   Written() : file_(::open_memstream(&text_, &size_)) {}
@@ -36,7 +36,7 @@ class Written {
   std::FILE* file_;
 };
 
-// Returns the launches per second of every line that was shown.
+// Returns the launches per second in every line that was shown.
 std::vector<double> RatesIn(const std::string& text) {
   std::vector<double> rates;
   std::size_t at = 0;

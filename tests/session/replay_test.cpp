@@ -15,7 +15,7 @@
 namespace stemtap::session {
 namespace {
 
-// Returns a run in which the launches of four kernels alternate. Their durations vary by a third.
+// Returns a run in which four kernels alternate. Their durations vary by a third.
 model::Profile MakeProfile(std::uint64_t launches) {
   model::Profile profile;
   const std::uint32_t names[] = {profile.names.Intern("a"), profile.names.Intern("b"),
@@ -77,7 +77,7 @@ TEST_CASE("the default lag is a twentieth of the launches, from 64 to 20,000") {
   CHECK(DefaultLag(1'000'000'000) == 20'000);
 }
 
-TEST_CASE("a run that can be read only once has the default lag of its length") {
+TEST_CASE("a run that can be read only once has the default lag for its length") {
   for (const auto& [launches, lag] :
        {std::pair<std::uint64_t, std::uint64_t>{3000, 150}, {420'500, 20'000}}) {
     CAPTURE(launches);
@@ -95,7 +95,7 @@ TEST_CASE("a run that can be read only once has the default lag of its length") 
   }
 }
 
-TEST_CASE("a run that is too short for the sampler names the two-pass plan") {
+TEST_CASE("a warning for a run that is too short for the sampler names the two-pass plan") {
   test::TempDir scratch;
   ReplayOptions options;
   options.folder = (scratch / "session").string();
@@ -110,7 +110,7 @@ TEST_CASE("a run that is too short for the sampler names the two-pass plan") {
   CHECK(test::ReadFile(scratch / "session/session.json").find(warning) != std::string::npos);
 
   CHECK(Replay(MakeProfile(3000), {.lag = 3000}).report.warnings.size() == 1);
-  // Every launch is captured, so nothing was left to decide.
+  // Every launch is captured, so there is nothing to decide.
   CHECK(Replay(MakeProfile(4), {}).report.warnings.empty());
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 using test::TempDir;
 
-TEST_CASE("captured launches have their marks, once") {
+TEST_CASE("each captured launch has its mark once") {
   TempDir scratch;
   const std::string path = (scratch / "ring.1").string();
   WrittenRing writer(path);
@@ -75,7 +75,7 @@ TEST_CASE("damaged ranges and marks are counted, and their kernels are kept") {
     writer.Captured(0, 10);
     drain(1, 1);
   }
-  SUBCASE("a mark of another launch") {
+  SUBCASE("a mark of a different launch") {
     writer.Mark(9, 1);
     writer.Captured(0, 10);
     drain(1, 1);
@@ -99,7 +99,7 @@ TEST_CASE("damaged ranges and marks are counted, and their kernels are kept") {
     writer.Captured(0, 10);
     drain(2, 1);
   }
-  SUBCASE("a range that is defined twice, has no id, no path or too long a path") {
+  SUBCASE("a range that is defined twice, or has no id, no path or a path that is too long") {
     writer.DefineRange(1, "again");
     writer.DefineRange(shm::kNoRange, "zero");
     writer.DefineRange(2 * shm::kMaxRanges + 1, "high");

@@ -31,7 +31,7 @@ namespace {
 using test::ReadFile;
 using test::TempDir;
 
-TEST_CASE("kernels get the ids of the session, and names of any length are complete") {
+TEST_CASE("kernels get ids of the session, and names of any length are complete") {
   TempDir scratch;
   const std::string path = (scratch / "ring.1").string();
   WrittenRing writer(path);
@@ -75,7 +75,7 @@ TEST_CASE("damaged records are counted and not used") {
   head.name_id = 0;
   head.length = shm::kMaxNameBytes + 1;
   writer.ring->queue.push(shm::Record(head));
-  writer.ring->queue.push(shm::Record(shm::NameBytes{}));  // belongs to no name
+  writer.ring->queue.push(shm::Record(shm::NameBytes{}));  // does not belong to a name
   shm::KernelRecord none;
   none.kind = static_cast<shm::RecordKind>(77);
   writer.ring->queue.push(shm::Record(none));
@@ -86,7 +86,7 @@ TEST_CASE("damaged records are counted and not used") {
 
 TEST_CASE("indices that point outside the queue are not followed") {
   for (const std::size_t index :
-       {std::size_t{0}, std::size_t{1}}) {  // write index, read index: one cache line each
+       {std::size_t{0}, std::size_t{1}}) {  // write index and read index, on separate cache lines
     CAPTURE(index);
     TempDir scratch;
     const std::string path = (scratch / "ring.1").string();
@@ -111,7 +111,7 @@ TEST_CASE("indices that point outside the queue are not followed") {
 constexpr int kMoreThanAPiece = 1000;
 
 TEST_CASE("a truncated ring is no longer read, and its lost records are counted") {
-  // Remaining bytes: none; the header; the header and the indices; half of the records.
+  // The remaining bytes are none, the header, the header and the indices, or half of the records.
   for (const off_t left : {0, 4096, 8192, 4096 + 128 + 32 * 1024}) {
     CAPTURE(left);
     TempDir scratch;
@@ -161,7 +161,7 @@ TEST_CASE("other rings are read after one ring is truncated") {
   CHECK(second.value().Report().reason == "");
 }
 
-TEST_CASE("the first definition of a name id is used") {
+TEST_CASE("only the first definition of a name id is used") {
   TempDir scratch;
   const std::string path = (scratch / "ring.1").string();
   WrittenRing writer(path);
@@ -195,7 +195,7 @@ TEST_CASE("names beyond 64 MiB are discarded, and their kernels are counted") {
   for (std::uint32_t id = 0; id < kNames; ++id) {
     writer.Define(id, std::string(16000, 'k'));
     writer.Kernel(id, 5);
-    if (id % 500 == 0) drain();  // the queue has room for a thousand
+    if (id % 500 == 0) drain();  // the queue has room for a thousand names
   }
   drain();
   CHECK(bytes <= std::size_t{64} << 20);
@@ -258,7 +258,7 @@ TEST_CASE("an empty ring costs the collector a few pages") {
   CHECK(PrivateKib() - before < kRings * 16);
 }
 
-TEST_CASE("docs/formats/ring.md states the size of a ring") {
+TEST_CASE("docs/formats/ring.md contains the size of a ring") {
   const std::string page = ReadFile(test::SourceDir() / "docs/formats/ring.md");
   std::string size = std::to_string(sizeof(shm::RingFile));
   for (int at = static_cast<int>(size.size()) - 3; at > 0; at -= 3) {
@@ -282,8 +282,8 @@ TEST_CASE("an impossible duration is counted as damage") {
   CHECK(reader.value().Report().malformed == 1);
 }
 
-// Returns whether the calling process, in which pidfd_open fails as on kernels before 5.3,
-// considers the process of the ring at `path` ended; -1 if this cannot be determined.
+// Returns whether a process in which pidfd_open fails, as on kernels before 5.3, considers the
+// process of the ring at `path` ended, or -1 if this cannot be determined.
 int EndedWithoutPidfd(const std::string& path) {
   const pid_t child = ::fork();
   if (child == 0) {
@@ -319,7 +319,7 @@ TEST_CASE("without pidfds, a running process is not considered ended") {
   CHECK(EndedWithoutPidfd(gone) == 1);
 }
 
-TEST_CASE("a ring with another size, version or format is rejected with a one-line error") {
+TEST_CASE("a ring with a different size, version or format is rejected with a one-line error") {
   TempDir scratch;
   const auto refuse = [](const std::string& path) {
     const auto reader = RingReader::Open(path);

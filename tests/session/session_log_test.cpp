@@ -36,7 +36,7 @@ TEST_CASE("a log contains messages at or above its level until it is destroyed")
         (perms::owner_read | perms::owner_write));
 }
 
-TEST_CASE("a disabled log and a removed log create no file") {
+TEST_CASE("a disabled log and a removed log do not create a file") {
   TempDir scratch;
   const Directory directory = Directory::Open(scratch.path().string()).value();
   {

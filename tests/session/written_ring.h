@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// WrittenRing is a ring file that a test writes in place of a traced process.
+// WrittenRing is a ring file that a test writes instead of a traced process.
 //
 // THREADS: none.
 #pragma once
@@ -86,7 +86,7 @@ class WrittenRing {
   shm::RingFile* ring;
 };
 
-// The kernels that a session reads from rings.
+// ReadKernels has the kernels that a session reads from rings.
 struct ReadKernels {
   model::NameTable names;
   std::vector<shm::KernelRecord> kernels;

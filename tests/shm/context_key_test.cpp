@@ -44,7 +44,7 @@ TEST_CASE("keys are never 0, and a million keys do not collide") {
       keys.insert(ConfigKey(name, {{x, y, 1}, {256, 1, 1}}));
     }
   }
-  // Any two of 10^6 keys of 64 bits collide with probability 3e-8.
+  // With 10^6 keys of 64 bits, the probability of a collision is 3e-8.
   CHECK(keys.size() == 1000000);
   CHECK(keys.count(0) == 0);
 }

@@ -47,7 +47,7 @@ TEST_CASE("kernels that do not wait for other GPUs are not denied") {
   }
 }
 
-TEST_CASE("the reason states the library of the kernel and that it waits for other GPUs") {
+TEST_CASE("the reason contains the library of the kernel and that it waits for other GPUs") {
   CHECK(std::string(WhyDenied("ncclDevKernel_AllReduce")) == "NCCL: it waits for other GPUs");
   CHECK(std::string(WhyDenied("vllm::cross_device_reduce")) ==
         "a collective: it waits for other GPUs");

@@ -35,13 +35,13 @@ TEST_CASE("an empty table contains no contexts and no credits") {
   CHECK_FALSE(gate->TrySpend(1, kLastDraw));
 }
 
-TEST_CASE("a context can be assigned to another slot") {
+TEST_CASE("a context can be assigned to a different slot") {
   auto gate = std::make_unique<GateTable>();
   CHECK(gate->Publish(42, 7));
   CHECK(gate->Find(42) == 7);
   CHECK(gate->Publish(42, 9));
   CHECK(gate->Find(42) == 9);
-  CHECK(gate->Find(42 + kGateContexts) == kNoSlot);  // same home entry, another key
+  CHECK(gate->Find(42 + kGateContexts) == kNoSlot);  // same home entry, different key
 }
 
 TEST_CASE("each credit is spent once, and unspent credits can be withdrawn") {
@@ -60,7 +60,7 @@ TEST_CASE("each credit is spent once, and unspent credits can be withdrawn") {
 TEST_CASE("credit counters may wrap") {
   auto gate = std::make_unique<GateTable>();
   gate->Grant(1, 0xFFFFFFFF);
-  // 2^32 - 1 granted and 0 spent reads as -1: no credit is open.
+  // 2^32 - 1 granted and 0 spent credits are read as -1, so no credit is open.
   CHECK_FALSE(gate->TrySpend(1, kLastDraw));
   gate->Grant(1, 0);
   gate->Grant(1, 1);
@@ -97,12 +97,12 @@ TEST_CASE("the last credit closes the slot for every draw") {
   gate->Grant(3, 20, AcceptOf(0.1));
   const auto spenders = Spenders(*gate, LaunchDraws(1), 10'000);
   CHECK(spenders.size() == 20);
-  CHECK(spenders.back() > 50);    // 20 credits at one launch in ten: 200 launches expected
+  CHECK(spenders.back() > 50);    // 20 credits at one launch in ten: 200 launches are expected
   CHECK(spenders.back() < 1000);  // far fewer than all launches
   CHECK_FALSE(gate->TrySpend(3, 0));
 }
 
-TEST_CASE("the seed and the process decide which launches spend credits") {
+TEST_CASE("the seed and the process determine which launches spend credits") {
   const auto spenders_of = [](const LaunchDraws& draws) {
     auto gate = std::make_unique<GateTable>();
     gate->Grant(3, 1000, AcceptOf(0.1));
@@ -122,7 +122,7 @@ TEST_CASE("the seed and the process decide which launches spend credits") {
       std::vector<std::uint64_t> both;
       std::set_intersection(of_i.begin(), of_i.end(), of_j.begin(), of_j.end(),
                             std::back_inserter(both));
-      // Independent draws share ten of 1,000 launches, with a standard deviation of 3.1.
+      // Independent draws have ten of 1,000 launches in common, with a standard deviation of 3.1.
       CHECK(both.size() < 26);
     }
   }
@@ -141,7 +141,7 @@ TEST_CASE("a launch draws once, and only if a credit is open") {
   CHECK_FALSE(gate->TrySpend(3, draw));
   CHECK(drawn == 1);
   CHECK(gate->spent(3) == 0);
-  gate->Grant(3, 1);  // without an acceptance rate: every launch
+  gate->Grant(3, 1);  // without an acceptance rate, for every launch
   CHECK(gate->TrySpend(3, draw));
   CHECK_FALSE(gate->TrySpend(3, draw));
   CHECK(drawn == 2);

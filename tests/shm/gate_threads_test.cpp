@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs under the thread sanitizer.
+// These tests also run under the thread sanitizer.
 #include <doctest/doctest.h>
 
 #include <atomic>

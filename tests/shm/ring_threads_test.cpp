@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs under the thread sanitizer.
+// These tests also run under the thread sanitizer.
 #include <doctest/doctest.h>
 
 #include <memory>
@@ -18,7 +18,7 @@ KernelRecord Numbered(std::uint64_t number) {
   return record;
 }
 
-TEST_CASE("records cross the ring in order, complete and once, and the ring ends empty") {
+TEST_CASE("records pass through the ring in order, complete and once, and the ring ends empty") {
   auto ring = std::make_unique<RingFile>();
   constexpr std::uint64_t kRecords = 400000;  // more than the ring's capacity, so it wraps around
   std::thread producer([&] {

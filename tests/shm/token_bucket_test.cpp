@@ -50,7 +50,7 @@ TEST_CASE("without a limit, a token is always available") {
   CHECK(TakenAt(bucket, 0) == 10'000);
 }
 
-TEST_CASE("a bucket with one token per second accepts a clock that steps back slightly") {
+TEST_CASE("a bucket with one token per second accepts a clock that is slightly behind") {
   TokenBucket bucket;
   bucket.Init(1);
   CHECK(TakenAt(bucket, kNow) == 1);

@@ -12,7 +12,7 @@ namespace stemtap::stats {
 namespace {
 
 bool SameBins(const LogSketch& a, const LogSketch& b) {
-  // The dense windows may differ in empty bins; their contents must be equal.
+  // The dense windows may differ in empty bins, but their contents must be equal.
   const auto bin_at = [](const LogSketch& s, std::uint32_t bin) {
     const std::uint32_t at = bin - s.first_bin();
     return at < s.bins().size() ? s.bins()[at] : LogSketch::Bin{};
@@ -28,7 +28,7 @@ bool SameBins(const LogSketch& a, const LogSketch& b) {
   return a.count() == b.count() && a.total_duration() == b.total_duration();
 }
 
-// CheckedSketch compares every answer of the sketch with the values it was fed.
+// CheckedSketch compares every result of the sketch with the values that were added.
 struct CheckedSketch {
   LogSketch sketch;
   std::vector<std::uint64_t> values;
@@ -76,7 +76,7 @@ TEST_CASE("bin moments are exact") {
   checked.CheckEveryBin();
 }
 
-TEST_CASE("equal durations have no spread, for any count and length") {
+TEST_CASE("equal durations have no spread for any count and length") {
   LogSketch sketch;
   for (int i = 0; i < 100000; ++i) sketch.Add(1'234'567'891);
   CHECK(sketch.All().variance() == 0.0);

@@ -20,7 +20,7 @@ Moments Of(const std::vector<double>& values) {
   return m;
 }
 
-TEST_CASE("moments of no value, one value and equal values have no spread") {
+TEST_CASE("the moments of no value, one value and equal values have no spread") {
   CHECK(Moments().count() == 0);
   CHECK(Moments().mean() == 0.0);
   CHECK(Moments().variance() == 0.0);

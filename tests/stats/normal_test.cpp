@@ -9,7 +9,7 @@ namespace stemtap::stats {
 namespace {
 
 TEST_CASE("z values of common confidences match the table") {
-  // Abramowitz and Stegun, table 26.5 and its refinements.
+  // From Abramowitz and Stegun, table 26.5 and its refinements.
   CHECK(TwoSidedZ(0.95) == doctest::Approx(1.959963984540054).epsilon(1e-14));
   CHECK(TwoSidedZ(0.99) == doctest::Approx(2.5758293035489004).epsilon(1e-14));
   CHECK(TwoSidedZ(0.90) == doctest::Approx(1.6448536269514722).epsilon(1e-14));

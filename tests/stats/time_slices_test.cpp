@@ -15,7 +15,7 @@ namespace {
 using Launches = std::vector<std::pair<std::uint64_t, std::uint64_t>>;  // start, duration
 using Sums = std::map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>>;
 
-// Computes the sums at this width launch by launch.
+// Computes the sums for this width launch by launch.
 Sums ByHand(const Launches& launches, std::uint32_t shift) {
   Sums sums;
   for (const auto& [start, duration] : launches) {
@@ -55,7 +55,7 @@ void CheckExact(const Launches& launches) {
   }
 }
 
-TEST_CASE("slices contain the sums of the launches, in any order") {
+TEST_CASE("slices contain the sums of the launches for any order") {
   std::mt19937_64 random(3);
   for (const std::uint64_t base : {std::uint64_t{0}, std::uint64_t{1'795'310'000'000'000'000}}) {
     for (int spread = 0; spread < 50; spread += 7) {
@@ -76,7 +76,7 @@ TEST_CASE("slices contain the sums of the launches, in any order") {
 TEST_CASE("the width is at most twice the width that 64 slices need") {
   TimeSlices slices;
   for (std::uint64_t i = 0; i < 1'000'000; ++i) slices.Add(5'000'000 + i * 1000, 1);
-  // 10^9 ns in slices of 2^24 ns: 60.
+  // 10^9 ns are 60 slices of 2^24 ns.
   CHECK(slices.shift() == 24);
   CHECK(slices.slices().size() >= 59);
 }
@@ -126,7 +126,7 @@ TEST_CASE("a spread launch whose end is too far has all of its time in the slice
   CHECK(slices.launches() == 2);
 }
 
-TEST_CASE("launches are added in one step only if they are within one slice") {
+TEST_CASE("launches are added in one step only if they are in one slice") {
   TimeSlices slices(8);
   CHECK_FALSE(slices.AddWithin(0, 1, {1, 1}));  // no slices yet
   slices.AddSpread(0, 4);
@@ -173,7 +173,7 @@ TEST_CASE("an outlier of years is skipped, and the other starts keep their slice
   }
 }
 
-TEST_CASE("if the outlier comes first, the slices restart with the other starts") {
+TEST_CASE("if the outlier is first, the slices restart with the other starts") {
   TimeSlices slices;
   slices.Add(5, 10);
   for (std::uint64_t i = 0; i < 1000; ++i) {

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes reports of several launches from the one-launch reports that are part of real ncu.
+"""Creates reports with several launches from the one-launch reports that ship with real ncu.
 
-A report is a file header and blocks of results. The blocks of several reports behind one header are
-a report; ncu keeps their order if all are of one process.
+A report is a file header followed by blocks of results. The blocks of several reports after one
+header are also a report. ncu keeps their order if all blocks are from one process.
 """
 import csv
 import struct
@@ -33,15 +33,15 @@ def _varint(number):
 
 
 def merge(ncu, reports, path, rename=()):
-    """Writes the launches of `reports`, in this order, as launches of one process. `rename`: pairs of
-    byte strings of equal length."""
+    """Writes the launches of `reports`, in this order, as launches of one process. `rename` contains
+    replacements: pairs of byte strings of equal length."""
     merged, process = b"", b""
     for report in reports:
         with open(report, "rb") as file:
             content = file.read()
         magic, size = struct.unpack("<4sI", content[:8])
         if magic != b"NVR\0":
-            raise SystemExit(f"{report}: no report of ncu")
+            raise SystemExit(f"{report}: is not an ncu report")
         table = rows(ncu, report)
         own = _varint(int(table[2][table[0].index("Process ID")]))
         if not merged:

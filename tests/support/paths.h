@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Build paths of the programs and libraries that end-to-end tests use. tests/support/CMakeLists.txt
+// Paths of the built programs and libraries that end-to-end tests use. tests/support/CMakeLists.txt
 // defines the values.
 #pragma once
 
@@ -14,19 +14,19 @@ inline std::filesystem::path SourceDir() {
 inline std::filesystem::path BuildDir() {
   return STEMTAP_TEST_BUILD_DIR;
 }
-// The command line program.
+// Returns the command-line program.
 inline std::filesystem::path StemtapProgram() {
   return STEMTAP_TEST_STEMTAP;
 }
-// libstemtap_inject.so.
+// Returns libstemtap_inject.so.
 inline std::filesystem::path InjectorLibrary() {
   return STEMTAP_TEST_INJECTOR;
 }
-// Directory of the simulated libcuda.so.1 and libcupti.so.13; add it to LD_LIBRARY_PATH.
+// Returns the directory of the simulated libcuda.so.1 and libcupti.so.13, for LD_LIBRARY_PATH.
 inline std::filesystem::path FakeGpuDir() {
   return STEMTAP_TEST_FAKE_GPU_DIR;
 }
-// A program of tests/programs that tests run under the injector.
+// Returns a program of tests/programs that tests run under the injector.
 inline std::filesystem::path TestProgram(const char* name) {
   return std::filesystem::path(STEMTAP_TEST_PROGRAM_DIR) / name;
 }

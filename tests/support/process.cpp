@@ -44,8 +44,7 @@ std::vector<char*> Pointers(std::vector<std::string>& strings) {
   return result;
 }
 
-// Runs between fork and exec. Makes only async-signal-safe calls, because the test may have
-// threads.
+// Runs between fork and exec. Makes only async-signal-safe calls because the test may have threads.
 [[noreturn]] void RunChild(char* const* argv, char** env, const char* cwd, int out, int err) {
   setpgid(0, 0);
   const int null = open("/dev/null", O_RDONLY);
@@ -86,7 +85,7 @@ Process::Process(const std::vector<std::string>& argv, const ProcessOptions& opt
   if (pid_ == 0) {
     RunChild(argument_pointers.data(), environment_pointers.data(), cwd.c_str(), out[1], err[1]);
   }
-  setpgid(pid_, pid_);  // also here, so that the group exists whichever process runs first
+  setpgid(pid_, pid_);  // also here, so the group exists whichever process runs first
   close(out[1]);
   close(err[1]);
   out_fd_ = out[0];
@@ -130,7 +129,7 @@ const ProcessResult& Process::Wait() {
   return result_;
 }
 
-// Polls once: reads the pipes and detects the end of the child.
+// Polls once, reads the pipes, and detects the end of the child.
 bool Process::PumpOnce() {
   const bool pipes_open = out_fd_ >= 0 || err_fd_ >= 0;
   if (pidfd_ < 0 && !(until_closed_ && pipes_open)) return false;
@@ -152,14 +151,14 @@ bool Process::PumpOnce() {
     Close(err_fd_);
     return false;
   }
-  // Check the child first: everything it wrote before it ended is then in the pipes.
+  // Check the child first. If it has ended, the pipes contain all of its output.
   if (fds[0].revents != 0) Reap();
   Drain(out_fd_, result_.out);
   Drain(err_fd_, result_.err);
   return true;
 }
 
-// Reads all available data. If the pipe has no writer left, closes it and returns false.
+// Reads all available data. If the pipe has no more writers, closes it and returns false.
 bool Process::Drain(int& fd, std::string& into) {
   if (fd < 0) return false;
   char buffer[65536];

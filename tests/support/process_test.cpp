@@ -28,13 +28,13 @@ TEST_CASE("a child that a signal killed reports the signal and no exit code") {
   CHECK(result.exit_code == -1);
 }
 
-TEST_CASE("a program that cannot be started ends with 127") {
+TEST_CASE("a program that cannot be started exits with 127") {
   const ProcessResult result = RunProcess({"/no/such/program"});
   CHECK(result.exit_code == 127);
   CHECK(result.err.find("could not be started") != std::string::npos);
 }
 
-TEST_CASE("output larger than a pipe arrives completely on both channels") {
+TEST_CASE("output larger than a pipe is complete on stdout and stderr") {
   const ProcessResult result = RunProcess(
       {"sh", "-c", "head -c 1000000 /dev/zero; head -c 2000000 /dev/zero >&2; printf end"});
   CHECK(result.out.size() == 1'000'003);
@@ -76,15 +76,15 @@ TEST_CASE("a test can wait for output of a running child and signal the child") 
   CHECK(child.Wait().exit_code == 5);
 }
 
-TEST_CASE("waiting for output that never comes ends with the child") {
+TEST_CASE("a wait for output that never arrives ends with the child") {
   Process child({"sh", "-c", "echo something else"});
   CHECK_FALSE(child.WaitForOutput("ready"));
   CHECK(child.Wait().exit_code == 0);
 }
 
 TEST_CASE("a background process is awaited only on request") {
-  // The background reader keeps stdout open until the test writes to its fifo. Each child has a
-  // fifo of its own: the reader of the first may still have its fifo open when the second starts.
+  // The background reader keeps stdout open until the test writes to its FIFO. Each child has its
+  // own FIFO, because the reader of the first FIFO may still be open when the second child starts.
   const TempDir dir;
   const auto make_fifo = [&](const char* name) {
     const std::string fifo = (dir / name).string();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Draws from common distributions, using the project's random number generator.
+// Draws from common distributions with the project's random number generator.
 #pragma once
 
 #include <cmath>

@@ -12,7 +12,7 @@
 namespace stemtap::test {
 
 // RealDrivers finds every real libcuda.so.1. As root, this library creates /dev/nvidiactl even
-// without a device; the destructor removes the file if it did not exist before.
+// without a device. The destructor removes the file if it did not exist before.
 class RealDrivers {
  public:
   RealDrivers() : had_device_file_(std::filesystem::exists(kDeviceFile)) {
@@ -31,7 +31,7 @@ class RealDrivers {
   RealDrivers(const RealDrivers&) = delete;
   RealDrivers& operator=(const RealDrivers&) = delete;
 
-  // Returns the directories that contain a libcuda.so.1. Empty if the library is unavailable or
+  // Returns the directories that contain a libcuda.so.1, or none if the library is unavailable or
   // this machine has a driver.
   const std::vector<std::filesystem::path>& directories() const { return directories_; }
 

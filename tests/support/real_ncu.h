@@ -17,8 +17,8 @@
 
 namespace stemtap::test {
 
-// Runs `script NCU STEMTAP SCRATCH REPORT...`; `script` is a path under tests. Succeeds if the exit
-// code is 0 and the last line ends in `success`.
+// Runs `script NCU STEMTAP SCRATCH REPORT...`, where `script` is a path under tests. Checks that
+// the exit code is 0 and that the last line ends in `success`.
 inline void CheckWithRealNcu(const std::string& script, const std::string& success) {
   const std::optional<std::filesystem::path> package = RealNvidia("ncu");
   STEMTAP_SKIP_WITHOUT_REAL(package);
@@ -27,7 +27,7 @@ inline void CheckWithRealNcu(const std::string& script, const std::string& succe
     return;
   }
   const TempDir scratch;
-  const TempDir home;  // ncu keeps settings there
+  const TempDir home;  // for the settings of ncu
   std::vector<std::string> command = {"python3",
                                       "-B",
                                       (SourceDir() / "tests" / script).string(),

@@ -10,8 +10,8 @@
 namespace stemtap::test {
 namespace {
 
-// Time limit for one download of several hundred MB, including the wait for another test's
-// download. A longer limit would exceed the timeout of a test.
+// Maximum time for a download of several hundred MB, including the wait for the download of another
+// test. A larger limit would exceed the timeout of a test.
 constexpr std::chrono::milliseconds kTimeout{180'000};
 
 }  // namespace
@@ -22,7 +22,7 @@ std::optional<std::filesystem::path> RealNvidia(const char* kind) {
   const std::string tool = STEMTAP_REAL_NVIDIA;
   std::error_code ignored;
   if (!is_new || !std::filesystem::exists(tool, ignored)) return at->second;
-  // One download at a time: all kinds share one cache directory.
+  // Only one download runs at a time, because all kinds share a cache directory.
   ProcessOptions options;
   options.timeout = kTimeout;
   const ProcessResult result = RunProcess({"flock", tool, tool, kind}, options);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Real NVIDIA software that runs without a GPU: ncu, nsys, libcupti, libcuda. The program in the
-// CMake variable STEMTAP_REAL_NVIDIA downloads it into a cache. Tests that need it skip with a
-// message if it is unavailable:
+// CMake variable STEMTAP_REAL_NVIDIA downloads it into a cache. If it is unavailable, tests that
+// need it are skipped with a message:
 //
 //   const std::optional<std::filesystem::path> ncu = RealNvidia("ncu");
 //   STEMTAP_SKIP_WITHOUT_REAL(ncu);
@@ -13,10 +13,10 @@
 
 namespace stemtap::test {
 
-// Returns the directory of the unpacked software of one kind: "driver", "cupti", "ncu" or "nsys".
-// Returns nullopt if it is not available within three minutes. Looks up each kind once per process.
+// Returns the directory of the unpacked software: "driver", "cupti", "ncu" or "nsys". Returns
+// nullopt if it is not available within three minutes. Looks up each kind once per process.
 //
-// THREADS: one test thread.
+// THREADS: one caller.
 std::optional<std::filesystem::path> RealNvidia(const char* kind);
 
 }  // namespace stemtap::test

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Recorded profiles and golden vectors that are too large for the repository are in a directory
-// `shared` next to the checkout. Tests that need one skip with a message if the directory does not
-// exist:
+// `shared` next to the checkout. Tests that need one are skipped with a message if the directory
+// does not exist:
 //
 //   const auto file = SharedPath("vectors/root.json");
 //   STEMTAP_SKIP_WITHOUT(file);
@@ -15,7 +15,7 @@
 
 namespace stemtap {
 
-// Returns the path of a file or directory under ../shared; empty if it does not exist.
+// Returns the path of a file or directory under ../shared, or "" if it does not exist.
 inline std::filesystem::path SharedPath(std::string_view name) {
   const std::filesystem::path path = test::SourceDir() / ".." / "shared" / name;
   std::error_code ignored;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs the stemtap program, as a user runs it.
+// Runs the stemtap program as a user does.
 #pragma once
 
 #include <string>
@@ -25,7 +25,7 @@ inline ProcessResult RunStemtap(std::vector<std::string> arguments,
   return RunProcess(arguments, options);
 }
 
-// Runs it in `directory`.
+// Runs the program in `directory`.
 inline ProcessResult RunStemtap(const TempDir& directory, std::vector<std::string> arguments) {
   return RunStemtap(std::move(arguments), {.cwd = directory.path()});
 }

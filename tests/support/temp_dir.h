@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TempDir is the scratch directory of one test case. The destructor removes it with its content.
+// TempDir is the scratch directory of a test case. The destructor removes it with its content.
 #pragma once
 
 #include <stdlib.h>
@@ -43,7 +43,7 @@ class TempDir {
   std::filesystem::path path_;
 };
 
-// Returns the content of a file; "" if it cannot be read.
+// Returns the content of a file, or "" if it cannot be read.
 inline std::string ReadFile(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the GPU did over the run: launches per second, and the share of time in which a kernel ran.
+// The activity of the GPU over the run: launches per second, and the share of time in which a kernel ran.
 
 import type { EChartsCoreOption } from "echarts/core";
 import { count, duration, number, percent, tidy } from "../format";
@@ -16,11 +16,11 @@ export interface ActivityPoint {
   launches: number;
   rate: number; // launches per second
   busy: number; // share of the time, mean over the devices
-  load: number; // kernel time per time and device; above 1 if kernels ran concurrently
+  load: number; // kernel time / (time and device); above 1 if kernels ran concurrently
 }
 
-// The range of the recorded launches, in ns since the first slice; it begins within the first slice and ends within the
-// last one. Times of the recorder's clock are rounded to 256 ns, so only differences are used.
+// Returns the range of the recorded launches, in ns since the first slice. It starts in the first slice and ends in the
+// last. Times of the recorder's clock are rounded to 256 ns, so only differences are used.
 function rangeOfRun(model: Model, activity: Activity): [number, number] {
   const devices = (model.data.session?.devices ?? []).filter((d) => typeof d.start_ns === "number");
   const end = activity.width * activity.slices.length;
@@ -36,7 +36,7 @@ export function activityPoints(model: Model): ActivityPoint[] {
   return activity.slices.map(({ launches, time, busy }, i) => {
     const from = i * activity.width;
     const to = from + activity.width;
-    // Only the part of the slice within the run counts.
+    // Only the part of the slice that is within the run counts.
     const length = Math.min(to, last) - Math.max(from, first);
     const width = length > 0 ? length : activity.width;
     return { from, to, launches,
@@ -74,7 +74,7 @@ export function idleRows(devices: SessionDevice[]): IdleRow[] {
   return [...rows.values()].sort((a, b) => a.lower - b.lower);
 }
 
-// Returns how much the largest value exceeds the mean; null if there is nothing to compare.
+// Returns how much the largest value exceeds the mean, or null if there is nothing to compare.
 export function imbalance(values: number[]): number | null {
   const mean = values.reduce((a, b) => a + b, 0) / values.length;
   return values.length > 1 && mean > 0 ? Math.max(...values) / mean - 1 : null;
@@ -89,13 +89,13 @@ export function activityOption(model: Model, theme: Theme, view: View = whole): 
   const points = activityPoints(model);
   const end = points.at(-1)?.to ?? 0;
   const [from, to] = [view.from * end, view.to * end];
-  const isConcurrent = points.some((p) => p.load > p.busy * 1.05 + 0.01); // less would not be visible
+  const isConcurrent = points.some((p) => p.load > p.busy * 1.05 + 0.01); // a smaller difference would not be visible
   const shown = points.filter((p) => p.to >= from && p.from <= to);
   const devices = model.activity?.devices ?? 1;
   const panels = ["launches per second", `time in which a kernel ran${devices > 1 ? `, mean of ${devices} devices` : ""}` +
     (isConcurrent ? " (dashed: kernel time per time, above 100 % if kernels run concurrently)" : "")];
   const tops = [26, 150];
-  // Each value holds to the end of its slice.
+  // Each value applies until the end of its slice.
   const steps = (of: (p: ActivityPoint) => number) => [...shown.map((p) => [p.from, of(p)]),
     ...shown.slice(-1).map((p) => [p.to, of(p)])];
   const line = (panel: number, name: string, of: (p: ActivityPoint) => number, color: string, more: Any = {}) => ({ name,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The time of the kernels by category. stemtap report guesses categories from names (docs/formats/report.md).
+// Kernel time by category. stemtap report guesses categories from names (docs/formats/report.md).
 
 import type { EChartsCoreOption } from "echarts/core";
 import { count, duration, percent, plural, tidy } from "../format";
@@ -13,10 +13,10 @@ export interface CategoryTotals {
   duration: number;
   invocations: number;
   captured: number;
-  kernels: Kernel[]; // the longest first
+  kernels: Kernel[]; // longest first
 }
 
-// Returns the totals of each category, the longest first; empty if the report has no categories.
+// Returns the totals of each category, longest first, or nothing if the report has no categories.
 export function categoriesOf(model: Model): CategoryTotals[] {
   const totals = new Map<string, CategoryTotals>();
   for (const kernel of model.byTime) {

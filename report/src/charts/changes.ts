@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernels that changed most: the difference of their times, and the change of their means with its interval.
+// The kernels that changed most: the difference of their times, and the change of their means with an interval.
 
 import type { EChartsCoreOption } from "echarts/core";
 import { hasShapePart, intervalText, verdictText, type Change } from "../changes";
@@ -11,7 +11,7 @@ import type { DiffVerdict } from "../types";
 import { axis, base, cutText, evenTicks, font, tip, wideGlyph, type Any } from "./common";
 
 export const rowHeight = 24; // px
-const numberWidth = 84; // px, of a difference left of its bar
+const numberWidth = 84; // px; a difference to the left of its bar
 const verdictWidth = 126; // px
 
 function colorOf(theme: Theme, verdict: DiffVerdict): string {
@@ -36,7 +36,7 @@ export function changeRows(change: Change): [string, string][] {
 }
 
 // Returns the range of the axis of changes, as ratios. It contains all changes that have an interval and the band of the
-// threshold; an interval that is much wider is cut.
+// threshold. Much wider intervals are cut.
 export function ratioRange(changes: Change[], threshold: number): [number, number] {
   const known = changes.map(({ diff }) => diff).filter((k) => k.lower !== null && k.upper !== null);
   const band = Math.log1p(2 * threshold || 0.01);
@@ -45,7 +45,7 @@ export function ratioRange(changes: Change[], threshold: number): [number, numbe
     Math.exp(Math.min(most, Math.max(band, ...known.map((k) => Math.log1p(k.upper!)))))];
 }
 
-// Returns round changes, as ratios.
+// Returns round values of changes, as ratios.
 function ratioTicks(low: number, high: number, wanted: number): number[] {
   const factor = high / low;
   if (factor < 6) return evenTicks(low - 1, high - 1, wanted).map((change) => 1 + change);
@@ -53,7 +53,7 @@ function ratioTicks(low: number, high: number, wanted: number): number[] {
   return [...decades, ...(factor < 100 ? [0.5, 2] : [])].filter((ratio) => ratio >= low && ratio <= high);
 }
 
-// Draws the whole difference, the part by duration within it, and the difference as a number left of the panel.
+// Draws the difference, the part by duration in it, and the difference as a number to the left of the panel.
 function drawDifference(p: Any, api: Any, theme: Theme, change: Change, text: string): Any {
   const x = (value: number) => api.coord([value, api.value(1)])[0] as number;
   const y = api.coord([0, api.value(1)])[1] as number;
@@ -67,7 +67,7 @@ function drawDifference(p: Any, api: Any, theme: Theme, change: Change, text: st
     { type: "text", style: { text, x: p.coordSys.x - 8, y, align: "right", verticalAlign: "middle", fill: theme.ink, font: `12px ${font}` } }] };
 }
 
-// Draws an interval and its middle. An end that the axis cuts is an arrow.
+// Draws an interval and its middle. If the axis cuts an end, draws an arrow.
 function drawInterval(api: Any, theme: Theme, change: Change, [low, high]: [number, number]): Any {
   const { change: middle, lower, upper } = change.diff;
   if (middle === null || 1 + middle < low || 1 + middle > high) return null;
@@ -82,7 +82,7 @@ function drawInterval(api: Any, theme: Theme, change: Change, [low, high]: [numb
 }
 
 export function changesOption(changes: Change[], threshold: number, theme: Theme, width: number): EChartsCoreOption {
-  const wide = width >= 620; // otherwise there is no room for the intervals
+  const wide = width >= 620; // otherwise, there is no room for the intervals
   const names = Math.round(Math.min(380, Math.max(110, width * (wide ? 0.28 : 0.4))));
   const gap = 24;
   const first = names + 10 + numberWidth;
@@ -91,7 +91,7 @@ export function changesOption(changes: Change[], threshold: number, theme: Theme
   const shortened = cutNames(changes.map((change) => change.short), Math.floor(names / wideGlyph));
   const values = changes.flatMap(({ time, diff }) => [time, diff.by_duration_ns]);
   const times = [Math.min(0, ...values), Math.max(0, ...values) || 1] as const;
-  const wanted = Math.max(2.5, panel / 70); // ticks
+  const wanted = Math.max(2.5, panel / 70); // number of ticks
   const ratios = ratioRange(changes, threshold);
   const verdict = ({ diff }: Change) => diff.verdict + (diff.change === null ? "" : ` ${percentChange(diff.change)}`);
   const narrowMark = ({ diff }: Change) => (wide ? "" : { slower: "▲ ", faster: "▼ " }[diff.verdict as string] ?? "");

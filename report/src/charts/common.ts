@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Functions shared by the charts. A chart is an ECharts option, computed without side effects from the model and a
-// theme. Text from data becomes chart text or text nodes (tips), never HTML.
+// Functions shared by the charts. A chart is an ECharts option, computed from the model and a theme without side effects.
+// Text from data becomes chart text or text nodes (tips), never HTML.
 
 import { h } from "../dom";
 import { count } from "../format";
@@ -9,7 +9,7 @@ import type { Theme } from "../theme";
 
 export const font = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', sans-serif";
 
-// The types of ECharts do not allow options that are assembled from parts.
+// The types of ECharts do not allow options assembled from parts.
 export type Any = any;
 
 export function tip(title: string, rows: [string, string][]): HTMLElement {
@@ -45,7 +45,7 @@ export const plotRight = 18;
 export const glyph = 6.6; // approximate width of a letter, px
 export const wideGlyph = 7.8; // in fonts with wide letters (DejaVu, Verdana)
 
-// Returns round values for a log axis, whether it spans a factor of 1.1 or of a million.
+// Returns round values for a log axis that spans any factor, such as 1.1 or a million.
 export function ticksBetween(low: number, high: number): number[] {
   if (!(low > 0) || !(high > low)) return [];
   const decades = Math.log10(high / low);

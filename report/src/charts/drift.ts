@@ -10,8 +10,8 @@ import { colorOf, type Theme } from "../theme";
 import { drawnPoints, whole, type View } from "../zoom";
 import { axis, base, plotLeft, plotRight, ticksBetween, tip, type Any } from "./common";
 
-// Returns the mean duration in each slice divided by the median of these means, which one slow launch does not change; null
-// if the kernel did not run in the slice.
+// Returns the mean duration in each slice divided by the median of these means, or null if the kernel did not run in the
+// slice. A single slow launch does not change the median.
 export function driftOf(kernel: Kernel, slices: number): (number | null)[] {
   const means = new Array<number | null>(slices).fill(null);
   for (const [slice, n, ns] of kernel.slices) {
@@ -29,8 +29,8 @@ export function driftKernels(model: Model, chosen: Kernel | null): Kernel[] {
   return chosen && !top.includes(chosen) ? [...top, chosen] : top;
 }
 
-// The drawn range of ratios. One slice with a single slow launch would flatten all lines, so the range contains of each
-// line all but the most extreme twentieth on each side, extremes near those, and at least 0.8 to 1.25.
+// Returns the range of ratios to draw. A slice with a single slow launch would flatten all lines, so the range omits the
+// most extreme twentieth of each line on each side unless it is near the rest. The range contains at least 0.8 to 1.25.
 export function driftRange(lines: (number | null)[][]): [number, number] {
   let [low, high] = [0.8, 1.25];
   for (const line of lines) {
@@ -59,7 +59,7 @@ export function driftOption(model: Model, chosen: Kernel | null, theme: Theme,
   const [low, high] = driftRange(lines);
   const names = cutNames(kernels.map((kernel) => kernel.short), maxLabel);
   const ticks = ticksBetween(low, high);
-  // Ratios outside of the drawn range have a triangle at its edge.
+  // A triangle at the edge marks a ratio outside of the drawn range.
   const beyond = lines.flatMap((ratios, k) => ratios.flatMap((ratio, slice) => {
     if (ratio === null || (ratio >= low && ratio <= high)) return [];
     const x = at(slice);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The distribution of one kernel's durations, its cluster boundaries and its samples.
+// The distribution of a kernel's durations, with its cluster boundaries and samples.
 
 import type { EChartsCoreOption } from "echarts/core";
 import { count, duration, none, number, percent, tidy } from "../format";
@@ -13,21 +13,21 @@ export interface HistogramView {
   logCount: boolean;
 }
 
-// Returns the cluster of a bin, by the middle of the bin, or -1. The last cluster may contain exploratory captures and be
+// Returns the cluster that contains the middle of a bin, or -1. The last cluster may contain exploratory captures and be
 // within the range of another cluster, so it is checked last.
 export function clusterOf(kernel: Kernel, lower: number, upper: number): number {
   const middle = Math.floor((lower + Math.max(lower, upper - 1)) / 2);
   return kernel.clusters.findIndex((c) => middle >= c.lower && middle <= c.upper);
 }
 
-// [from, to, launches, cluster]
+// Returns [from, to, launches, cluster] for each bin.
 export function binsOf(kernel: Kernel): number[][] {
   if (kernel.histogram.length === 0) return kernel.clusters.map((c, i) => [c.lower, c.upper + 1, c.count, i]);
   return kernel.histogram.map(([from, to, n]) => [from, to, n, clusterOf(kernel, from, to)]);
 }
 
 const minNs = 0.5; // position of 0 ns on a log axis
-const maxMarks = 400; // of samples; more would overlap
+const maxMarks = 400; // maximum number of sample marks; more would overlap
 
 export interface SampleMark {
   first: PlanSample;
@@ -70,8 +70,8 @@ function markTip({ first, cluster, count: n, from, to }: SampleMark): HTMLElemen
     ...(first.imputed ? [["imputed", "mean of its context"] as [string, string]] : [])]);
 }
 
-// Returns the boundaries between clusters. A last cluster within the range of others contains exploratory captures and
-// has no boundary.
+// Returns the boundaries between clusters. If the last cluster is within the range of other clusters, it contains
+// exploratory captures and has no boundary.
 function edgesOf({ clusters }: Kernel): number[] {
   const last = clusters.at(-1);
   const separate = clusters.filter((c) => c !== last || clusters.every((other) => other === c || other.upper < c.lower));

@@ -14,14 +14,14 @@ export interface MethodPoint {
   asked: number | null;
   speedup: number | null;
   mean: number | null;
-  high: number | null; // p95 of one workload, or the maximum of all
+  high: number | null; // p95 of one workload, or the maximum over all workloads
   bound: number | null;
   coverage: number | null;
   samples: number | null;
-  overBound: number | null; // p95 error / bound of one workload, or the median of all
+  overBound: number | null; // p95 error / bound of one workload, or the median over all workloads
 }
 
-// Returns the points of one workload, or of all workloads together (null).
+// Returns the points of one workload or, if it is null, of all workloads together.
 export function methodPoints(evaluation: Evaluation, workload: string | null): MethodPoint[] {
   if (workload === null) {
     return (evaluation.summary ?? []).map((s) => ({ method: s.method, workload: "", asked: s.error_bound,
@@ -35,7 +35,7 @@ export function methodPoints(evaluation: Evaluation, workload: string | null): M
 }
 
 // Returns the vertical shift of each label (px, negative is up) that prevents overlaps with other labels and points.
-// Labels are placed from left to right, each at the nearest free position, none below 0.
+// Labels are placed from left to right at the nearest free position that is not below 0.
 export function placeLabels(boxes: { x: number; y: number; width: number }[]): number[] {
   const height = 14;
   const placed = boxes.map(({ x, y }) => ({ x: x - 14, y, width: 12 }));
@@ -52,7 +52,7 @@ export function placeLabels(boxes: { x: number; y: number; width: number }[]): n
   return out;
 }
 
-const plotHeight = 300; // px, approximate: it depends on the height of the window
+const plotHeight = 300; // px; approximate, because it depends on the height of the window
 
 export function methodsOption(points: MethodPoint[], theme: Theme, all: boolean, width: number): EChartsCoreOption {
   const drawn = points.filter((p) => p.speedup !== null && p.speedup > 0 && p.mean !== null);

@@ -10,7 +10,7 @@ import type { MaskEvent, Triple } from "../types";
 import { drawnPoints, whole, type View } from "../zoom";
 import { axis, base, compact, font, plotLeft, plotRight, ticksBetween, tip, type Any } from "./common";
 
-// Returns the time at which the collector had processed that many launches.
+// Returns the time at which the collector had processed `launches` launches.
 export function elapsedAt(timeline: TimelinePoint[], launches: number): number | null {
   if (timeline.length === 0) return null;
   let low = 0;
@@ -30,7 +30,7 @@ export function elapsedAt(timeline: TimelinePoint[], launches: number): number |
 
 export const eventKinds = ["capture", "close", "reopen", "top_up"] as const;
 
-// Counts events in equal parts of an axis range: [middle of the part, index of the kind, count].
+// Counts events in equal parts of an axis range. Returns [middle of the part, index of the kind, count].
 export function binEvents(events: MaskEvent[], xOf: (index: number) => number, from: number, to: number,
     parts: number): Triple[] {
   const bins = new Map<number, number>();
@@ -50,7 +50,7 @@ export type TimelineAxis = "time" | "launches";
 const eventParts = 160;
 export const eventNames = ["capture", "close", "reopen", "top up"];
 
-// Excluded launches have numbers but are not observed; they are assumed to be spread evenly.
+// Excluded launches have numbers but are not observed. This assumes that they are spread evenly.
 function numbersPerLaunch(model: Model): number {
   return model.invocations > 0 ? model.launches / model.invocations : 1;
 }
@@ -136,13 +136,13 @@ export function timelineOption(model: Model, theme: Theme, by: TimelineAxis,
 export function rowsAt(points: TimelinePoint[], places: Any[]): [string, string][] {
   return places.map((p): [string, string] => {
     if (p.seriesName === "decisions") return [eventNames[p.value[1]] ?? "", count(p.value[2])];
-    // The drawn bound is limited by the axis; show the actual bound.
+    // The axis limits the drawn bound; show the actual bound.
     if (p.seriesName === "bound") return ["bound", percent(points[p.dataIndex]?.bound)];
     return [p.seriesName, p.seriesName === "GPU time observed" ? duration(p.value[1]) : count(p.value[1])];
   });
 }
 
-const minBound = 1e-6; // minimum error bound of the options; smaller bounds, and 0, are drawn at the lower end
+const minBound = 1e-6; // minimum error bound of the options; smaller bounds and 0 are drawn at the lower end
 
 function footOf(bounds: number[], asked: number | null): number {
   return Math.max(minBound, Math.min(...bounds, asked !== null && asked > 0 ? asked : 1, 1)) / 1.6;

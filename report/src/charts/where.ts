@@ -10,13 +10,13 @@ import { colorOf, type Theme } from "../theme";
 import { axis, base, cutText, evenTicks, tip, wideGlyph, type Any } from "./common";
 
 export interface Part {
-  kernel: Kernel | null; // null: all other kernels together
+  kernel: Kernel | null; // null for all other kernels together
   label: string;
   duration: number;
   invocations: number;
 }
 
-// Returns the kernels with the most time, and one part for all others.
+// Returns the kernels with the most time, and one part for all other kernels.
 export function topParts(model: Model, max: number): Part[] {
   const top = model.byTime.slice(0, max);
   const parts: Part[] = top.map((kernel) => ({ kernel, label: kernel.short, duration: kernel.duration,
@@ -33,8 +33,8 @@ export const topCount = 30;
 
 const shown = (kernel: Kernel | null, label: string) => cutText(kernel?.label ?? label, 300);
 
-// Returns the labels of tiles. A tile shows the beginning of its label, so it begins with what differs between kernels of
-// one template.
+// Returns the labels of tiles. A tile shows only the beginning of its label, so a label starts with the parts that differ
+// between kernels of a template.
 function tileLabels(parts: Part[]): string[] {
   const labels = parts.map(({ label }) => label);
   for (const group of repeated(labels.map((label) => label.match(/^[^<]*/)![0]))) {
@@ -82,7 +82,7 @@ export function barsOption(model: Model, theme: Theme, width: number): EChartsCo
   const wide = width >= 500;
   const shortened = cutNames(parts.map((part) => part.label), Math.floor(names / wideGlyph));
   const longest = parts.reduce((a, part) => Math.max(a, part.duration), 0);
-  const [, step = 0] = evenTicks(0, longest, Math.max(2, (width - names) / 150)); // lines far enough apart for their labels
+  const [, step = 0] = evenTicks(0, longest, Math.max(2, (width - names) / 150)); // leaves room for labels between the lines
   const label = (part: Part | undefined) => percent(model.duration > 0 && part ? part.duration / model.duration : null) +
     (wide && part?.kernel ? `, ${plural(part.kernel.captured, "sample")}` : "");
   return { ...base(theme),

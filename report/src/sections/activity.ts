@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How busy the GPU was: over time, by the length of the gaps between kernels, and by device.
+// Shows how busy the GPU was: over time, by the length of the gaps between kernels, and by device.
 
 import { activityOption, activityPart, activityPoints, idleRows, imbalance } from "../charts/activity";
 import type { Context } from "../context";
@@ -76,9 +76,9 @@ export function activitySection({ model }: Context): HTMLElement {
   const span = sum(devices.map((d) => d.span_ns));
   const busy = span > 0 ? sum(devices.map((d) => d.busy_ns)) / span : null;
   const figure = makeFigure({ name: "activity", title: "Launches and busy time", height: "290px",
-    how: `The run is divided into equal slices of ${duration(width)}. Above, launches per second; below, the share of each slice in which at ` +
-      "least one kernel ran, as the mean over the devices. The dashed line adds concurrent kernels individually: above 100 %, several run at a time. " +
-      "Amber slices have no kernel at all; shorter gaps are in the table below.",
+    how: `The run is divided into equal slices of ${duration(width)}. The upper chart shows launches per second; the lower chart shows the share of each slice in which at ` +
+      "least one kernel ran, as the mean over the devices. The dashed line adds concurrent kernels individually: above 100 %, several kernels run at a time. " +
+      "Amber slices have no kernels; shorter gaps are in the table below.",
     label: () => `Launches per second and busy time in ${count(points.length)} slices of ${duration(width)}. Over the whole run, ` +
       `the devices were busy ${percent(busy)} of the time`,
     missing: () => {

@@ -17,10 +17,10 @@ import { driftSection, timelineSection } from "./time";
 import { whereSection } from "./where";
 
 export interface Section {
-  id: string; // of its element, which the link in the header leads to
+  id: string; // of its element, the target of the link in the header
   name: string; // of the link
   make: (context: Context) => HTMLElement;
-  isShown?: (model: Model) => boolean; // absent: always
+  isShown?: (model: Model) => boolean; // absent if the section is always shown
 }
 
 export const sections: Section[] = [

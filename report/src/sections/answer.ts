@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The result: speedup, error, whether the bound can be trusted, and the next step.
+// The result: the speedup, the error, whether the bound can be trusted, and the next step.
 
 import { h } from "../dom";
 import type { Context } from "../context";

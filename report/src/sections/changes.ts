@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What changed since the baseline, and whether it is real (docs/guide/what-got-slower.md).
+// Shows what changed since the baseline and which changes are real (docs/guide/what-got-slower.md).
 
 import { changesOf, countsText, differenceOf, hasShapes, intervalText, largestChanges, partsText, verdicts,
   verdictText, type Change } from "../changes";
@@ -15,7 +15,7 @@ import { cutNames } from "../labels";
 import { maxLabel, search, type Kernel, type Model } from "../model";
 import type { Diff, DiffRun } from "../types";
 
-const maxShown = 20; // in the chart
+const maxShown = 20; // changes in the chart
 
 function answer(model: Model, diff: Diff): HTMLElement[] {
   const difference = differenceOf(diff);
@@ -36,7 +36,7 @@ function figure(diff: Diff, changes: Change[], choose: (change: Change) => void)
     how: "Left: how much more or less time a kernel takes in B than in A (wide bar), and the part of it that comes from longer or " +
       `shorter launches (inner bar); the rest comes from their number${hasShapes(diff) ? " and their shapes" : ""}. Right: the change of the mean duration with its interval, on a log axis; ` +
       "an arrow is an end beyond the axis, and changes within the gray band are too small to count. A filled mark is a real change at the stated confidence; " +
-      "an outline may be chance. Click a mark to select its kernel. To see which changes the machine alone causes, compare the baseline with a second run of itself.",
+      "an outline may be chance. Click a mark to select its kernel. To see which changes are due to the machine, compare the baseline with a second run of the same program.",
     label: () => "Largest changes: " + shown.slice(0, 3).map((c, i) => `${names[i]} ${durationChange(c.time)}, ${c.diff.verdict}`).join("; "),
     missing: () => (shown.length === 0 ? "Neither run has kernels." : null),
     option: (theme, width) => changesOption(shown, diff.threshold, theme, width),
@@ -55,7 +55,7 @@ function columns(diff: Diff, changes: Change[]): Column<Change>[] {
   const most = changes.reduce((a, c) => Math.max(a, Math.abs(c.time)), 1);
   const time = durationsUpTo(most);
   const mean = durationsUpTo(changes.reduce((a, { diff: k }) => Math.max(a, k.mean_a_ns ?? 0, k.mean_b_ns ?? 0), 0));
-  const low = -Infinity; // a value that is not known
+  const low = -Infinity; // an unknown value
   const part = (name: string, of: (change: Change) => number): Column<Change> => ({ name, width: 96,
     text: (c) => durationChange(of(c), time), value: of });
   return [
@@ -91,8 +91,8 @@ function table(context: Context, diff: Diff, changes: Change[], choose: (change:
   context.onChoose((kernel) => grid.choose(rowOf(kernel), true));
   const text = () => changesCsv(grid.rows());
   return h("div", { class: "panel" }, h("h3", null, "All kernels of both runs"),
-    h("details", { class: "how" }, h("summary", null, "How to read this"), h("p", null, "\"By launches\" is the difference because a kernel ran more " +
-      "or less often, \"By duration\" because a launch takes longer or shorter" + (hasShapes(diff) ? ", \"By shapes\" because launches have other grids or blocks. "
+    h("details", { class: "how" }, h("summary", null, "How to read this"), h("p", null, "\"By launches\" is the part of the difference from more " +
+      "or fewer launches, \"By duration\" from longer or shorter launches" + (hasShapes(diff) ? ", \"By shapes\" from launches with other grids or blocks. "
       : ". Without times by grid and block, \"By duration\" includes the effect of other shapes. ") +
       "The confidence of verdicts other than same is for the whole table; the confidence of an interval is for its kernel alone. Unclear: not tested, because a run has too few launches (few launches), " +
       "launches in too few parts of its time (few slices), 0 ns (no time), no order of launches (no order) or no times by grid and block (no shapes), or because less than half of the time is in shapes that both runs have (other shapes). A kernel that is gone cannot be selected. changes.csv has the columns of stemtap diff --csv.")),
@@ -107,7 +107,7 @@ export function changesSection(context: Context): HTMLElement {
     h("h2", { id: "h-changes" }, "Changes since the baseline"));
   if (!diff) return section;
   const changes = changesOf(context.model, diff);
-  const choose = ({ kernel }: Change) => context.choose(kernel!); // rows without a kernel cannot be picked
+  const choose = ({ kernel }: Change) => context.choose(kernel!); // rows without a kernel cannot be selected
   section.append(...answer(context.model, diff), ...diff.notes.map((note) => h("p", { class: "fact care-text" }, "Note: ", h("bdi", null, visible(note)))),
     figure(diff, changes, choose), table(context, diff, changes, choose));
   return section;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One kernel: the durations of its launches, its clusters and its samples.
+// Shows one kernel: the durations of its launches, its clusters and its samples.
 
 import { binsOf, histogramOption } from "../charts/histogram";
 import type { Context } from "../context";
@@ -15,7 +15,7 @@ const samplesListed = 6;
 
 const cvOf = (c: Cluster) => (c.mean > 0 ? c.stddev / c.mean : null);
 
-// A search field for kernels. Arrow keys move through the results; Enter selects one.
+// Returns a search field for kernels. Arrow keys move through the results, and Enter selects a kernel.
 function picker(context: Context): HTMLElement {
   const { model } = context;
   let found: Kernel[] = [];
@@ -102,11 +102,11 @@ function clusterRows(kernel: Kernel) {
 
 const maxShapes = 100;
 
-// Returns the command that recorded a session, or made a plan.
+// Returns the command that recorded a session or created a plan.
 const commandOf = (mode: string) => ({ live: "stemtap run ", replay: "stemtap replay ", "": "stemtap plan " })[mode] ?? "";
 
-// The launch configurations of the kernel's name, if the session distinguishes them; otherwise the configurations of its
-// samples.
+// Returns the launch configurations of the kernel's name if the session distinguishes them; otherwise, the configurations
+// of its samples.
 function shapesOf(kernel: Kernel, all: Kernel[], command: string, choose: (kernel: Kernel) => void): HTMLElement {
   const panel = h("div", { class: "panel narrow" }, h("h3", null, "Launch shapes"));
   if (kernel.grid !== null) {
@@ -127,7 +127,7 @@ function shapesOf(kernel: Kernel, all: Kernel[], command: string, choose: (kerne
     else shapes.set(key, { grid: sample.grid, block: sample.block, samples: [sample] });
   }
   const rows = [...shapes.values()].filter((s) => s.grid !== null).sort((a, b) => b.samples.length - a.samples.length);
-  panel.append(h("p", { class: "quiet" }, rows.length > 0 ? "Of the samples only: this session does not separate launches by shape. "
+  panel.append(h("p", { class: "quiet" }, rows.length > 0 ? "Only shapes of samples: this session does not separate launches by shape. "
     : "The session does not contain the shapes of this kernel. ", `${command}--group-by launch separates them.`));
   if (rows.length > 0) {
     panel.append(plainTable({ head: ["Grid", "Block", "Samples", "Durations"], rows: rows.slice(0, maxShapes).map((s) => {
@@ -154,8 +154,8 @@ export function kernelSection(context: Context): HTMLElement {
     how: "Each bar counts the launches with a duration in its range, on a log axis. Dashed lines " +
       "separate the clusters, neighbors have different colors, and clusters without a sample are amber. The triangles below are " +
       "the samples; if there are many, similar samples share a triangle. Bars may have different widths, because adjacent bins " +
-      "are joined until 64 are left: compare counts, not areas. Exploratory captures are in no bar, and their cluster, the " +
-      "last, may overlap with others.",
+      "are joined until 64 are left: compare counts, not areas. Exploratory captures are not in the bars, and their " +
+      "cluster, the last, may overlap with others.",
     label: () => {
       const k = kernel();
       return k ? `Histogram of the durations of ${k.short}: ${count(k.invocations)} launches in ${k.clusters.length} ` +

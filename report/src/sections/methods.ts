@@ -31,7 +31,7 @@ export function methodsSection({ model }: Context): HTMLElement {
   } }, workloads.length > 1 && h("option", { value: "all" }, "all workloads"),
   ...workloads.map((name, i) => h("option", { value: i }, visible(name))));
   const figure = makeFigure({ name: "methods", title: "Error against speedup", height: "clamp(300px, 44vh, 520px)",
-    how: "Methods at the right are cheaper, methods at the bottom are more accurate. The dot is the mean error over " +
+    how: "Methods on the right are cheaper; methods at the bottom are more accurate. The dot is the mean error over " +
       "many seeds. The line above it ends at the error that 95 % of the runs do not exceed (for all workloads together: " +
       "at the maximum). Both axes are logarithmic; an error of 0 is drawn at the bottom. The dashed line is the requested error " +
       "bound.",

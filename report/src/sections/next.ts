@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What to do with the samples: measure hardware counters, simulate or trace them.
+// Shows what to do with the samples: measure hardware counters, simulate or trace them.
 
 import { consumersOf, counterCommands, exportCommand, exportNote, extrapolateCommand } from "../commands";
 import { copyButton, h, replace } from "../dom";
@@ -8,7 +8,7 @@ import { visible } from "../format";
 import type { Model } from "../model";
 import type { Level } from "../verdict";
 
-// A line that wraps is indented, and breaks only between words.
+// Returns a line that is indented if it wraps and breaks only between words.
 function lineOf(text: string): HTMLElement {
   const [, indent, rest] = text.match(/^( *)(.*)$/s)!;
   return h("span", { class: "line", style: `--indent:${indent!.length}` },
@@ -44,7 +44,7 @@ function simulatorStep(model: Model): HTMLElement {
     exported.element, extrapolated.element);
 }
 
-// Returns where the plan is that the commands name.
+// Returns the location of the plan that the commands name.
 function planPlace({ folder, planFile }: Model): string {
   if (planFile === folder) return "Run the commands in the directory that contains the plan.";
   if (planFile.startsWith(`${folder}/`)) return "Run the commands in the directory that contains the session.";

@@ -23,7 +23,7 @@ const losses = new Map<string, [string, string]>([
   ["captures_denied", ["captures", "not made; the credit was refunded"]],
   ["captures_throttled", ["captures", "delayed by --max-captures-per-second"]],
   ["graph_launches", ["launches", "CUDA graphs at gate level: their kernels are timed, but cannot be captured"]],
-  ["ranges_refused", ["launches", "captured in a range beyond the 4,096 of a process; their range is (other)"]],
+  ["ranges_refused", ["launches", "captured in a range beyond the maximum of 4,096 per process; their range is (other)"]],
   ["contexts_refused", ["contexts", "the gate table was full; their launches could not be captured"]],
   ["slots_refused", ["clusters", "the gate table had no free slot; their launches could not be captured"]],
 ]);

@@ -12,7 +12,7 @@ import type { Triple } from "../types";
 
 const csvType = "text/csv;charset=utf-8";
 
-// Returns plan.json byte for byte, from the data of the page.
+// Returns the unchanged bytes of plan.json from the data of the page.
 async function planText(): Promise<string> {
   const text = await unpack(document.getElementById("stemtap-data")!.textContent ?? "");
   return memberText(text, "plan") ?? "null";

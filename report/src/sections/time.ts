@@ -30,8 +30,8 @@ export function timelineSection({ model }: Context): HTMLElement {
     choice("time", "by time"), choice("launches", "by launch"));
   const figure = makeFigure({ name: "timeline", title: "Captures, launches and the bound", height: "470px",
     how: "From top to bottom: launches observed by the sampler, captures (and clusters that need more), the error bound at " +
-      "that time, which includes uncovered time in full, and decisions. The bound shrinks as samples are captured; below " +
-      "the dashed line it meets the request, and at the end it is the bound of the plan. A tall mark is many decisions.",
+      "that time, which includes uncovered time in full, and decisions. The bound shrinks as samples are captured; below the " +
+      "dashed line it meets the request, and at the end it is the bound of the plan. A tall mark represents many decisions.",
     label: () => `Over the session: ${count(model.timeline.at(-1)?.observed ?? model.invocations)} launches observed, ` +
       `${count(model.timeline.at(-1)?.captured ?? model.samples.length)} captured, bound ${percent(model.bound)}`,
     missing: () => {
@@ -71,7 +71,7 @@ export function driftSection(context: Context): HTMLElement {
   const figure = makeFigure({ name: "drift", title: "Mean duration over time", height: "clamp(260px, 36vh, 420px)",
     how: "The run is divided into equal time slices. A line shows the mean duration of a kernel's launches in each slice, divided " +
       "by the median of all slices; a constant 1× means no drift. If all kernels rise together, the cause is probably the " +
-      "clock or the temperature; if a single kernel rises, its inputs. The axis is logarithmic and contains almost all slices; a triangle at " +
+      "clock or the temperature; if a single kernel rises, the cause is probably its inputs. The axis is logarithmic and contains almost all slices; a triangle at " +
       "its edge marks a slice beyond it. Perturbed launches count as recorded.",
     label: () => "Mean duration per slice over the median of the slices, of " + namesOf(driftKernels(model, context.chosen)).join(", "),
     missing: () => {

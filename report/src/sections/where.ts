@@ -31,7 +31,7 @@ export function whereSection(context: Context): HTMLElement {
   const bars = makeFigure({ name: "bars", title: `The ${Math.min(topCount, model.kernels.length)} longest`,
     height: `${24 + 22 * Math.max(1, parts.length)}px`, label,
     how: "The total time of each kernel, longest first, and its number of samples. The last bar combines all kernels after the " +
-      "first 30. Names are shortened, and show what differs between kernels of one name; point at a bar to see the full name.",
+      "first 30. Shortened names show what differs between kernels with the same name; point at a bar to see the full name.",
     option: (theme, width) => barsOption(model, theme, width), missing, table, click });
   const categories = categoriesOf(model);
   const byCategory = makeFigure({ name: "categories", title: "By category", height: `${24 + 22 * Math.max(1, categories.length)}px`,

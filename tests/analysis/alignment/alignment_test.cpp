@@ -38,7 +38,7 @@ TEST_CASE("a run aligns with itself") {
   for (std::uint32_t i = 0; i < 30; ++i) CHECK(alignment.partner_of_a[i] == i);
 }
 
-TEST_CASE("runs without launches") {
+TEST_CASE("two runs without launches are identical, and a run with launches is different") {
   Run a, b, full;
   Loop(full, 1);
   CHECK(AlignRuns(a, b).order == LaunchOrder::kIdentical);
@@ -68,7 +68,7 @@ TEST_CASE("a warm-up kernel at the start shifts every launch by one") {
   CHECK(alignment.devices[0].first_a == 0);
 }
 
-TEST_CASE("autotuning kernels that differ leave the others their partners") {
+TEST_CASE("differing autotuning kernels do not affect the partners of other kernels") {
   Run a, b;
   for (int i = 0; i < 20; ++i) {
     Loop(a, 1);
@@ -112,8 +112,8 @@ TEST_CASE("streams that interleave differently are aligned by stream") {
   CHECK(alignment.order == LaunchOrder::kInterleaved);
   CHECK(alignment.paired == 20);
   CHECK(alignment.devices[0].by_stream);
-  CHECK(alignment.partner_of_a[0] == 2);  // the first copy
-  CHECK(alignment.partner_of_a[1] == 0);  // the first math
+  CHECK(alignment.partner_of_a[0] == 2);  // the first "copy"
+  CHECK(alignment.partner_of_a[1] == 0);  // the first "math"
 }
 
 TEST_CASE("kernels that change streams are not identical") {
@@ -158,7 +158,7 @@ TEST_CASE("devices are compared separately in any order") {
   CHECK(alignment.differs[0].device == 1);
 }
 
-TEST_CASE("a count that differs on each device but not in all is unequal") {
+TEST_CASE("a count that differs per device is unequal even if the total is equal") {
   Run a, b;
   Launch(a, {"k", 1, 1, 7, 0});
   Launch(a, {"k", 1, 1, 7, 0});
@@ -169,7 +169,7 @@ TEST_CASE("a count that differs on each device but not in all is unequal") {
   CHECK(AlignRuns(a, b).differs.size() == 2);
 }
 
-TEST_CASE("a run on another device is identical, and a run with another device more is not") {
+TEST_CASE("a run on a different device is identical, and a run with an additional device is not") {
   Run a, b;
   Loop(a, 2, 7, 0);
   Loop(b, 2, 7, 3);
@@ -216,7 +216,7 @@ TEST_CASE("completely different runs have no launches in common") {
   CHECK_FALSE(alignment.names_cut);
 }
 
-TEST_CASE("names are truncated only if no complete name is common") {
+TEST_CASE("names are truncated only if the runs have no complete name in common") {
   CHECK(ComparableName("f(int) [clone .isra.0] (.kd)") == "f(int)");
   CHECK(ComparableName("f.kd") == "f");
   CHECK(ComparableName(".kd") == ".kd");
@@ -243,7 +243,7 @@ Run LoadProfileOf(const std::filesystem::path& path) {
   return std::move(run).value();
 }
 
-TEST_CASE("a profile is read completely") {
+TEST_CASE("a profile is read into a run completely") {
   const Run run = LoadProfileOf(test::SourceDir() / "tests/data/tiny.csv");
   REQUIRE(run.launches.size() == 5);
   CHECK(run.names.size() == 3);

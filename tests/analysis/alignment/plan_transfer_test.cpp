@@ -14,8 +14,8 @@ namespace {
 
 using test::Launch;
 
-// Run A: ten times gemm (100 ns + i, but 1000 ns + i for i = 8, 9) and norm (20 ns). Run B starts
-// with a warm-up, takes twice as long, and has `tuned` launches of "tune" where A has one.
+// Run A launches gemm (100 ns + i, but 1000 ns + i for i = 8, 9) and norm (20 ns) ten times, then
+// "tune" once. Run B starts with a warm-up, takes twice as long, and launches "tune" `tuned` times.
 Run RunA() {
   Run run;
   for (std::uint64_t i = 0; i < 10; ++i) {
@@ -47,7 +47,7 @@ model::PlanSample SampleOf(const Run& run, std::uint64_t index, std::uint64_t oc
   return sample;
 }
 
-// gemm in two clusters (two samples of 8, one of 2), norm and tune with one sample.
+// gemm has two clusters (two samples of 8 launches, one of 2); norm and tune have one sample each.
 model::Plan PlanOfA(const Run& a) {
   model::Plan plan;
   plan.source = "a";
@@ -99,7 +99,7 @@ TEST_CASE("samples are replaced by their partners, with durations of B") {
   CHECK(small.stddev_ns == doctest::Approx(2 * std::sqrt(5.25)));
   CHECK(plan.kernels[0].clusters[1].lower_ns == 2016);
   CHECK(plan.kernels[0].duration_ns == 2 * (8 * 100 + 28 + 2 * 1000 + 17));
-  // The warm-up is new: it counts in the totals and has no sample.
+  // The warm-up is new: it is part of the totals and has no sample.
   CHECK(plan.kernels[3].name == "warm_up");
   CHECK(plan.kernels[3].clusters[0].samples.empty());
   CHECK(plan.totals.invocations == 22);
@@ -156,7 +156,7 @@ TEST_CASE("a count that differs per device is rejected even if the sums are equa
 TEST_CASE("the weight of a sample without a partner goes to the rest of its cluster") {
   const Run a = RunA();
   Run b = RunB();
-  // The second gemm of B has another grid: the count is unchanged, but the launch differs.
+  // The second gemm of B has a different grid: the count is unchanged, but the launch differs.
   b.launches[3].grid[0] = 99;
   const auto refused = Carry(PlanOfA(a), a, b);
   REQUIRE_FALSE(refused.ok());
@@ -177,7 +177,7 @@ TEST_CASE("the weight of a sample without a partner goes to the rest of its clus
 TEST_CASE("a cluster that loses its only sample is uncovered") {
   const Run a = RunA();
   Run b = RunB();
-  b.launches[19].grid[0] = 99;  // the last gemm, the only sample of the long ones
+  b.launches[19].grid[0] = 99;  // the last gemm, the only sample of the long cluster
   const auto dropped = Carry(PlanOfA(a), a, b, true);
   REQUIRE(dropped.ok());
   const model::Plan& plan = dropped.value().plan;
@@ -188,7 +188,7 @@ TEST_CASE("a cluster that loses its only sample is uncovered") {
 TEST_CASE("a cluster without partners has an unknown duration, not 0") {
   const Run a = RunA();
   Run b = RunB();
-  for (const std::size_t i : {17, 19}) b.launches[i].grid[0] = 99;  // both long gemms
+  for (const std::size_t i : {17, 19}) b.launches[i].grid[0] = 99;  // both long gemm launches
   auto dropped = Carry(PlanOfA(a), a, b, true);
   REQUIRE(dropped.ok());
   const model::PlanKernel& gemm = dropped.value().plan.kernels[0];
@@ -197,7 +197,7 @@ TEST_CASE("a cluster without partners has an unknown duration, not 0") {
   CHECK(gemm.clusters[1].upper_ns == 1010);
   CHECK(gemm.clusters[1].mean_ns == 1008.5);
   CHECK(gemm.clusters[1].stddev_ns == 0.5);
-  // By the available means, gemm takes 5690 of 6650 ns and the warm-up 500.
+  // With the available means, gemm takes 5690 of 6650 ns and the warm-up 500 ns.
   const double bare = 2 * 1008.5;
   CHECK(dropped.value().plan.totals.uncovered_fraction ==
         doctest::Approx((500 + 5690 * bare / (bare + 8 * 207)) / 6650));
@@ -209,7 +209,7 @@ TEST_CASE("a cluster without partners has an unknown duration, not 0") {
   CHECK(dropped.value().dropped.size() == 3);
   CHECK(dropped.value().plan.totals.uncovered_fraction == doctest::Approx((500 + 5690) / 6650.0));
 
-  // The same if A has no time to distribute.
+  // The result is the same if A has no time to distribute.
   Run idle = RunA();
   model::Plan plan = PlanOfA(a);
   for (RunLaunch& launch : idle.launches) {
@@ -221,7 +221,7 @@ TEST_CASE("a cluster without partners has an unknown duration, not 0") {
   CHECK(dropped.value().plan.totals.uncovered_fraction == doctest::Approx((500 + 5690) / 6650.0));
 }
 
-TEST_CASE("a plan of another run is rejected") {
+TEST_CASE("a plan of a different run is rejected") {
   const Run a = RunA();
   const Run b = RunB();
   model::Plan other = PlanOfA(a);
@@ -283,7 +283,7 @@ TEST_CASE("a plan with kernels of several processes is rejected") {
         "plan.json: has kernels of 2 processes (--share-captures off); expected one process");
 }
 
-TEST_CASE("clusters not defined by duration keep the description of A, with a warning") {
+TEST_CASE("clusters that are not defined by duration keep the description from A, with a warning") {
   const Run a = RunA();
   const Run b = RunB();
   model::Plan plan = PlanOfA(a);
@@ -296,7 +296,7 @@ TEST_CASE("clusters not defined by duration keep the description of A, with a wa
   CHECK(done.value().warnings[0].find("not defined by duration alone") != std::string::npos);
 }
 
-TEST_CASE("a plan by function is transferred function by function") {
+TEST_CASE("a plan grouped by function is transferred function by function") {
   Run a, b;
   for (int i = 0; i < 3; ++i) {
     Launch(a, {"f<1>", 10, 1});
@@ -386,9 +386,9 @@ model::PlanKernel WholeKernel(const Run& a, const std::string& name, std::uint64
   return kernel;
 }
 
-TEST_CASE("a partner with another grid is another kernel if the plan groups by launch") {
-  // One launch of B has no grid, so no grids are compared. B runs its small and large k in reverse
-  // order.
+TEST_CASE("a partner with a different grid is a different kernel if the plan groups by launch") {
+  // One launch of B has no grid, so grids are not compared. B launches the small and the large k in
+  // reverse order.
   Run a, b;
   for (int i = 0; i < 4; ++i) {
     Launch(a, {"k", 1000, 1});
@@ -450,7 +450,7 @@ TEST_CASE("kernels that differ only in compiler suffixes are found in A, but not
   CHECK(dropped.value().plan.totals.samples == 1);
   CHECK(dropped.value().plan.totals.uncovered_fraction == doctest::Approx(60.0 / 74.0));
 
-  // The same if only A has both.
+  // The result is the same if only A has both.
   for (RunLaunch& launch : b.launches) {
     if (launch.name_id == 1) launch.name_id = 0;
   }

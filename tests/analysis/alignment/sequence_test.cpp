@@ -21,7 +21,7 @@ Sequence Letters(std::string_view text) {
   return sequence;
 }
 
-// Aligns and checks the properties that every pairing has.
+// Aligns two sequences and checks the properties that every pairing has.
 std::vector<SequencePair> Align(const Sequence& a, const Sequence& b, std::size_t symbols = 26) {
   const std::vector<SequencePair> pairs = AlignSequences(a, b, symbols);
   std::size_t wrong = 0;
@@ -77,7 +77,7 @@ TEST_CASE("an insertion shifts only the following symbols") {
   CHECK(Paired("axbxc", "abc") == 3);
 }
 
-TEST_CASE("symbols of equal count keep their occurrence across a foreign block") {
+TEST_CASE("symbols with equal counts are paired by occurrence around unmatched blocks") {
   // x is an autotuning kernel that only b repeats; ab is the loop.
   Sequence a, b;
   for (int i = 0; i < 50; ++i) {
@@ -91,8 +91,8 @@ TEST_CASE("symbols of equal count keep their occurrence across a foreign block")
   CHECK(loops == 100);
 }
 
-TEST_CASE("pairs are never fewer than by occurrence or by shortest edits on small cases") {
-  // All three paths must be taken: with few symbols, counts are equal or differ by chance.
+TEST_CASE("small sequences have nearly as many pairs as their longest common subsequence") {
+  // This covers all three paths: with few symbols, counts are equal or differ by chance.
   Rng rng(7);
   std::size_t short_of = 0;
   std::size_t longest = 0;
@@ -118,13 +118,13 @@ TEST_CASE("pairs are never fewer than by occurrence or by shortest edits on smal
     short_of += best - found;
     longest += best;
   }
-  // The pairing is not guaranteed to be the longest; it may lack 2 %.
+  // The pairing is not guaranteed to be the longest; it may have up to 2 % fewer pairs.
   CHECK(short_of * 50 <= longest);
 }
 
-TEST_CASE("symbols after a long foreign block are paired") {
-  // A kernel that also occurs elsewhere has 20000 launches more than Myers' bound. They are neither
-  // at the beginning nor at the end, where pairing equal prefixes and suffixes would suffice.
+TEST_CASE("symbols after a long unmatched block are paired") {
+  // The block has 20000 launches of a kernel that also occurs elsewhere. That exceeds Myers' bound.
+  // The block is in the middle: at either end, pairing equal prefixes and suffixes would suffice.
   Rng rng(11);
   Sequence a;
   for (int i = 0; i < 60000; ++i) a.push_back(static_cast<std::uint32_t>(rng.Below(50)));
@@ -137,8 +137,8 @@ TEST_CASE("symbols after a long foreign block are paired") {
   CHECK(Align(a, b, 52).size() == 60000);
 }
 
-TEST_CASE("differences beyond the bound of edits are still paired in order") {
-  // Every count differs, so only the edit script remains; it exceeds the bound.
+TEST_CASE("sequences that exceed the edit bound are still paired in order") {
+  // Every count differs, so only the edit script can pair symbols; it exceeds the bound.
   Rng rng(3);
   Sequence a, b;
   for (int i = 0; i < 60000; ++i) {
@@ -150,7 +150,7 @@ TEST_CASE("differences beyond the bound of edits are still paired in order") {
   CHECK(Align(a, b, 40).size() > 30000);
 }
 
-TEST_CASE("the alignment of unlike sequences of the same kernels ends quickly") {
+TEST_CASE("dissimilar sequences of the same kernels are aligned quickly") {
   Rng rng(5);
   Sequence a, b;
   for (int i = 0; i < 30000; ++i) {

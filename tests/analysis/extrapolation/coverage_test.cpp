@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures how often the intervals cover the truth, for plans of the real planner over generated
-// runs whose metrics are known for every launch. docs/math/extrapolate.md lists the figures. To
-// print them again:
+// Measures how often the intervals cover the truth. The plans come from the real planner, and the
+// runs are generated, so the metrics of every launch are known. docs/math/extrapolate.md lists the
+// figures. To print them again:
 //   extrapolation_test --no-skip --test-case='*figures*'
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -62,10 +62,10 @@ const Metric& MetricOf(std::string_view name) {
 
 struct Coverage {
   double covered[2] = {};   // share of seeds, plain and calibrated
-  double width[2] = {};     // mean of half the interval / (1.96 standard deviations of the error)
+  double width[2] = {};     // mean half-width / (1.96 standard deviations of the error)
   double bias[2] = {};      // mean error / its standard deviation
   double spread[2] = {};    // standard deviation of the error / the truth
-  double relative[2] = {};  // mean of half the interval / the truth
+  double relative[2] = {};  // mean half-width / the truth
 };
 
 struct Design {
@@ -115,7 +115,7 @@ Design MakeDesign(const std::string& workload, std::uint64_t launches, double er
 }
 
 // Draws redraws the samples of a design as the planner does: every subset of a cluster has the same
-// probability. Strata and sizes are fixed.
+// probability. Strata and sample sizes are fixed.
 class Draws {
  public:
   Draws(const Design& design, Rng& rng) : design_(design), rng_(rng), members_(design.members) {
@@ -198,7 +198,7 @@ Coverage Measure(const Design& design, const Metric& metric, std::uint64_t seeds
           below.empty() ? EstimateTotal(clusters, weights, 0.95, prior_degrees)
                         : EstimateRatio(clusters, denominators, weights, 0.95, prior_degrees);
       const double error = estimate.value - truth;
-      // Rounding in a sum of 1e5 terms is not an error.
+      // The rounding error of a sum of 1e5 terms is ignored.
       const double rounding = 1e-9 * std::abs(truth);
       coverage.covered[w] +=
           estimate.lower <= truth + rounding && estimate.upper >= truth - rounding;
@@ -256,7 +256,7 @@ struct Bound {
   const char* metric;
   const char* denominator;  // of a ratio; null: a total
   double floor;             // minimum share of 1,000 seeds
-  double widest;            // mean of half the interval / (1.96 standard deviations)
+  double widest;            // mean half-width / (1.96 standard deviations)
 };
 
 std::size_t CountInside(const std::vector<ObservedCluster>& clusters) {
@@ -267,11 +267,11 @@ std::size_t CountInside(const std::vector<ObservedCluster>& clusters) {
   return count;
 }
 
-// DomainCoverage is the coverage of the totals of domains.
+// DomainCoverage is the coverage of domain totals.
 struct DomainCoverage {
   double covered[2] = {};   // share of seeds, mean over domains; plain and calibrated
   double relative[2] = {};  // median over domains of the mean half-width / truth
-  double unseen = 0.0;      // share of ranges without a sample, which are not estimated
+  double unseen = 0.0;      // share of ranges without a sample; these are not estimated
 };
 
 // Domains are the kernels of a design, or ranges, if the range of each launch is given.
@@ -307,7 +307,7 @@ struct Domains {
   }
 };
 
-// Skips ranges without a sample: these are not estimated.
+// Skips ranges without a sample, because they are not estimated.
 DomainCoverage MeasureDomains(const Domains& domains, const Metric& metric, std::uint64_t seeds) {
   Rng rng(4711);
   const std::vector<double> values = ValuesOf(domains.design, metric, rng);
@@ -412,7 +412,7 @@ TEST_CASE("intervals have the stated coverage and a reasonable width with two sa
   }
 }
 
-// The floor of the first four metrics is required, see docs/math/extrapolate.md.
+// The floor of the first four metrics is a requirement; see docs/math/extrapolate.md.
 TEST_CASE("intervals have the stated coverage and a limited width with one sample") {
   const Bound bounds[] = {
       {"correlated", nullptr, 0.93, 1.9},      {"uncorrelated", nullptr, 0.93, 2.6},
@@ -427,7 +427,7 @@ TEST_CASE("intervals have the stated coverage and a limited width with one sampl
   CheckBounds(MakeDesign("phases", 100'000, 0.02, 1), bounds);
 }
 
-TEST_CASE("intervals of kernels and ranges have a coverage near the stated one") {
+TEST_CASE("intervals of kernels and ranges have nearly the stated coverage") {
   struct DomainBound {
     const char* metric;
     double kernels;  // minimum share of seeds and domains
@@ -451,7 +451,7 @@ TEST_CASE("intervals of kernels and ranges have a coverage near the stated one")
           CAPTURE(w);
           CHECK(kernels.covered[w] >= bound.kernels);
           CHECK(ranges.covered[w] >= bound.ranges);
-          // Launches of a range are estimated too, but no interval is useless.
+          // The number of launches in a range is also estimated, which widens the intervals.
           CHECK(ranges.relative[w] < 12.0);
         }
       }

@@ -86,7 +86,7 @@ TEST_CASE("a few clusters do not decide how the elasticity changes with width") 
   CHECK(std::fabs(curves[0].tilt) < 0.05);
 }
 
-TEST_CASE("single samples show the slopes between and within clusters") {
+TEST_CASE("clusters with single samples determine the slopes between and within clusters") {
   Rng rng(4);
   std::vector<ObservedCluster> clusters;
   for (std::size_t k = 0; k < kKernels; ++k) {
@@ -102,7 +102,7 @@ TEST_CASE("single samples show the slopes between and within clusters") {
   const std::vector<Curve> curves = FitCurves(ByKernel(clusters));
   CHECK(std::fabs(curves[0].between - 1.0) < 0.05);
   CHECK(std::fabs(curves[0].within - 0.5) < 0.1);
-  // Two clusters do not show a slope within clusters.
+  // Two clusters do not determine a slope within clusters.
   clusters.resize(2);
   CHECK(FitCurves(ByKernel(clusters))[0].within > 0.75);
 }

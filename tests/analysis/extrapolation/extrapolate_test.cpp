@@ -42,7 +42,7 @@ TEST_CASE("totals are weighted sums, and metrics proportional to duration have n
   CHECK(calibrated.half_width == doctest::Approx(0.0));
 }
 
-// A limitation that docs/math/extrapolate.md states.
+// docs/math/extrapolate.md documents this limitation.
 TEST_CASE("equal results have a plain interval of width 0") {
   for (const double value : {0.0, 7.0}) {
     CAPTURE(value);
@@ -184,7 +184,7 @@ TEST_CASE("long outliers do not widen intervals of metrics that decrease with du
   CHECK(estimate(300.0) == doctest::Approx(estimate(50.0)).epsilon(0.01));
 }
 
-TEST_CASE("one fully sampled launch of another size does not widen the interval") {
+TEST_CASE("one fully sampled launch of a different size does not widen the interval") {
   std::vector<ObservedCluster> clusters = {
       {0, 1000.0, 1000.0, 20.0, {{990.0, 1980.0}, {1010.0, 2040.0}}},
       {0, 1000.0, 2000.0, 40.0, {{1980.0, 4000.0}, {2020.0, 4020.0}}}};
@@ -194,7 +194,7 @@ TEST_CASE("one fully sampled launch of another size does not widen the interval"
 }
 
 // Four kernels with a single large value each: Student's interval alone would end below 0.
-TEST_CASE("totals of values of one sign end at the sum of the samples") {
+TEST_CASE("intervals of values of one sign end at the sum of the samples") {
   std::vector<ObservedCluster> counts;
   std::vector<ObservedCluster> negative;
   double sampled = 0.0;
@@ -222,7 +222,7 @@ TEST_CASE("totals of values of one sign end at the sum of the samples") {
   }
 }
 
-TEST_CASE("single samples of many clusters show how values depend on duration") {
+TEST_CASE("single samples of many clusters determine how values depend on duration") {
   // Values do not depend on duration. In each kernel, two clusters differ by a factor of 10.
   std::vector<ObservedCluster> clusters;
   const double noise[] = {0.9, 1.1, 1.05, 0.95, 1.1, 0.9, 0.95, 1.05, 1.0, 1.1, 0.9, 1.0};
@@ -243,7 +243,7 @@ TEST_CASE("single samples of many clusters show how values depend on duration") 
   }
 }
 
-TEST_CASE("some values of 0 still give an interval for any unit") {
+TEST_CASE("an interval is valid in any unit even if some values are 0") {
   for (const double size : {1e-50, 1.0, 1e50}) {
     CAPTURE(size);
     const std::vector<ObservedCluster> some = {Cluster(0.0, 24.0 * size), Cluster(0.0, 0.0),
@@ -322,7 +322,7 @@ TEST_CASE(
   CHECK(got.value().uncovered_clusters == 1);
 }
 
-TEST_CASE("joined launches of clusters with a result are outside the intervals, by metric") {
+TEST_CASE("the share of joined launches in clusters with results is reported per metric") {
   model::Plan plan = SmallPlan();
   // Of the ten launches of "a", two with a total of 30 ns are joined. The other eight have a mean
   // of 8.75 ns.
@@ -347,7 +347,7 @@ TEST_CASE("joined launches of clusters with a result are outside the intervals, 
   CHECK(lost.uncovered_fraction == doctest::Approx(100.0 / 140.0));
 }
 
-TEST_CASE("totals of kernels add up to the run, and kernels without results are listed") {
+TEST_CASE("kernel totals add up to the run, and kernels without results are listed") {
   model::Plan plan = SmallPlan();
   plan.kernels[1].uncovered_by_choice = true;
   const auto by_kernel = [&](const formats::KernelResults& results) {
@@ -384,7 +384,7 @@ TEST_CASE("totals of kernels add up to the run, and kernels without results are 
   CHECK(lost.groups[0].uncovered_fraction == 0.0);
 }
 
-TEST_CASE("totals of ranges add up to the run") {
+TEST_CASE("range totals add up to the run") {
   model::Plan plan = SmallPlan();
   plan.kernels[0].clusters[0].samples[0].range = "decode";
   plan.kernels[1].clusters[0].samples[0].range = "decode";
@@ -419,7 +419,7 @@ TEST_CASE("the share of a cluster in a range is estimated from all samples of it
   for (std::size_t h = 0; h < 3; ++h) clusters[h].seen.front().in_domain = h > 0;
   clusters[3].seen.front().in_domain = false;
   EstimateShares(clusters);
-  // Half of the samples are in the range, and two of three of kernel 0.
+  // Half of all samples are in the range, and two of the three samples of kernel 0.
   const double kernel = (2.0 + 0.5) / 4.0;
   CHECK(clusters[0].share == doctest::Approx(kernel / 2.0));
   CHECK(clusters[1].share == doctest::Approx((1.0 + kernel) / 2.0));
@@ -491,7 +491,7 @@ formats::KernelResults Named(const std::vector<std::string>& names) {
   return results;
 }
 
-TEST_CASE("rows of ncu never go to another instance of a template") {
+TEST_CASE("ncu rows are never matched to a different instance of a template") {
   // The launch order is f<4>, f<8>, f<4>, f<8>; the reports list one kernel after the other.
   model::Plan plan;
   plan.kernels = {Pair("void f<4>(float*)", 0, 2), Pair("void f<8>(float*)", 1, 3)};
@@ -526,7 +526,7 @@ TEST_CASE("rows of ncu never go to another instance of a template") {
   refused({"f<const float *>", "f<const int *>"});
 }
 
-TEST_CASE("rows of ncu are matched to a plan by function only by --ids") {
+TEST_CASE("ncu rows are matched to a plan grouped by function only with --ids") {
   model::Plan plan;
   plan.kernels = {Pair("f", 0, 2)};
   plan.options = {{"group_by", "function"}};
@@ -543,7 +543,7 @@ TEST_CASE("rows of ncu are matched to a plan by function only by --ids") {
   CHECK(by_id.value().warnings.empty());
 }
 
-TEST_CASE("a launch that was drawn twice has its result twice") {
+TEST_CASE("a launch that was drawn twice uses its result twice") {
   model::Plan plan = SmallPlan();
   plan.kernels[0].clusters[0].samples[1].index = 3;
   const Result<Match> match = MatchResults(plan, Table({{3, 7.0}, {8, 1.0}, {3, 8.0}}), {});
@@ -559,7 +559,7 @@ TEST_CASE("a launch that was drawn twice has its result twice") {
   CHECK(ncu.value().rows[0][0] == std::vector<std::size_t>{0, 0});
 }
 
-TEST_CASE("results of other kernels are an error, a single one a warning") {
+TEST_CASE("results of other kernels are an error; a single one is a warning") {
   const model::Plan plan = SmallPlan();
   formats::KernelResults results = Table({{3, 1}, {5, 1}, {8, 1}});
   results.rows[0].name = "a";
@@ -572,7 +572,7 @@ TEST_CASE("results of other kernels are an error, a single one a warning") {
   CHECK_FALSE(MatchResults(plan, results, {}).ok());
 }
 
-TEST_CASE("ids of a simulator's trace of several devices need --device or --ids") {
+TEST_CASE("ids of a simulator trace with several devices need --device or --ids") {
   model::Plan plan = SmallPlan();
   plan.kernels[0].clusters[0].samples[0].record.device = 0;
   plan.kernels[1].clusters[0].samples[0].record.device = 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans with the real planner, writes results in the format of each consumer, and compares the
-// extrapolated totals with the weighted sums, up to rounding.
+// Creates plans with the real planner, writes results in the format of each consumer, and compares
+// the extrapolated totals with the weighted sums, up to rounding.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -51,7 +51,7 @@ std::vector<Launch> InOrder(const model::Plan& plan) {
   return launches;
 }
 
-// Known for every launch, and an integer, so the text represents it exactly.
+// A metric that is known for every launch. It is an integer, so text represents it exactly.
 std::uint64_t Cycles(const Launch& launch) {
   return 3 * launch.sample->record.duration_ns + launch.sample->index % 97;
 }
@@ -120,7 +120,7 @@ std::string Csv(const std::vector<Launch>& launches) {
   return csv;
 }
 
-TEST_CASE("results of every source come back as the known weighted totals") {
+TEST_CASE("results from every source reproduce the known weighted totals") {
   const model::Plan plan = MakePlan();
   const std::vector<Launch> launches = InOrder(plan);
   double weighted = 0.0;
@@ -151,7 +151,7 @@ TEST_CASE("results of every source come back as the known weighted totals") {
     const Result<Extrapolation> got = Extrapolate(plan, results.value(), match.value(), {});
     REQUIRE(got.ok());
     const MetricEstimate& cycles = got.value().metrics[0];
-    // Cycles are nearly proportional to duration, and so is the calibrated total to the planned
+    // Cycles are nearly proportional to duration, so the calibrated total is close to the planned
     // total.
     CHECK(cycles.calibrated.value == doctest::Approx(weighted).epsilon(0.001));
     CHECK(cycles.planned == doctest::Approx(weighted).epsilon(1e-12));

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes one invented run of 12 launches in the form of every profiler that stemtap reads, beside itself.
+"""Writes one synthetic run of 12 launches in every profile format that stemtap reads, next to this script.
 
-The tests hold the importers to it (tests/formats/importers/samples_test.cpp), and the fuzzers start from it.
+tests/formats/importers/samples_test.cpp tests the importers with it, and the fuzzers use it as seeds.
 """
 import json
 import pathlib

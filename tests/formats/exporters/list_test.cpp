@@ -18,7 +18,7 @@ model::Profile Launches(std::uint32_t count) {
   return profile;
 }
 
-// Returns what the simulator reads: lines that begin with MemcpyHtoD or kernel. It ignores others.
+// Returns what the simulator reads: lines that begin with MemcpyHtoD or kernel.
 std::vector<std::uint64_t> Simulated(const std::string& list) {
   std::vector<std::uint64_t> ids;
   std::istringstream in(list);
@@ -66,7 +66,7 @@ TEST_CASE("kernelslist.g contains the planned kernels in the order of the list")
   CHECK(Simulated(old.value().files[0].content) == std::vector<std::uint64_t>{3, 2});
 }
 
-TEST_CASE("kernelslist.g of another program or plan is rejected") {
+TEST_CASE("kernelslist.g of a different program or plan is rejected") {
   const auto refused = [](const std::string& list, const Indices& planned,
                           const std::string& words) {
     const auto part = Part("accelsim-kernelslist", list, planned);

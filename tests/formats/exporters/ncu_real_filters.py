@@ -4,7 +4,7 @@
 
     ncu_real_filters.py NCU STEMTAP SCRATCH REPORT...
 
-Import mode applies the same filters to a report as to a program. Exits with 1 at the first
+ncu applies the same filters to an imported report as to a program. Exits with 1 at the first
 difference.
 """
 import csv
@@ -93,7 +93,7 @@ def main():
                 runs += count
     if len(plans) < 3:
         sys.exit(f"{len(plans)} different plans; expected at least 3")
-    # By default, ncu prints simplified names, which no filter matches; the export reports this.
+    # By default, ncu prints simplified names, which no filter matches. The export reports this.
     names = write_page(report, "renamed.csv")
     originals = write_page(report, "demangled.csv", *BASES["demangled"])
     planned = plan_of("renamed.csv", 0)
@@ -102,7 +102,7 @@ def main():
         sys.exit(f"names are {names}; expected some of the planned ones to be simplified")
     notes, _ = check(report, "renamed", matched, "--mode", "kernels")
     if not any("--rename-kernels no" in note for note in notes):
-        sys.exit(f"notes are {notes}; expected one of --rename-kernels no")
+        sys.exit(f"notes are {notes}; expected one about --rename-kernels no")
     check(report, "renamed, auto", planned)
     print(f"{exports} exports, {runs} runs of ncu select the planned launches")
 

@@ -5,7 +5,7 @@
 namespace stemtap::test {
 namespace {
 
-TEST_CASE("real ncu selects the planned launches and no other") {
+TEST_CASE("real ncu selects exactly the planned launches") {
   CheckWithRealNcu("formats/exporters/ncu_real_filters.py", "select the planned launches");
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The script's ncu runs profile exactly the planned launches, for every way that ncu counts.
+// Tests that the ncu runs of the script profile exactly the planned launches, whatever ncu counts.
 #include <algorithm>
 
 #include "stand_ins.h"
@@ -79,7 +79,7 @@ TEST_CASE("each kernel has its own run if every ncu version reads its filter cor
   CheckEveryWay(profile, {0, 1, 3});
 }
 
-TEST_CASE("a kernel never shares its run because ncu counts all launches that match the filter") {
+TEST_CASE("a kernel never shares a run, because ncu counts all launches that match the filter") {
   const model::Profile profile = Of({"a", "b", "c", "a", "b", "c", "a", "b(int)"});
   const formats::Exported exported =
       Exports("ncu", profile, PlanOf(profile, {0, 1, 3, 4, 5}), Demangled());
@@ -99,7 +99,7 @@ TEST_CASE("a kernel never shares its run because ncu counts all launches that ma
   CHECK(Exports("ncu", mangled, PlanOf(mangled, {0})).notes.empty());
 }
 
-TEST_CASE("a plan by function has a filter for each name, with the launches of that name") {
+TEST_CASE("a plan grouped by function has a filter for each name, with the launches of that name") {
   const model::Profile profile =
       Of({"f<a>(b)", "f<c>(b)", "f<a>(b)", "f<c>(b)", "g(b)", "f<c>(b)"});
   formats::ExportOptions options = Demangled();
@@ -114,7 +114,7 @@ TEST_CASE("a plan by function has a filter for each name, with the launches of t
   CHECK(Profiled(exported, {profile, true, -1}, NcuCount::kName) == planned);
 }
 
-TEST_CASE("a name that does not fit into an argument with its launches is profiled by window") {
+TEST_CASE("a name that does not fit into one argument with its launches is profiled by window") {
   const model::Profile profile = Of({"kernel", std::string(300, 'x'), "kernel"});
   formats::ExportOptions options;
   options.max_value_bytes = 400;
@@ -144,7 +144,7 @@ TEST_CASE("kernels with different or unknown launch configurations are profiled 
         "--launch-skip");
 }
 
-TEST_CASE("kernels of graphs are counted like other kernels") {
+TEST_CASE("kernels in graphs are counted like other kernels") {
   model::Profile profile = Of({"foo", "foo", "foo", "bar"});
   profile.records[1].graph_id = 4;
   CheckEveryWay(profile, {1, 2, 3});
@@ -176,7 +176,7 @@ TEST_CASE("hostile names reach ncu as data") {
 }
 
 TEST_CASE("kernels that no filter can distinguish are not profiled by kernel") {
-  // Colons, blanks and quotes can only be matched by a wildcard.
+  // Only a wildcard can match colons, blanks and quotes.
   const model::Profile profile = Of({"a::b(int)", "a:'b(int)", "a::c(int)"});
   CheckEveryWay(profile, {0, 1, 2});
   formats::ExportOptions kernels;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// If a tool cannot express a selection, the export fails with an error that says what to do. It
-// never selects other launches.
+// Tests that an export fails if the tool cannot express the selection. The error says what to do.
+// An export never selects other launches.
 #include <limits>
 
 #include "stand_ins.h"
@@ -29,7 +29,7 @@ bool Contains(const std::string& message, const std::string& words) {
   return message.find(words) != std::string::npos;
 }
 
-TEST_CASE("launch numbers after a graph are unknown without --graphs") {
+TEST_CASE("without --graphs, launch numbers after a graph are unknown") {
   model::Profile profile = Four();
   profile.records[1].graph_id = 5;
   for (const char* to : kNumbered) {
@@ -44,7 +44,7 @@ TEST_CASE("launch numbers after a graph are unknown without --graphs") {
   CHECK(Exports("ncu", profile, PlanOf(profile, {1})).ids == 1);
 }
 
-TEST_CASE("export of several devices requires the device of the counter") {
+TEST_CASE("an export with several devices requires the device of the counter") {
   model::Profile profile = Four();
   profile.records[1].device = 1;
   for (const char* to : {"macsim", "sieve", "nvbit", "ncu"}) {
@@ -105,7 +105,7 @@ TEST_CASE("an empty plan is rejected because some tools would select every kerne
   }
 }
 
-TEST_CASE("a profile of another run is rejected") {
+TEST_CASE("a profile of a different run is rejected") {
   const model::Profile profile = Four();
   const model::Plan plan = PlanOf(profile, {2});
   model::Profile slower = Four();
@@ -139,7 +139,7 @@ TEST_CASE("a plan of whole graphs is rejected by formats that count kernels") {
   CHECK(Exports("csv", profile, plan).ids == 1);
 }
 
-TEST_CASE("dropped launches shift every later number") {
+TEST_CASE("a run with dropped launches is rejected because they shift every later number") {
   const model::Profile profile = Four();
   model::Plan plan = PlanOf(profile, {2});
   plan.totals.gaps = 1;
@@ -182,9 +182,9 @@ TEST_CASE("numbers and cluster sizes that a tool cannot read are rejected") {
   CHECK_FALSE(fits("macsim", kMax + 1));
   CHECK(fits("accelsim", kMax - 1));
   CHECK_FALSE(fits("accelsim", kMax));
-  CHECK(fits("sieve", kMax - 1));  // the tracer adds one
+  CHECK(fits("sieve", kMax - 1));  // the tracer adds 1
   CHECK_FALSE(fits("sieve", kMax));
-  CHECK(fits("nvbit", kMax - 1));  // END_GRID_NUM is one more
+  CHECK(fits("nvbit", kMax - 1));  // END_GRID_NUM is larger by 1
   CHECK_FALSE(fits("nvbit", kMax));
 
   const model::Profile profile = Four();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each tool selects exactly the planned launches from the export, for generated and real runs.
+// Tests that each tool selects exactly the planned launches, for generated and real runs.
 #include "stand_ins.h"
 
 namespace stemtap::formats {
@@ -7,8 +7,8 @@ namespace {
 
 using namespace stemtap::test;
 
-// 24 launches of three kernels. If `devices` is 2, every third launch is on the second device. If
-// `graphs` is true, a graph makes launches 8 to 15.
+// Returns 24 launches of three kernels. If `devices` is 2, every third launch is on the second
+// device. If `graphs` is true, launches 8 to 15 are in a graph.
 model::Profile Made(int devices = 1, bool graphs = false) {
   model::Profile profile;
   for (std::uint32_t i = 0; i < 24; ++i) {
@@ -74,7 +74,7 @@ TEST_CASE("a run with one device and no graph is exported") {
   CHECK(merged.runs == 1);
 }
 
-TEST_CASE("a plan by function selects the same launches for every tool") {
+TEST_CASE("a plan grouped by function selects the same launches for every tool") {
   const model::Profile profile = Made();
   const Indices planned = {0, 1, 2, 9, 11, 12, 23};
   const model::Plan by_name = PlanOf(profile, planned);
@@ -100,8 +100,8 @@ TEST_CASE("a plan by function selects the same launches for every tool") {
 
 TEST_CASE("each device has a context with its own counter") {
   const model::Profile profile = Made(2);
-  // Launch 2 is the first of device 1 and launch 0 the first of device 0: one setting selects
-  // exactly both.
+  // Launch 0 is the first launch on device 0, and launch 2 the first on device 1, so one setting
+  // selects exactly these two.
   const Indices both = {0, 2};
   CHECK(AccelSimUnion(Exports("accelsim", profile, PlanOf(profile, both)), {profile}) == both);
 
@@ -130,7 +130,7 @@ TEST_CASE("each device has a context with its own counter") {
   CheckNumbers(profile, plan, planned, one, {profile});
 }
 
-TEST_CASE("several contexts of a process never have two consecutive numbers in one setting") {
+TEST_CASE("a setting for several contexts of a process never contains two consecutive numbers") {
   const model::Profile profile = Made(2);
   // Device 0 launches 0, 1, 3, 4, 6, 7, ...; device 1 launches 2, 5, 8, ... Numbers 2 to 4 on each
   // device are planned.
@@ -143,7 +143,7 @@ TEST_CASE("several contexts of a process never have two consecutive numbers in o
   REQUIRE(exported.notes.size() == 1);
   CHECK(exported.notes[0].starts_with("consecutive numbers are in different settings"));
   CHECK(AccelSimUnion(exported, {profile}) == planned);
-  // Each process has its own setting.
+  // Separate processes have separate settings.
   formats::ExportOptions options;
   options.counting.device = 0;
   options.counting.processes = formats::Processes::kPerDevice;
@@ -152,7 +152,7 @@ TEST_CASE("several contexts of a process never have two consecutive numbers in o
   CHECK(AccelSimUnion(ranks, {profile, false, 0}) == OnDevice(profile, planned, 0));
 }
 
-TEST_CASE("kernels of graphs shift later numbers, or count if graphs are off") {
+TEST_CASE("kernels in graphs shift later numbers, or are counted if graphs are off") {
   const model::Profile profile = Made(1, true);
   const Indices around = {1, 7, 16, 20};
   formats::ExportOptions options;
@@ -169,7 +169,7 @@ TEST_CASE("kernels of graphs shift later numbers, or count if graphs are off") {
   CHECK(AccelSimUnion(Exports("accelsim", profile, plan, options), {profile, true}) == inside);
 }
 
-TEST_CASE("a setting that does not fit into an environment variable is divided") {
+TEST_CASE("a setting that does not fit into an environment variable is split") {
   const model::Profile profile = Made();
   const Indices planned = {0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22};
   formats::ExportOptions options;
@@ -195,7 +195,7 @@ TEST_CASE("recorded runs with one device are exported exactly") {
     const model::Plan plan = MakePlan(profile);
     CheckNumbers(profile, plan, Planned(plan), {}, {profile});
     CHECK(AccelSimUnion(Exports("accelsim", profile, plan), {profile}) == Planned(plan));
-    // Plain weights: the cluster sizes add up to the run.
+    // With plain weights, the cluster sizes add up to the run.
     const MacSimList list = ReadMacSim(Exports("macsim", profile, plan).files[0].content);
     CHECK(list.launches == doctest::Approx(static_cast<double>(profile.records.size())));
   }
@@ -230,7 +230,7 @@ TEST_CASE("a recorded run with graphs is exported exactly") {
   model::Profile profile = Load(path.string());
   const model::Plan plan = MakePlan(profile);
   const Indices planned = Planned(plan);
-  // All unplanned launches in the second quarter of the run.
+  // These are all unplanned launches in the second quarter of the run.
   for (std::size_t i = profile.records.size() / 4; i < profile.records.size() / 2; ++i) {
     if (!planned.contains(i)) profile.records[i].graph_id = 1;
   }

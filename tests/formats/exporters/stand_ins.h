@@ -75,7 +75,7 @@ inline model::Plan PlanOf(const model::Profile& profile, const Indices& indices)
   return plan;
 }
 
-// Returns `plan` as --group-by function lists its kernels.
+// Returns `plan` with its kernels grouped as by --group-by function.
 inline model::Plan ByFunction(model::Plan plan) {
   plan.options.emplace_back("group_by", "function");
   for (model::PlanKernel& kernel : plan.kernels) kernel.name = model::FunctionName(kernel.name);
@@ -142,9 +142,9 @@ struct Run {
   }
 };
 
-// ---- Accel-Sim: 1-based, one counter per context; tokens by operator>>, std::stoull on each part.
-// All contexts share one switch: a selected launch turns it on, and a launch whose successor in its
-// context is not selected turns it off afterward ----
+// ---- Accel-Sim: 1-based; one counter per context; reads tokens with operator>> and each part with
+// std::stoull. All contexts share one switch: a selected launch turns it on, and a launch whose
+// successor in its context is not selected turns it off afterward ----
 
 inline Indices AccelSimTraces(const std::string& value, const Run& run) {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges;
@@ -191,7 +191,7 @@ inline std::string SourcedRange(const std::string& text) {
   return shell.out;
 }
 
-// ---- Tools with one window per run: the script's settings as a program sees them ----
+// ---- Tools with one window per run: the settings of the script as a program sees them ----
 
 using Window = std::pair<std::uint64_t, std::uint64_t>;
 
@@ -217,7 +217,7 @@ inline std::vector<Window> WindowsSeen(const std::string& script, const std::str
   return windows;
 }
 
-// Returns the launches whose per-process number, counted from `base`, satisfies `selects`.
+// Returns the launches whose per-process number (the first is `base`) satisfies `selects`.
 template <typename Selects>
 Indices ProcessSelects(const Run& run, std::uint64_t base, const Selects& selects) {
   Indices selected;
@@ -230,8 +230,8 @@ Indices ProcessSelects(const Run& run, std::uint64_t base, const Selects& select
   return selected;
 }
 
-// ---- MacSim: skips two lines, then reads "size n id..." up to an empty line; no list means
-// everything ----
+// ---- MacSim: skips two lines, then reads "size n id..." up to an empty line; an empty list
+// selects everything ----
 
 struct MacSimList {
   std::vector<int> ids;
@@ -279,11 +279,11 @@ inline Indices SieveTraces(const std::string& text, const Run& run) {
   return ProcessSelects(run, 1, [&](std::uint64_t id) { return wanted.contains(id); });
 }
 
-// ---- ncu: run by run, by its arguments ----
+// ---- ncu: each run is selected by its arguments ----
 
-// What an ncu launch number counts. In import mode, ncu 2024.2 counts matches of the filter. The
-// documentation specifies the launches of a name or, in newer versions, the launches of a name with
-// the same context, stream, grid, block and shared memory.
+// NcuCount is what an ncu launch number counts. In import mode, ncu 2024.2 counts matches of the
+// filter. The documentation specifies launches with the same name or, in newer versions, with the
+// same name, context, stream, grid, block and shared memory.
 enum class NcuCount { kMatches, kName, kLaunch };
 constexpr NcuCount kNcuCounts[] = {NcuCount::kMatches, NcuCount::kName, NcuCount::kLaunch};
 

@@ -39,7 +39,7 @@ TEST_CASE("csv contains one row per sample of the plan") {
         "1,5,1,8,\"bad\xFFname\n\",2,4,4,4,,,,6551,1,3,1,3,3\n");
 }
 
-TEST_CASE("csv writes a name that a spreadsheet would evaluate as text") {
+TEST_CASE("csv protects names that a spreadsheet would evaluate") {
   for (const std::string name :
        {"=cmd|' /C calc'!A0", "+1+1", "-1+1", "@SUM(1,1)", "\t=1", "\r=1"}) {
     CAPTURE(name);
@@ -151,7 +151,7 @@ TEST_CASE("perfetto shows samples at their times with weight and cluster") {
   CHECK(alone.notes.size() == 1);
 }
 
-TEST_CASE("perfetto reports launches without start times and rejects samples without one") {
+TEST_CASE("perfetto reports launches without start times and rejects samples without start times") {
   model::Profile profile = TwoDevices();
   const model::Plan plan = PlanOf(profile, {2});
   profile.records[0].start_ns = shm::kUnknownTime;

@@ -38,8 +38,8 @@ std::string ErrorOf(std::string_view bytes) {
 
 const std::string kLongName(200, 'L');
 
-// Three kernels of two names. In units of 64 bytes: 0 header, 1 name "short", 2 kernel, 3 kernel,
-// 4 to 7 the long name (40 + 62 + 62 + 36 bytes), 8 kernel, 9 end.
+// Returns three kernels with two names. In units of 64 bytes: 0 header, 1 name "short", 2 kernel,
+// 3 kernel, 4 to 7 the long name (40 + 62 + 62 + 36 bytes), 8 kernel, 9 end.
 std::string ThreeKernels() {
   TempDir directory;
   const std::string path = (directory / "a.stemtap").string();
@@ -84,7 +84,7 @@ TEST_CASE("a written profile is read back, in pieces of any size") {
   }
 }
 
-TEST_CASE("the limit of a read is kept") {
+TEST_CASE("a read returns at most as many rows as its limit") {
   const std::string bytes = ThreeKernels();
   auto reader = OpenProfile(std::make_unique<MemorySource>("t.stemtap", bytes));
   REQUIRE(reader.ok());
@@ -161,7 +161,7 @@ TEST_CASE("a name that is defined twice is an error") {
         "t.stemtap: record 2: name 1 is defined twice; expected once");
 }
 
-TEST_CASE("any single byte of damage is an error or harmless, never a crash") {
+TEST_CASE("one damaged byte is an error or harmless, and never a crash") {
   const std::string bytes = ThreeKernels();
   for (std::size_t at = 0; at < bytes.size(); ++at) {
     for (const unsigned flip : {0x01u, 0x80u, 0xFFu}) {

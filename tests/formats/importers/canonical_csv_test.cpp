@@ -108,7 +108,7 @@ TEST_CASE("reading in tiny pieces gives the same rows") {
 }
 
 TEST_CASE("rows that cross the end of the buffer are complete") {
-  // Rows of 67 bytes: as the head grows, the 256 KiB boundary falls on every byte of a row.
+  // Each row has 67 bytes. As the head grows, the 256 KiB boundary falls on every byte of a row.
   const std::string name(57, 'n');
   for (std::size_t shift = 0; shift < 70; ++shift) {
     std::string text = "duration_ns,name\n1," + std::string(1 + shift, 'x') + "\r\n";
@@ -128,7 +128,7 @@ TEST_CASE("rows longer than the buffer are complete") {
   CHECK(NameOf(profile, 1) == "b");
 }
 
-TEST_CASE("the CSV reader keeps the limit of a read") {
+TEST_CASE("a read of a CSV returns at most as many rows as its limit") {
   const std::string text = "duration_ns,name\n1,a\n2,b\n3,c\n";
   auto reader = OpenProfile(std::make_unique<MemorySource>("t.csv", text));
   REQUIRE(reader.ok());
@@ -174,7 +174,7 @@ TEST_CASE("a header without rows is an empty profile") {
   CHECK(MustParse("duration_ns,name").records.empty());
 }
 
-TEST_CASE("columns of numbers are metrics, others are ignored with a warning") {
+TEST_CASE("columns of numbers are metrics, and other columns are ignored with a warning") {
   const model::Profile profile = MustParse(
       "duration_ns,cycles,device_name,name,ipc\n"
       "1,,H200,a,1.5\n"

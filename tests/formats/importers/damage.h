@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checks of damaged files that every text importer must pass.
+// Checks with damaged files that every text importer must pass.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -39,7 +39,7 @@ inline void CheckDamage(const std::string& text) {
   const std::size_t last_row = text.rfind('\n', text.size() - 2) + 1;
   for (std::size_t size = 0; size < text.size() - 1; ++size) {
     const bool read = CanRead(std::string_view(text).substr(0, size));
-    // If a row ends in a closing quote, it is complete.
+    // A row that ends in a closing quote is complete.
     if (size <= last_row || (size + 1 == text.size() && text[size - 1] == '"')) continue;
     CAPTURE(text.substr(last_row, size - last_row));
     CHECK_FALSE(read);
@@ -52,7 +52,7 @@ inline void CheckDamage(const std::string& text) {
     }
     damaged[i] = text[i];
   }
-  // UTF-16, as written by the redirection of some shells.
+  // Some shells write redirected output as UTF-16.
   std::string wide = "\xFF\xFE";
   for (const char c : text) wide.append({c, '\0'});
   CHECK_FALSE(CanRead(wide));

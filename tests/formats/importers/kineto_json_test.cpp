@@ -59,7 +59,7 @@ std::string Kernel(std::string_view ts, std::string_view dur = "1", std::string_
 constexpr std::string_view kRuntime =
     R"({"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","ts":1,"dur":1,"args":{}})";
 
-// The format that Kineto writes, with all kinds of events between the kernels.
+// A trace as written by Kineto, with all kinds of events between the kernels.
 constexpr std::string_view kTrace = R"json(
 {
   "schemaVersion": 1,
@@ -163,7 +163,7 @@ TEST_CASE("kineto: a trace with every kind of event is read") {
   CHECK(gemm.graph_node == 7);  // the low half of 5 << 32 | 7
 }
 
-TEST_CASE("kineto: bare arrays, categories of old files and keys in any order are read") {
+TEST_CASE("kineto: bare arrays, old categories and keys in any order are read") {
   const model::Profile profile = MustParse(
       "[\n" + std::string(kRuntime) +
       R"(, {"args":{"grid":["3","2",1],"block":[64.0,1,1],"stream":7},"dur":"2","ts":"5.5",)"
@@ -208,7 +208,7 @@ TEST_CASE("kineto: starts keep their nanoseconds and their order") {
   }
 }
 
-TEST_CASE("kineto: starts before the base and times finer than a nanosecond are converted") {
+TEST_CASE("kineto: starts before the base and fractions of a nanosecond are converted") {
   const model::Profile profile =
       MustParse("[" + Kernel("2", "1.00049") + "," + Kernel("-1.5", "0.9999") + "]");
   REQUIRE(profile.records.size() == 2);
@@ -219,7 +219,7 @@ TEST_CASE("kineto: starts before the base and times finer than a nanosecond are 
   CHECK(Has(profile.warnings, "finer than 1 ns (2 such"));
 }
 
-TEST_CASE("kineto: kernels that are not understood are counted") {
+TEST_CASE("kineto: unreadable kernels are counted") {
   const std::string good = Kernel("1");
   for (const auto& [bad, why] : std::vector<std::pair<std::string, std::string>>{
            {R"({"ph":"B","cat":"kernel","name":"k","ts":1})", "'ph'"},
@@ -292,7 +292,7 @@ TEST_CASE("kineto: impossible cells are unknown and counted") {
   CHECK(most.records[0].block[2] == 65535);
 }
 
-TEST_CASE("kineto: an abandoned value does not affect the next values") {
+TEST_CASE("kineto: a skipped value does not affect the next values") {
   const model::Profile profile = MustParse(
       R"([{"args":{"grid":[1,[2,{"device":9}],3],"block":[1,2,3,4,5],"stream":{"device":8},"device":2},)"
       R"("x":[{"ts":9}],"cat":"kernel","ts":1,"name":"k","ph":"X","dur":4}])");
@@ -399,7 +399,7 @@ TEST_CASE("jax: whole graphs are counted, and a trace with only graphs is an err
   CheckError("[" + kXlaNames + "," + graph + "]", "1 launch of whole CUDA graphs");
 }
 
-TEST_CASE("jax: streams that are named after their events are an error") {
+TEST_CASE("jax: stream names that follow the events are an error") {
   CheckError("[" + Xla(1, 7, "1", "k", kDetails) + "," + kXlaNames + "]",
              "is after events of its process");
 }
@@ -412,8 +412,8 @@ TEST_CASE("jax: a trace with the maximum number of events is reported as possibl
   CHECK_FALSE(Has(MustParse(text + kernel + kernel + "]").warnings, "exactly"));
 }
 
-TEST_CASE("a trace whose GPU events have other categories is read or rejected") {
-  // As nsys2json writes it: ids are names.
+TEST_CASE("a trace with other categories of GPU events is read or rejected") {
+  // nsys2json writes names instead of ids.
   const std::string converted =
       R"({"ph":"X","cat":"cuda","name":"k","pid":"a.sqlite Device 2","tid":"Stream 7","ts":1,"dur":2})";
   const model::Profile profile = MustParse("[" + converted + "]");
@@ -502,8 +502,8 @@ TEST_CASE("kineto: a trace truncated at any byte is an error") {
 }
 
 TEST_CASE("kineto: a damaged trace is read or rejected") {
-  // Replaces every byte of a trace by syntactically relevant bytes. The result is an error or a
-  // profile with no more kernels than the trace has.
+  // Replaces every byte of a trace with syntactically relevant bytes. The result is an error or a
+  // profile with at most as many kernels as the trace.
   const std::string text = "{\"x\":[1,{}],\"traceEvents\":[" +
                            Kernel("1", "2", R"("grid":[1,2,3])") + "," + Kernel("3") +
                            "],\"y\":\"\\\\\"}";
@@ -517,7 +517,7 @@ TEST_CASE("kineto: a damaged trace is read or rejected") {
   }
 }
 
-TEST_CASE("kineto: reading in tiny pieces gives the same rows") {
+TEST_CASE("kineto: reading in tiny pieces returns the same rows") {
   for (const std::size_t piece : {1, 2, 3, 7, 64}) {
     const model::Profile profile = MustParse(kTrace, piece);
     CHECK(profile.warnings.empty());
@@ -554,14 +554,14 @@ TEST_CASE("kineto: values larger than the window are skipped or rejected") {
                 Kernel("1") + ",{\"ph\":\"M\",\"x\":\"" + megabyte + "\"}," + Kernel("2") +
                 "],\"b\":[\"" + megabyte + "\"]}");
   CHECK(profile.records.size() == 2);
-  // Many small elements after a large one, in a grown window.
+  // Many small elements follow a large one, so the window has already grown.
   std::string many = "{\"a\":[\"" + megabyte + "\"";
   for (int i = 0; i < 1000000; ++i) many += ",1";
   CHECK(MustParse(many + "],\"traceEvents\":[" + Kernel("1") + "]}").records.size() == 1);
   CheckError(many + ",]}", "byte " + std::to_string(many.size() + 1) + ":");
   std::string large = "[" + Kernel("1") + ",{\"ph\":\"M\",\"x\":\"";
   const std::size_t begin = Kernel("1").size() + 2;
-  // One byte below the limit of 16 MiB, at it, and above.
+  // The values are one byte below the limit of 16 MiB, at the limit, and one byte above.
   large.append(begin + (std::size_t{16} << 20) - 3 - large.size(), 'x');
   CHECK(MustParse(large + "\"}]").records.size() == 1);
   CHECK(MustParse(large + "x\"}]").records.size() == 1);
@@ -595,15 +595,15 @@ TEST_CASE("kineto: traces are detected") {
   CHECK_FALSE(LooksLikeKinetoJson("{a},duration_ns\n"));
 }
 
-// Compares the recorded traces next to the checkout with their profiles row by row, without
-// exceptions. The profile of two ranks contains the rows of both, distinguished by device, with the
-// clock of the first. The profile of 128 windows begins with the available window.
+// A recorded trace in shared/ and its profile. The test compares every row. The profile of two
+// ranks contains the rows of both ranks, distinguished by device, with the clock of the first rank.
+// The profile of 128 windows begins with the window that is available as a trace.
 struct Recorded {
   std::string_view trace;
   std::string_view profile;
   std::size_t kernels;
   int device;   // only the rows of this device; -1 means all
-  bool prefix;  // the profile has further rows
+  bool prefix;  // the profile has more rows
 };
 
 constexpr std::array kRecorded = {

@@ -51,7 +51,7 @@ std::vector<double> Column(const model::Profile& profile, std::size_t column = 0
   return values;
 }
 
-TEST_CASE("the n-th launch of a name gets the metrics of the n-th launch in the metrics file") {
+TEST_CASE("the n-th launch of a name gets the metrics of its n-th launch in the metrics file") {
   const model::Profile p = MustJoin("name,duration_ns,own\na,10,1\nb,20,2\na,30,3\nb,40,4\n",
                                     "name,duration_ns,inst\nb,1,200\nb,1,201\na,1,100\na,1,101\n");
   CHECK(p.metric_names == std::vector<std::string>{"own", "inst"});
@@ -62,7 +62,7 @@ TEST_CASE("the n-th launch of a name gets the metrics of the n-th launch in the 
   CHECK(p.warnings.empty());
 }
 
-TEST_CASE("names and counts that differ are counted") {
+TEST_CASE("different names and counts are counted") {
   const model::Profile p =
       MustJoin("name,duration_ns\na,1\na,1\na,1\nb,1\nc,1\nc,1\n",
                "name,duration_ns,m\na,1,1\na,1,2\nc,1,3\nc,1,4\nc,1,5\nd,1,6\n");
@@ -77,7 +77,7 @@ TEST_CASE("names and counts that differ are counted") {
         "without any metrics");
 }
 
-TEST_CASE("names with different spellings are joined if no name is equal") {
+TEST_CASE("names with different spellings are joined if no names are equal") {
   const model::Profile spaces = MustJoin("name,duration_ns\n\"void f<int>(int*, float)\",1\n",
                                          "name,duration_ns,m\n\"void f<int>(int *,float)\",1,7\n");
   CHECK(Column(spaces) == std::vector{7.0});
@@ -89,7 +89,7 @@ TEST_CASE("names with different spellings are joined if no name is equal") {
   CHECK(Column(mangled) == std::vector{7.0});
 }
 
-TEST_CASE("names of one function are joined last, and counted together") {
+TEST_CASE("names of the same function are joined last and counted together") {
   const model::Profile p = MustJoin(
       "name,duration_ns\n"
       "\"void at::native::scale<int, (bool)1>(int*, std::pair<int, int>)\",1\n"
@@ -130,7 +130,7 @@ TEST_CASE("files that cannot belong together are errors") {
         "ncu.csv: run.csv also has the metric 'm'; expected it in one of them");
 }
 
-TEST_CASE("a joined profile is read in parts") {
+TEST_CASE("a joined profile can be read in parts") {
   auto joined = JoinMetrics(Open("name,duration_ns\na,1\na,2\na,3\n"), "run.csv",
                             Open("name,duration_ns,m\na,1,1\na,1,2\na,1,3\n"), "ncu.csv");
   REQUIRE(joined.ok());
@@ -142,7 +142,7 @@ TEST_CASE("a joined profile is read in parts") {
   CHECK(joined.value()->Read(batch, 2).value() == 0);
 }
 
-TEST_CASE("files are joined by path, also ncu pages without durations") {
+TEST_CASE("files, including ncu pages without durations, are joined by path") {
   const test::TempDir directory;
   const std::string run = (directory.path() / "run.csv").string();
   const std::string ncu = (directory.path() / "ncu.csv").string();

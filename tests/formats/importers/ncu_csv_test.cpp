@@ -20,7 +20,7 @@
 namespace stemtap::formats {
 namespace {
 
-// Reads metrics only, with or without durations.
+// Reads only metrics, with or without durations.
 model::Profile Metrics(std::string_view text) {
   auto reader = OpenNcuMetrics(std::make_unique<MemorySource>("t.csv", text));
   if (!reader.ok()) FAIL(reader.error().message);
@@ -120,7 +120,7 @@ TEST_CASE("ncu details page: each row is one metric") {
   CHECK(p.warnings[1].starts_with("t.csv: durations are not printed in ns"));
 }
 
-// A row of ncu 2024 without the rule columns, which follow an empty cell.
+// Returns a row as written by ncu 2024: an empty cell replaces the rule columns.
 std::string ShortDetail(const std::string& id, const std::string& metric, const std::string& unit,
                         const std::string& value, const std::string& section = "S") {
   std::string row = Detail(id, "a", metric, unit, value, section);
@@ -136,7 +136,7 @@ std::string RulesHeader() {
   return kDetailsHeader.substr(0, kDetailsHeader.size() - 1) + kRuleColumns;
 }
 
-TEST_CASE("ncu details page: rows of metrics may omit the columns of rules") {
+TEST_CASE("ncu details page: metric rows may omit the rule columns") {
   std::string rule = Detail("0", "a", "", "", "", "SpeedOfLight");
   rule.insert(rule.size() - 1,
               ",\"SOLBottleneck\",\"INF\",\"Look at \"\"L1\"\", first\",\"\",\"\"");
@@ -149,7 +149,7 @@ TEST_CASE("ncu details page: rows of metrics may omit the columns of rules") {
   CHECK(p.metrics[1][0] == 8.0);
   REQUIRE(p.warnings.size() == 1);
   CHECK(p.warnings[0] == "t.csv: 1 row has no metric (advice); skipped");
-  // Rejects a row without its value or with more columns than the header.
+  // A row without a value or with more columns than the header is rejected.
   CHECK(ErrorOf(RulesHeader() + Launch("0", "a") + ",\"S\",\"Duration\",\"ns\"\n") ==
         "t.csv:2: 14 cells; expected 15 to 20");
   std::string long_rule = rule;
@@ -176,14 +176,14 @@ TEST_CASE("ncu: a header that is longer than the bytes used for detection is rec
   CHECK(p.records[0].duration_ns == 992);
   REQUIRE(p.metrics.size() == count + 1);
   for (std::size_t i = 0; i < count; ++i) CHECK(p.metrics[i][0] == static_cast<double>(i + 1));
-  // The page is valid as metrics for a profile. Without durations, only an ncu page is valid.
+  // An ncu page without durations is still valid as metrics for a profile.
   header.replace(header.find("gpu__time_duration"), 18, "gpu__time_absent__");
   const auto metrics = OpenMetrics(std::make_unique<MemorySource>("t.csv", header + units + row));
   REQUIRE(metrics.ok());
   CHECK(model::LoadProfile(*metrics.value()).value().metrics.size() == count + 1);
 }
 
-TEST_CASE("ncu: one label in several items of a section is several metrics") {
+TEST_CASE("ncu: a label that occurs in several items of a section is several metrics") {
   const std::string header =
       kLaunchColumns +
       ",\"Section Name\",\"Body Item Label\",\"Metric Name\",\"Metric Unit\",\"Metric Value\"\n";
@@ -216,7 +216,7 @@ TEST_CASE("ncu: a cell may contain a line ending") {
   CHECK(p.warnings.size() == 0);
 }
 
-TEST_CASE("ncu: tables with other columns within the page are skipped") {
+TEST_CASE("ncu: tables with other columns inside the page are skipped") {
   const std::string other =
       "\"GPU ID\",\"GPU Name\",\"CPU Affinity\"\n"
       "\"0\",\"Quadro\",\"0-15\"\n"
@@ -227,7 +227,7 @@ TEST_CASE("ncu: tables with other columns within the page are skipped") {
   REQUIRE(p.metric_names == std::vector<std::string>{"Duration", "Executed Instructions"});
   REQUIRE(p.warnings.size() == 1);
   CHECK(p.warnings[0] == "t.csv: 3 lines are outside the table; skipped");
-  // Valid only directly after its header and only with its columns.
+  // The rows of such a table must follow its header and have its columns.
   CHECK(ErrorOf(RulesHeader() + rows + other + more + "\"1\",\"RTX\",\"0-15\"\n") ==
         "t.csv:7: 3 cells; expected 15 to 20");
   CHECK(ErrorOf(RulesHeader() + rows + other + "\"1\",\"RTX\"\n") ==
@@ -347,7 +347,7 @@ TEST_CASE("ncu: a profile requires durations, and metrics do not") {
             .starts_with("t.csv:2: launch 0 has no Duration"));
   CHECK(ErrorOf(kDetailsHeader + Detail("0", "a", "Duration", "", "5")) ==
         "t.csv: Duration has the unit ''; expected a time");
-  // .avg is also accepted, but .sum has priority.
+  // .avg is also accepted, but .sum takes precedence.
   CHECK(MustParse(kDetailsHeader + Detail("0", "a", "gpu__time_duration.avg", "ns", "7") +
                   Detail("0", "a", "gpu__time_duration.sum", "ns", "8"))
             .records[0]
@@ -403,7 +403,7 @@ TEST_CASE("ncu: damage is an error with its line") {
   std::string many = kDetailsHeader;
   for (int i = 0; i <= 16384; ++i) many += Detail("0", "a", "m" + std::to_string(i), "", "1");
   CHECK(ErrorOf(many) == "t.csv:16386: more than 16384 metrics; expected a page of ncu");
-  // A table of as many launches as metrics would have quadratic size.
+  // If every launch had its own metric, the table would have quadratic size.
   std::string sparse = kDetailsHeader;
   for (int i = 0; i < 3000; ++i) {
     sparse += Detail(std::to_string(i), "a", "m" + std::to_string(i), "", "1");
@@ -413,7 +413,7 @@ TEST_CASE("ncu: damage is an error with its line") {
         std::string::npos);
 }
 
-TEST_CASE("ncu: other files are not recognized as its pages") {
+TEST_CASE("ncu: other files are not recognized as ncu pages") {
   CHECK(LooksLikeNcuCsv("==PROF== Connected to process 42\n"));
   CHECK(LooksLikeNcuCsv("ID,Process ID,Kernel Name,m\n"));
   CHECK_FALSE(LooksLikeNcuCsv("==42== NVPROF is profiling process 42\n"));

@@ -4,9 +4,9 @@
 
     ncu_real_pages.py NCU STEMTAP SCRATCH REPORT...
 
-`NCU --import` prints every report, and one report with all their launches twice, in several pages.
-Each page is read as a profile. All reports together are read as results of a plan and as metrics of
-a profile. Prints the number of compared values; exits with 1 at the first difference.
+`NCU --import` prints every report, and one report that contains all launches twice, as several
+pages. stemtap reads each page as a profile, and all reports together as results of a plan and as
+metrics of a profile. Prints the number of compared values; exits with 1 at the first difference.
 """
 import csv
 import json
@@ -45,7 +45,7 @@ def factor(unit):
 
 
 def number(cell, unit):
-    cell = re.sub(r"\s*\(.*\)$", "", cell)  # the values of instances
+    cell = re.sub(r"\s*\(.*\)$", "", cell)  # removes the values of instances
     is_number = re.fullmatch(r"-?[0-9]+(\.[0-9]+)?(e[-+]?[0-9]+)?", cell)
     return float(cell) * factor(unit) if is_number else None
 
@@ -74,7 +74,7 @@ def table(path):
             item = row[at["Body Item Label"]] if "Body Item Label" in at else ""
             value = number(row[at["Metric Value"]], row[at["Metric Unit"]])
             names = [label, f"{section}: {label}", f"{section}: {item}: {label}"]
-            for name in names:  # the first that is free, or this metric's own
+            for name in names:  # the first name that no other metric has
                 if seen.setdefault(name, (section, item, label)) == (section, item, label):
                     break
             if value is not None and name not in launch[3]:
@@ -134,8 +134,8 @@ def main():
             expected = table(ncu_csv)
             what = f"{os.path.basename(report)} {' '.join(options)}"
             if not expected or not all(len(launch[3]) >= 50 for launch in expected):
-                sys.exit(f"{what}: next to nothing in it")
-            # Pages without a "Duration" column are only valid as metrics of a profile.
+                sys.exit(f"{what}: expected at least 50 metrics for each launch")
+            # Pages without durations are only valid as metrics of a profile.
             if any("Duration" in l[3] or "gpu__time_duration.sum" in l[3] for l in expected):
                 run(STEMTAP, "convert", ncu_csv, "-o", profile)
             else:
@@ -143,13 +143,13 @@ def main():
                     csv.writer(file).writerows([["duration_ns", "name"]] +
                                                [[1, launch[0]] for launch in expected])
                 run(STEMTAP, "convert", all_csv, "--metrics", ncu_csv, "-o", profile)
-                # Such a profile has neither grid nor block.
+                # This profile has neither grid nor block.
                 expected = [(l[0], "(, , )", "(, , )", l[3]) for l in expected]
             if len(expected) != (2 * len(REPORTS) if report == several else 1):
                 sys.exit(f"{what}: {len(expected)} launches")
             values += compare(what, expected, profile)
             pages += 1
-    # All reports together: each kernel has one launch, which is its sample.
+    # All reports together: each kernel has one launch, which is also its sample.
     for options in (["--page", "raw"], []):
         parts = []
         for i, report in enumerate(REPORTS):

@@ -5,7 +5,7 @@
 namespace stemtap::test {
 namespace {
 
-TEST_CASE("pages of real ncu are read as Python's csv module counts them") {
+TEST_CASE("pages of the real ncu are read with the same values as by Python's csv module") {
   CheckWithRealNcu("formats/importers/ncu_real_pages.py", "values equal");
 }
 

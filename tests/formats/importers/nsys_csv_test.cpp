@@ -27,7 +27,7 @@ const std::string kExec =
     "API Start (ns),API Dur (ns),Queue Start (ns),Queue Dur (ns),Kernel Start (ns),Kernel Dur (ns),"
     "Total Dur (ns),PID,TID,DevId,API Function,GridXYZ,BlockXYZ,Kernel Name\n";
 
-// The minimal set of columns; all are required.
+// The required columns
 const std::string kShort = "Start (ns),Duration (ns),GrdX,Name\n";
 
 const std::string& NameOf(const model::Profile& profile, std::size_t row) {
@@ -40,7 +40,7 @@ const std::string kDrops =
     "t.csv: the report cuda_kern_exec_trace omits streams, shared memory, and kernels whose launch "
     "call was not recorded; use cuda_gpu_trace or the SQLite export";
 
-TEST_CASE("cuda_gpu_trace: kernels are read in order of start, and copies and sets are skipped") {
+TEST_CASE("cuda_gpu_trace: kernels are read in start order, and copies and sets are skipped") {
   const model::Profile profile = MustParse(
       kTrace +
       "900,50,249,1,2,3,64,4,2,16,0.000,0.001,,,,,NVIDIA H100 (PCIe) (3),1,,13,\"k<1, 2>(int)\"\n"
@@ -104,7 +104,7 @@ TEST_CASE(
   CHECK(profile.warnings == std::vector<std::string>{kDrops});
 }
 
-TEST_CASE("cuda_kern_exec_trace in another order is rejected") {
+TEST_CASE("cuda_kern_exec_trace in a different order is rejected") {
   const std::string first = "10,1,11,1,300,5,300,7,7,0,cudaLaunchKernel,1 1 1,32 1 1,a\n";
   const std::string second = "20,1,21,1,100,5,300,7,7,0,cudaLaunchKernel,1 1 1,32 1 1,b\n";
   CHECK(NameOf(MustParse(kExec + first + second), 0) == "a");
@@ -134,7 +134,7 @@ TEST_CASE("columns are found by name, and most may be missing") {
   CHECK(profile.warnings.empty());
 }
 
-TEST_CASE("units of time are read in every form of the header") {
+TEST_CASE("time units are read in every form of the header") {
   const auto duration = [](const std::string& start, const std::string& heading,
                            const std::string& cell) {
     const model::Profile profile =
@@ -212,7 +212,7 @@ TEST_CASE("text before the header is skipped, and lines keep their numbers") {
   }
 }
 
-TEST_CASE("reports after the first are skipped and counted") {
+TEST_CASE("reports after the first report are skipped and counted") {
   const model::Profile profile = MustParse(
       kShort + "1,2,3,k\n\nProcessing [r.sqlite] with [cuda_api_sum.py]...\nTime (%),Name\n5,x\n");
   CHECK(profile.records.size() == 1);
@@ -320,7 +320,7 @@ TEST_CASE("damaged text gives an error or other numbers and does not crash") {
   for (int run = 0; run < 1000; ++run) {
     std::string damaged = texts[run % 2];
     const std::size_t header = run % 2 == 0 ? kTrace.size() : kExec.size();
-    const std::size_t from = run % 4 < 2 ? 0 : header;  // in the header as well, or only after it
+    const std::size_t from = run % 4 < 2 ? 0 : header;  // anywhere, or only after the header
     for (int i = 0; i < 3; ++i) {
       damaged[from + random() % (damaged.size() - from)] = bytes[random() % bytes.size()];
     }
@@ -334,7 +334,7 @@ TEST_CASE("damaged text gives an error or other numbers and does not crash") {
   }
 }
 
-TEST_CASE("recognized by the header within 64 KiB") {
+TEST_CASE("a report is recognized by a header within the first 64 KiB") {
   CHECK(LooksLikeNsysCsv(kTrace));
   CHECK(LooksLikeNsysCsv(kExec));
   CHECK(LooksLikeNsysCsv("\xEF\xBB\xBF" + kTrace));
@@ -376,7 +376,7 @@ model::Profile LoadShared(
   return std::move(profile).value();
 }
 
-// Compares the fields that both reports contain; starts are relative to `first`.
+// Compares the fields that both reports contain. Starts are relative to `first`.
 bool SameKernel(const Pair& pair, std::size_t row, std::size_t expected_row, std::uint64_t first) {
   const shm::KernelRecord& a = pair.report.records[row];
   const shm::KernelRecord& b = pair.expected.records[expected_row];
@@ -419,7 +419,7 @@ TEST_CASE("recorded cuda_gpu_trace equals the canonical profile except for round
 }
 
 TEST_CASE(
-    "recorded cuda_kern_exec_trace equals it except for streams, shared memory and missing rows") {
+    "recorded cuda_kern_exec_trace equals it except for streams, shared memory and lost rows") {
   struct Case {
     std::string name;
     std::size_t kernels;

@@ -38,7 +38,7 @@ void Make(const std::filesystem::path& file, const std::string& sql) {
   sqlite3_close(database);
 }
 
-// The columns of 2019: no graphs, no mangled names.
+// The columns of 2019, without graphs and mangled names
 const std::string kOld =
     "CREATE TABLE StringIds (id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL);"
     "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER NOT NULL, end INTEGER NOT NULL,"
@@ -55,7 +55,7 @@ std::string OldRow(std::int64_t start, std::int64_t end, int name = 3) {
          ",4,10,20,30,16,8,4,1024,2048);";
 }
 
-// Few columns, in another order and case; all but three are optional.
+// A few columns in a different order and case. All except three are optional.
 const std::string kNew =
     "CREATE TABLE META_DATA_EXPORT (name TEXT, value TEXT);"
     "CREATE TABLE StringIds (id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL);"
@@ -149,7 +149,7 @@ bool Ends(const std::string& text, std::string_view end) {
   return text.ends_with(end);
 }
 
-TEST_CASE("every column of an old schema is read in order of start") {
+TEST_CASE("every column of an old schema is read, in start order") {
   const model::Profile profile = MustLoadMade(kOld + OldRow(500, 900, 5) + OldRow(100, 350));
   CHECK(profile.warnings.empty());
   REQUIRE(profile.records.size() == 2);
@@ -193,7 +193,7 @@ TEST_CASE("columns are found by name, and most may be missing or empty") {
   CHECK(profile.names.name(profile.records[2].name_id) == "_Zk");
 }
 
-TEST_CASE("kernels of graphs have the graph and the node") {
+TEST_CASE("kernels of a graph have a graph and a node") {
   const std::string base = "start,end,demangledName,";
   const model::Profile profile = MustLoadMade(
       kNew + NewRow(base + "graphId,graphNodeId", "1,2,1,8,34359738371") +
@@ -237,7 +237,7 @@ TEST_CASE("two processes with separate correlation ids are read") {
   const model::Profile mixed = MustLoadMade(kNew + apart + NewRow(base, "50,60,1,1,100"));
   REQUIRE(mixed.records.size() == 3);
   CHECK(mixed.records[0].device == 0);  // of process 100
-  CHECK(mixed.records[1].device == 2);  // of process 200, whose GPU 1 may be another one
+  CHECK(mixed.records[1].device == 2);  // of process 200, whose GPU 1 may be a different GPU
   CHECK(mixed.records[2].device == 1);
   REQUIRE(mixed.warnings.size() == 1);
   CHECK(Ends(mixed.warnings[0],
@@ -342,7 +342,7 @@ TEST_CASE("other databases are rejected with the missing tables or columns") {
             .starts_with("no column demangledName in CUPTI_ACTIVITY_KIND_KERNEL;"));
 }
 
-TEST_CASE("names are found without an index") {
+TEST_CASE("names are found in a table without an index") {
   const model::Profile profile = MustLoadMade(
       "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, shortName INTEGER);"
       "CREATE TABLE StringIds (id INTEGER, value TEXT);"
@@ -357,7 +357,7 @@ TEST_CASE("SQL code that a hostile database stores is not executed") {
   const std::string names =
       "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);"
       "INSERT INTO StringIds VALUES (1, 'k');";
-  // A view with infinitely many rows.
+  // A view with infinitely many rows
   CHECK(ErrorOfMade(names +
                     "CREATE VIEW CUPTI_ACTIVITY_KIND_KERNEL AS WITH RECURSIVE r(n) AS (SELECT 1 "
                     "UNION ALL SELECT n + 1 FROM r) SELECT n AS start, n + 1 AS end, 1 AS "
@@ -371,7 +371,7 @@ TEST_CASE("SQL code that a hostile database stores is not executed") {
             .starts_with("StringIds is a view or a virtual table;"));
   CHECK(ErrorOfMade(kernels + "CREATE VIRTUAL TABLE StringIds USING fts5(id, value)")
             .starts_with("StringIds is a view or a virtual table;"));
-  // Computed columns.
+  // Computed columns
   CHECK(ErrorOfMade("CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT AS "
                     "(printf('%.*c', 1000, 'x')));" +
                     kernels + "INSERT INTO StringIds (id) VALUES (1)") ==
@@ -392,7 +392,7 @@ TEST_CASE("a database truncated at any byte is an error") {
     CAPTURE(size);
     CHECK(ErrorOf(directory.Write("cut.sqlite", content.substr(0, size)))
               .starts_with("truncated, " + std::to_string(size) + " bytes"));
-    // The same content through a pipe.
+    // The same content is read through a pipe.
     const std::string part = content.substr(0, size);
     const Result<model::Profile> piped =
         Load(OpenDatabaseProfile(std::make_unique<MemorySource>("standard input", part)));

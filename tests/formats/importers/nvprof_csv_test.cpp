@@ -74,7 +74,7 @@ TEST_CASE("nvprof: each column has its unit") {
             .shared_bytes == 524288);
 }
 
-TEST_CASE("nvprof: other rows are counted, and launches are in order of start") {
+TEST_CASE("nvprof: other rows are counted, and launches are in start order") {
   const model::Profile p = MustParse(
       "======== Warning: 3 records have invalid timestamps\n"
       "hello\n" +
@@ -101,7 +101,7 @@ TEST_CASE("nvprof: a column of correlation ids does not change names") {
       MustParse("\"Start\",\"Duration\",\"Name\",\"Correlation_ID\"\nus,us,,\n1,1,\"a [4]\",17\n");
   CHECK(p.names.name(0) == "a [4]");
   CHECK(p.records[0].correlation_id == 17);
-  // Without the column and a numeric suffix, there is no correlation id.
+  // Without the column and without a numeric suffix, there is no correlation id.
   const model::Profile bare = MustParse("\"Start\",\"Duration\",\"Name\"\nus,us,\n1,1,\"a [x]\"\n");
   CHECK(bare.names.name(0) == "a [x]");
   REQUIRE(bare.warnings.size() == 1);
@@ -150,7 +150,7 @@ TEST_CASE("nvprof: bad tables are errors") {
   CHECK(ErrorOf(kHeader + kUnits + std::string(5'000'000, '1'))
             .starts_with("t.csv:3: a line of more than 4194304 bytes; expected"));
   CHECK(MustParse(kHeader + kUnits).records.empty());
-  // The last cell has no closing quote that proves it complete.
+  // No closing quote shows that the last cell is complete.
   CHECK(ErrorOf("\"Start\",\"Duration\",\"Name\",\"Correlation_ID\"\nus,us,,\n1,1,\"a\",17")
             .starts_with("t.csv:3: no line end after the last row"));
 }
@@ -162,14 +162,14 @@ TEST_CASE("nvprof: other files are not recognized as a trace") {
   CHECK_FALSE(LooksLikeNvprofCsv(""));
 }
 
-// Compares row by row with a profile that another reader made from the same file.
+// Compares each row with a profile that a different reader made from the same file.
 TEST_CASE("nvprof: recorded files equal the profiles with the same name") {
   struct File {
     const char* name;
     std::size_t kernels;
     std::uint64_t copies;
-    // Shared bytes here and in the reference profile, which truncates where this reader rounds:
-    // 2.128906 KB is 2179.9997 bytes, which can only be 2180.
+    // Shared bytes here and in the reference profile. This reader rounds, and the reference profile
+    // truncates: 2.128906 KB is 2179.9997 bytes, which can only be 2180.
     std::set<std::pair<std::uint32_t, std::uint32_t>> shared;
   };
   const File files[] = {{"magus_cudasdk_scan", 3300, 18, {{4, 3}}},

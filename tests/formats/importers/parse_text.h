@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Shared helpers for tests of text formats: they read a text as the profile "t.csv", whose format
-// is detected from its content.
+// Shared helpers for tests of text formats. They read text as the profile "t.csv" and detect its
+// format from the content.
 #pragma once
 
 #include <doctest/doctest.h>

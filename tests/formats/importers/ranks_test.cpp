@@ -42,8 +42,7 @@ TEST_CASE("several files are consecutive ranks of one run with renumbered device
   using Values = std::vector<std::uint64_t>;
   CHECK(column([](const auto& r) { return r.duration_ns; }) == Values{1, 2, 3, 4, 5});
   CHECK(column([](const auto& r) { return r.start_ns; }) == Values{900, 950, 960, 5, 6});
-  // Rank 0 uses its devices 3 and 1 in either order; rank 1 uses its device 3 and an unknown
-  // device.
+  // Rank 0 uses devices 3 and 1 in either order. Rank 1 uses device 3 and an unknown device.
   CHECK(column([](const auto& r) { return r.device; }) == Values{1, 0, 1, 2, shm::kUnknown16});
   std::string names;
   for (const shm::KernelRecord& record : run.records) names += run.names.name(record.name_id);
@@ -55,7 +54,7 @@ TEST_CASE("several files are consecutive ranks of one run with renumbered device
   CHECK(run.metrics[1][4] == 8.0);
 }
 
-TEST_CASE("the durations of all ranks together must fit 63 bits") {
+TEST_CASE("the sum of the durations of all ranks must fit 63 bits") {
   const test::TempDir directory;
   const std::string half = "duration_ns,name\n4611686018427387904,x\n";
   const std::string a = directory.Write("a.csv", half).string();
@@ -72,7 +71,7 @@ std::vector<std::uint16_t> DevicesOf(const model::Profile& run) {
   return devices;
 }
 
-TEST_CASE("the devices of a rank keep their order for any way of reading its file") {
+TEST_CASE("the devices of a rank keep their order however its file is read") {
   const test::TempDir directory;
   // One profile is read from a file; the other is in memory.
   const std::string csv =

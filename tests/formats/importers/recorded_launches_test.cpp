@@ -38,12 +38,12 @@ std::vector<std::uint64_t> Starts(RecordedLaunches& launches) {
 
 using Times = std::vector<std::uint64_t>;
 
-TEST_CASE("launches are in order of correlation ids, kernels of a graph by start") {
+TEST_CASE("launches are in order of correlation ids, and kernels of a graph in start order") {
   RecordedLaunches launches;
   launches.Add(At(0, 10, 1), "k");
   launches.Add(At(5, 13, 1), "k");  // launched last, but ran early because its stream was free
   launches.Add(At(7, 11, 2), "k");
-  launches.Add(At(8, 0, 2), "k");  // unknown: stays after the launch before it
+  launches.Add(At(8, 0, 2), "k");  // unknown: stays after the previous launch
   launches.Add(At(30, 12, 3), "k");
   launches.Add(At(20, 12, 4), "k");
   CHECK(Starts(launches) == Times{0, 7, 8, 20, 30, 5});
@@ -75,7 +75,7 @@ TEST_CASE("launches that share a correlation id across streams without a graph a
   CHECK_FALSE(counted(warnings_of(10, 4)));
   CHECK_FALSE(counted(warnings_of(11, 0)));
   CHECK_FALSE(counted(warnings_of(0, 0)));
-  CHECK_FALSE(counted(warnings_of(10, 0, 1)));  // one stream: start order is launch order
+  CHECK_FALSE(counted(warnings_of(10, 0, 1)));  // on one stream, start order is launch order
 }
 
 TEST_CASE("launches that are recorded twice are counted") {
@@ -119,7 +119,7 @@ TEST_CASE("metrics follow their launches") {
   CHECK(batch.metrics[0] == std::vector<double>{1.0, 2.0});
 }
 
-TEST_CASE("the launches of each process keep their positions in the order of starts") {
+TEST_CASE("launches are sorted only within their process") {
   RecordedLaunches launches;
   launches.SetProcess(77);
   launches.Add(At(0, 900, 1), "k");
@@ -141,7 +141,7 @@ TEST_CASE("ids that contradict a stream are not used as the launch order") {
     Times in_order;
     for (std::uint64_t i = 0; i < 300; ++i) in_order.push_back(i * 10);
     CHECK(Starts(launches) == in_order);
-    // On one stream, launches run in launch order, regardless of their ids.
+    // Launches on one stream run in launch order, regardless of their ids.
     REQUIRE(launches.warnings().size() == streams - 1);
     if (streams == 2) {
       CHECK(launches.warnings()[0] ==
@@ -151,7 +151,7 @@ TEST_CASE("ids that contradict a stream are not used as the launch order") {
   }
 }
 
-TEST_CASE("a counter that restarts belongs to another program and gives no launch order") {
+TEST_CASE("a counter that restarts belongs to a new program and does not give the launch order") {
   RecordedLaunches launches;
   for (std::uint32_t i = 0; i < 1000; ++i) launches.Add(At(i * 10, i % 500 + 1, 1), "k");
   const Times starts = Starts(launches);
@@ -179,7 +179,7 @@ TEST_CASE("kernels of a graph are in node order") {
   CHECK(Starts(launches) == Times{10, 0, 30});
 }
 
-TEST_CASE("without ids, launches on several streams are numbered by start, with a warning") {
+TEST_CASE("without ids, launches on several streams are numbered in start order, with a warning") {
   RecordedLaunches launches;
   launches.Add(At(10, 0, 1), "k");
   launches.Add(At(0, 0, 2), "k");
@@ -189,7 +189,7 @@ TEST_CASE("without ids, launches on several streams are numbered by start, with 
                                  "from the launch order on several streams: no correlation ids"});
 }
 
-TEST_CASE("launches without ids are in order of start, simultaneous ones in order of insertion") {
+TEST_CASE("launches without ids are in start order, and ties are in insertion order") {
   RecordedLaunches launches;
   launches.AddMetric("m");
   launches.Add(At(1700, 1), launches.Name("b"), {1.0});

@@ -102,7 +102,7 @@ TEST_CASE("rocpd: names, durations, devices, streams, extents and launch order a
   const model::Profile profile = MustLoad(Tables(kId) + Dispatch(kId, 2, 8, 5, 3, 1000, 1450) +
                                           Dispatch(kId, 1, 7, 4, 2, 1100, 1350));
   REQUIRE(profile.records.size() == 2);
-  const shm::KernelRecord& first = profile.records[0];  // dispatched first, though it starts later
+  const shm::KernelRecord& first = profile.records[0];  // dispatched first but starts later
   CHECK(NameOf(profile, 0) == "add(float*)");
   CHECK(first.start_ns == 100);
   CHECK(first.duration_ns == 250);

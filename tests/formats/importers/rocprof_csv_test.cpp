@@ -76,7 +76,7 @@ TEST_CASE("rocprofv3: every cell of a row is read for all versions") {
   CHECK(rocpd.records[0].stream == 3);
 }
 
-TEST_CASE("rocprofv3: rows are in order of start, and other kinds are counted") {
+TEST_CASE("rocprofv3: rows are in start order, and other kinds are counted") {
   const model::Profile p =
       MustParse(kHeader + Row("1", "1", "b()", "200", "201") +
                 "\"SCRATCH_MEMORY\",1,1,1,1,1,1,\"x\",1,1,1,1,1,1,1,1,1,1,1,1,1,1\n" +
@@ -100,7 +100,7 @@ TEST_CASE("rocprofv3: a grid that is not a multiple of the work-group is rounded
 }
 
 TEST_CASE("rocprofv3: agents become device ordinals") {
-  // If agent numbers include CPUs, the ordinal is the rank among the agents that ran a kernel.
+  // If agent numbers include CPUs, the ordinal is the position among the agents that ran a kernel.
   const model::Profile p = MustParse(kHeader + Row("\"Agent 9\"", "1", "a()", "1", "2") +
                                      Row("\"Agent 4\"", "2", "a()", "3", "4"));
   CHECK(p.records[0].device == 1);
@@ -116,7 +116,7 @@ TEST_CASE("rocprofv3: agents become device ordinals") {
   CHECK(typed.warnings.empty());
 }
 
-TEST_CASE("rocprofv3: truncated names are detected by the kernels that they cover") {
+TEST_CASE("rocprofv3: truncated names are detected if several kernels have them") {
   const model::Profile p =
       MustParse(kHeader + Row("1", "1", "gemm", "1", "2") + Row("1", "2", "gemm", "3", "4") +
                 Row("1", "3", "copy", "5", "6") + Row("1", "3", "copy", "7", "8") +
@@ -145,7 +145,7 @@ TEST_CASE("rocprofv3: damage is an error with its line") {
   CHECK(ErrorOf(head + Row("1", "1", "a()", "1", "99999999999999999999"))
             .starts_with("t.csv:3: End_Timestamp is '99999999999999999999'; expected a whole"));
   CHECK(ErrorOf(head + Row("CPU", "1", "a()", "1", "2")).starts_with("t.csv:3: Agent_Id is 'CPU'"));
-  // Agents are numbered with or without the CPUs, whether or not the numbers are equal.
+  // Agent numbers with and without CPUs cannot be mixed, even if the numbers are equal.
   for (const char* number : {"1", "0"}) {
     CHECK(ErrorOf(head + Row(fmt::format("\"GPU {}\"", number), "1", "a()", "1", "2")) ==
           fmt::format("t.csv:3: Agent_Id is 'GPU {}'; expected either 'Agent 1' or 'GPU 0' in the "

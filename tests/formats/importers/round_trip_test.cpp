@@ -72,8 +72,8 @@ TEST_CASE("converting CSV to binary and back gives the same bytes") {
   CheckRoundTrip(test::SourceDir() / "tests/data/tiny.csv");
 }
 
-// Counts without the reader: the canonical form has the duration in the third column, and these
-// names contain no newlines.
+// Counts rows without the reader. The canonical form has the duration in the third column, and
+// these names contain no newlines.
 TEST_CASE("every recorded profile has the known rows, durations and zeros") {
   const auto profiles = SharedPath("data/profiles");
   STEMTAP_SKIP_WITHOUT(profiles);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// tests/data/formats contains one synthetic run in the format of every profiler (see make.py
-// there). Each file reads as the same run, up to the fields that its format contains.
+// Tests that every profiler's file of the same synthetic run in tests/data/formats (see make.py
+// there) is read as the same run, except for fields that its format does not contain.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -42,7 +42,7 @@ bool Holds(const shm::KernelRecord& record, const shm::KernelRecord& truth) {
          (record.device == shm::kUnknown16 || record.device == truth.device);
 }
 
-TEST_CASE("one run in the format of every profiler is read as the same run") {
+TEST_CASE("a run in the format of every profiler is read as the same run") {
   const model::Profile truth = Load(kSamples / "csv/sample.csv");
   REQUIRE(truth.records.size() == 12);
   std::set<std::string> seen;
@@ -58,13 +58,13 @@ TEST_CASE("one run in the format of every profiler is read as the same run") {
     REQUIRE(leading.ok());
     for (const ProfileFormat& other : ProfileFormats()) {
       CAPTURE(other.name);
-      // The canonical form is detected as no other format; a table of durations accepts any header.
+      // No other format is detected in the canonical form. A table of durations accepts any header.
       if (other.name != "stem-csv") CHECK(other.detect(leading.value()) == (other.name == format));
     }
 
     const model::Profile profile = Load(entry.path());
     REQUIRE(profile.records.size() == truth.records.size());
-    // Nsight Compute prints two decimals of a microsecond.
+    // Nsight Compute prints microseconds with two decimals.
     const std::int64_t off = format == "ncu-csv" ? 5 : 0;
     for (std::size_t i = 0; i < truth.records.size(); ++i) {
       CAPTURE(i);
@@ -79,7 +79,7 @@ TEST_CASE("one run in the format of every profiler is read as the same run") {
       CHECK(profile.metrics[1][2] == 3000.0);
     }
   }
-  // The round-trip tests read and write the binary form.
+  // The round-trip tests cover the binary form.
   for (const ProfileFormat& format : ProfileFormats()) {
     CHECK((format.name == "stemtap" || seen.count(std::string(format.name)) == 1));
   }
@@ -92,16 +92,16 @@ TEST_CASE("a file that resembles another format is recognized by its header") {
     }
     return std::string("none");
   };
-  // A program that prints JSON, run under Nsight Compute.
+  // A program under Nsight Compute prints JSON.
   CHECK(format_of("{\"step\": 1, \"loss\": 0.5}\n" +
                   test::ReadFile(kSamples / "ncu-csv/raw.csv")) == "ncu-csv");
   CHECK(format_of("[1]\n" + test::ReadFile(kSamples / "nvprof-csv/sample.csv")) == "nvprof-csv");
-  // Counters of rocprofv3: the columns of a trace, with one row per counter.
+  // rocprofv3 writes counters with the columns of a trace and one row per counter.
   CHECK(format_of("\"Kernel_Name\",\"Counter_Name\",\"Counter_Value\",\"Start_Timestamp\",\"End_"
                   "Timestamp\"\n\"k\",\"SQ_WAVES\",4,1,2\n") == "none");
 }
 
-TEST_CASE("nvprof: a line of the program may start with a digit") {
+TEST_CASE("nvprof: the program may print a line that starts with a digit") {
   const std::string sample = test::ReadFile(kSamples / "nvprof-csv/sample.csv");
   const auto read = [](const std::string& text) -> Result<model::Profile> {
     auto reader = OpenProfile(std::make_unique<MemorySource>("trace.csv", text));

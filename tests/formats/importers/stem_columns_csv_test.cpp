@@ -84,7 +84,7 @@ TEST_CASE("other tables are not recognized as columns of durations") {
   const std::string rows = "1,2\n3,4\n5,6\n7,8\n";
   CHECK(LooksLikeStemColumnsCsv("ka,kb\n" + rows));
   CHECK(LooksLikeStemColumnsCsv("Cluster 0 of PKA,Cluster1 of PKA\n" + rows));
-  // Typos in a canonical CSV header.
+  // Typos in a canonical CSV header
   for (const char* header :
        {"duration,kernel", "durationns,foo", "Duration_ns,foo", "duration_n,name1", "foo,nmae",
         "start_ns,foo", "foo,gird_x", "blockx,foo", "foo,shared_byte", "idx,foo_ns", "index,foo"}) {
@@ -93,7 +93,7 @@ TEST_CASE("other tables are not recognized as columns of durations") {
     const Result<model::Profile> profile = Parse(std::string(header) + "\n" + rows);
     CHECK_FALSE(profile.ok());
   }
-  // Other tables of numbers.
+  // Other tables of numbers
   for (const char* header : {"x,y", "time,foo", "Cycles,Instructions", "foo,latency", "foo (%),bar",
                              "1,2", ",foo", "foo,foo", "foo,"}) {
     CAPTURE(header);

@@ -54,7 +54,7 @@ const std::string kChakra =
     Sized(Bytes(1, "0.0.4") + Bytes(2, Bytes(1, "schema"))) +
     Sized(Number(1, 7) + Bytes(2, "aten::mm") + Number(3, 4) + Number(7, 12));
 
-TEST_CASE("an error for an unread format names its tool and a command") {
+TEST_CASE("the error for an unsupported format names its tool and a command") {
   struct Case {
     std::string content;
     std::string_view tool;
@@ -96,7 +96,7 @@ TEST_CASE("an error for an unread format names its tool and a command") {
   }
 }
 
-TEST_CASE("readable profiles are not recognized as unread formats") {
+TEST_CASE("supported profiles are not recognized as unsupported formats") {
   const auto samples = test::SourceDir() / "tests/data/formats";
   std::size_t files = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(samples)) {
@@ -115,7 +115,7 @@ TEST_CASE("readable profiles are not recognized as unread formats") {
   }
 }
 
-TEST_CASE("detection of protocol buffers ends on any damage") {
+TEST_CASE("detection of protocol buffers terminates for any damage") {
   for (const std::string& whole : {kXplane.substr(0, 200), kPerfetto, kChakra}) {
     for (std::size_t size = 0; size < whole.size(); ++size)
       RefuseUnread("f", whole.substr(0, size));

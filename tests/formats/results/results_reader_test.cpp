@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the values that are read from each source and the inputs that are rejected.
+// Tests which values are read from each source and which inputs are rejected.
 #include "formats/results/results_reader.h"
 
 #include <doctest/doctest.h>
@@ -15,7 +15,7 @@ namespace stemtap::formats {
 namespace {
 
 Result<KernelResults> Read(const std::string& text, ResultsOptions options = {}) {
-  // Small pieces, so that lines span reads.
+  // Reads small pieces so that lines span reads.
   return ReadResults(std::make_unique<MemorySource>("log", text, 7), options);
 }
 
@@ -85,7 +85,7 @@ TEST_CASE("an Accel-Sim uid is mapped to the id of the n-th trace") {
   CHECK(Value(results, 1, "gpu_sim_cycle") == 300.0);
   CHECK(Value(results, 0, "gpu_sim_insn") == 640.0);
   CHECK(Value(results, 0, "gpu_occupancy") == 12.5);
-  // Cumulative counts are differenced. Running totals of per-kernel values are left out.
+  // Cumulative counts become differences. Running totals of per-kernel values are omitted.
   CHECK(Value(results, 0, "L2_total_cache_accesses") == 10.0);
   CHECK(Value(results, 1, "L2_total_cache_accesses") == 25.0);
   CHECK(Value(results, 1, "gpgpu_n_load_insn") == 75.0);  // printed with two spaces before the '='
@@ -118,8 +118,7 @@ TEST_CASE("an Accel-Sim run that reached its limit omits its last kernel, with a
   }
 }
 
-TEST_CASE(
-    "an Accel-Sim run that reached its limit within a kernel skips statistics without a uid") {
+TEST_CASE("an Accel-Sim run that reached its limit in a kernel skips statistics without a uid") {
   const std::string unfinished =
       "Processing kernel t/kernel-8.traceg\nlaunching kernel name: b uid: 2 cuda_stream_id: 0\n"
       "kernel_name = \nkernel_launch_uid = \ngpu_sim_cycle = 50\ngpu_sim_insn = 9\n"
@@ -193,8 +192,8 @@ TEST_CASE("a restarted Accel-Sim run ends the previous run") {
     REQUIRE(results.warnings.size() == 1);
     CHECK(results.warnings[0].find("kernel id 8") != std::string::npos);
   }
-  // Killed before its first launch or while a kernel ran: no partial results are used and nothing
-  // is skipped.
+  // If the earlier run was killed before its first launch or while a kernel ran, no partial results
+  // are used and nothing is skipped.
   const std::string begun = "Processing kernel t/kernel-5.traceg\n";
   CHECK(Good(begun + "Accel-Sim [build x]\n" + second, cut).rows.size() == 2);
   const std::string running = begun + "launching kernel name: a uid: 1\n";
@@ -202,7 +201,7 @@ TEST_CASE("a restarted Accel-Sim run ends the previous run") {
   const KernelResults ran = Good(running + second, cut);
   REQUIRE(ran.rows.size() == 2);
   CHECK(ran.rows[0].id == 8);
-  // The log does not show which of the two the earlier run began.
+  // The log does not show which of the two kernels the earlier run started.
   Refused(running + begun + second, "2 lines 'Processing kernel'", cut);
   // A run that reached its limit reports the limit.
   const std::string limit =
@@ -210,7 +209,7 @@ TEST_CASE("a restarted Accel-Sim run ends the previous run") {
   CHECK(Good(first + limit + second).rows.size() == 3);
 }
 
-TEST_CASE("a kernel of a truncated Accel-Sim log is skipped only if its statistics had begun") {
+TEST_CASE("a kernel at the end of a truncated Accel-Sim log is skipped only if it has statistics") {
   ResultsOptions cut;
   cut.allow_cut = true;
   const std::string one = Kernel(7, 1, 100, 100, 10);
@@ -324,10 +323,10 @@ TEST_CASE("the raw page of ncu has a row of units and numbers with commas") {
   REQUIRE(results.metrics.size() == 3);
   CHECK(results.metrics[1].unit == "ns");
   CHECK(results.metrics[2].kind == MetricKind::kMean);
-  CHECK(results.warnings.size() == 2);  // the program's line, text
+  CHECK(results.warnings.size() == 2);  // the line of the program, a text value
 }
 
-TEST_CASE("the details page of ncu has a row per metric, whose prefix may change") {
+TEST_CASE("the details page of ncu has a row per metric, and the unit prefix may change") {
   const std::string header =
       "\"ID\",\"Process ID\",\"Kernel Name\",\"Section Name\",\"Metric Name\",\"Metric Unit\","
       "\"Metric Value\"\n";
@@ -345,7 +344,7 @@ TEST_CASE("the details page of ncu has a row per metric, whose prefix may change
   // The first line of the row ends in a newline.
   Refused(header + "\"0\",\"1\",\"f\",\"S\n\",\"Duration\",\"us\",12", "log:2: no line end");
   CHECK(Good(header + "\"0\",\"1\",\"f\",\"S\n\",\"Duration\",\"us\",\"12\"").rows.size() == 1);
-  // ncu prints one name in two sections. The section does not determine the metric's kind.
+  // ncu prints a name in two sections. The section does not determine the kind of the metric.
   const KernelResults two = Good(header +
                                  "\"0\",\"1\",\"f\",\"S\",\"D\",\"%\",\"12\"\n"
                                  "\"0\",\"1\",\"f\",\"Throughput\",\"D\",\"Gbyte\",\"3\"\n"
@@ -357,7 +356,7 @@ TEST_CASE("the details page of ncu has a row per metric, whose prefix may change
   CHECK(two.warnings.size() == 1);
 }
 
-TEST_CASE("ambiguous numbers of ncu, thousands or decimals, are rejected") {
+TEST_CASE("ncu numbers with an ambiguous separator are rejected") {
   const std::string header = "\"ID\",\"Kernel Name\",\"m\"\n\"\",\"\",\"\"\n";
   Refused(header + "\"0\",\"f\",\"1,234\"\n",
           "'1,234' has a decimal mark or a thousands separator");
@@ -367,7 +366,7 @@ TEST_CASE("ambiguous numbers of ncu, thousands or decimals, are rejected") {
   CHECK(Value(comma, 0, "m") == 1234.0);
 }
 
-TEST_CASE("the details page of ncu has shorter rows than its header") {
+TEST_CASE("the details page of ncu may have rows shorter than its header") {
   const KernelResults results = Good(
       "\"ID\",\"Process ID\",\"Kernel Name\",\"Section Name\",\"Metric Name\",\"Metric Unit\","
       "\"Metric Value\",\"Rule Name\",\"Rule Type\"\n"
@@ -386,7 +385,7 @@ TEST_CASE("any CSV with an id column is a table of results") {
   CHECK(Value(results, 0, "cycles") == 100.0);
   CHECK(std::isnan(Value(results, 1, "cycles")));
   CHECK(results.metrics[1].kind == MetricKind::kMean);
-  CHECK(results.warnings.size() == 1);  // note
+  CHECK(results.warnings.size() == 1);  // the note column
   ResultsOptions other;
   other.id_column = "k";
   CHECK(Good("id,k,v\n1,2,3\n", other).rows[0].id == 2);

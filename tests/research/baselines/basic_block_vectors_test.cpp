@@ -51,7 +51,7 @@ TEST_CASE("rows become kinds of warps, and equal vectors are stored once") {
   CHECK(v.kinds[2].vector == v.kinds[0].vector);
 }
 
-TEST_CASE("a header without rows describes nothing") {
+TEST_CASE("a header without rows describes no launches") {
   const auto read = Read("index,warps,instructions,blocks\n");
   REQUIRE(read.ok());
   CHECK(read.value().invocations.empty());
@@ -161,7 +161,7 @@ TEST_CASE("rows longer than one read are complete") {
   CHECK(read.value().vector(1).size() == 1);
 }
 
-TEST_CASE("a file of Photon's tool has one kind per launch and separate blocks per kernel") {
+TEST_CASE("a file from Photon's tool has one kind per launch and separate blocks per kernel") {
   const auto read = Read(
       "Warp ID,Basic Block Counts\n"
       "Kernel0,3,520,_Z1aPf\n520,0,1040,\n"
@@ -187,13 +187,13 @@ TEST_CASE("a file of Photon's tool has one kind per launch and separate blocks p
   CHECK(v.vector(2)[2].count == 18446744073709551615U);
 }
 
-TEST_CASE("kernels with equal counts stay separate in the file of Photon's tool") {
+TEST_CASE("kernels with equal counts stay separate in a file from Photon's tool") {
   const auto read = Read("Warp ID,Basic Block Counts\nKernel0,1,1,a\n5,\nKernel1,1,1,b\n5,\n");
   REQUIRE(read.ok());
   CHECK(read.value().kinds[0].vector != read.value().kinds[1].vector);
 }
 
-TEST_CASE("a damaged file of Photon's tool is an error") {
+TEST_CASE("a damaged file from Photon's tool is an error") {
   const std::string header = "Warp ID,Basic Block Counts\n";
   const std::string first = "Kernel0,2,4,a\n1,2,\n";
   CHECK(Read(header).ok());

@@ -25,8 +25,8 @@ double Distance(const std::vector<double>& values, std::size_t columns, std::siz
   return std::sqrt(sum);
 }
 
-// The definition step by step: merges the two clusters with the smallest distance between their
-// farthest members.
+// Follows the definition step by step: merges the two clusters with the smallest distance between
+// their farthest members.
 Clusters ByDefinition(const std::vector<double>& values, std::size_t columns, double threshold) {
   std::vector<std::vector<std::size_t>> clusters;
   for (std::size_t i = 0; i < values.size() / columns; ++i) clusters.push_back({i});
@@ -95,12 +95,12 @@ TEST_CASE("no points, one point and equal points are valid") {
   CHECK(*CompleteLinkage(same, 2, 0.0) == Clusters{0, 0, 0, 0});
 }
 
-TEST_CASE("the limit counts the points that remain together, not all") {
+TEST_CASE("the limit counts only the points that remain together") {
   std::vector<double> values;
   for (int i = 0; i < 100; ++i) values.push_back(i < 50 ? 0.001 * i : 1'000.0 + 0.001 * i);
   CHECK(CompleteLinkage(values, 1, 0.1, 50).has_value());
   CHECK(!CompleteLinkage(values, 1, 0.1, 49).has_value());
-  // A hundred thousand points with gaps between them require no distance computations.
+  // A hundred thousand points that are separated by gaps require no distance computations.
   values.clear();
   for (int i = 0; i < 100'000; ++i) values.push_back(i);
   CHECK(CompleteLinkage(values, 1, 0.1)->back() == 99'999);

@@ -60,7 +60,7 @@ TEST_CASE("three modes are divided at their valleys") {
   std::vector<double> values;
   for (int i = 0; i < 3000; ++i) {
     const double centres[] = {1'000, 2'000, 5'000};
-    // A sum of four uniforms: bell-shaped, within 100 of the center.
+    // The sum of four uniform values is bell-shaped and within 100 of the center.
     double noise = -2.0;
     for (int k = 0; k < 4; ++k) noise += rng.Uniform();
     values.push_back(centres[i % 3] + 50.0 * noise);
@@ -90,7 +90,7 @@ TEST_CASE("parts vary less than the threshold even without valleys") {
   const auto starts = DensityCuts(v, 0.4);
   CheckParts(v, starts, 0.4);
   // A 2-means cut halves the range of such values, and halving 9 decades takes 30 cuts. Random
-  // valleys in sparse regions add some (73 in all). A quartile-based bandwidth made 412 cuts.
+  // valleys in sparse regions add more (73 in total). A quartile-based bandwidth made 412 cuts.
   CHECK(starts.size() < 100);
 }
 

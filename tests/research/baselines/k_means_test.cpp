@@ -48,8 +48,8 @@ TEST_CASE("k-means finds the best division of a few points") {
       weights.push_back(1 + random.Below(5));
     }
     for (std::size_t k = 1; k <= 3; ++k) {
-      // Four starts miss the optimum of seven random points in some of a hundred cases. For these
-      // seeds, sixteen calls always find it.
+      // Four starts miss the optimum of seven random points in some of a hundred cases. With these
+      // seeds, sixteen calls always find the optimum.
       double best = std::numeric_limits<double>::infinity();
       for (std::uint64_t seed = 0; seed < 16; ++seed) {
         Rng rng(seed);
@@ -78,7 +78,7 @@ TEST_CASE("distant groups are found for any seed") {
       ids.insert(found.cluster_of[i]);
     }
     CHECK(ids.size() == 5);
-    // A uniform square of side 1 has variance 1/12 in each direction; 200 points.
+    // A uniform square with side 1 has variance 1/12 in each direction. There are 200 points.
     CHECK(found.inertia < 200.0 * 2.0 / 12.0 * 1.3);
   }
 }

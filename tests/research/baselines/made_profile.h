@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Synthetic profiles for the tests of the methods.
+// Synthetic profiles for tests of the methods.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct MadeProfile {
   std::vector<std::uint32_t> groups;
   sampling::SamplingOptions options;
 
-  // Adds one launch; its group is the kernel name.
+  // Adds one launch. Its group is the kernel name.
   void Add(std::string_view name, std::uint64_t duration_ns, std::uint32_t block_x = 128,
            std::uint32_t grid_x = 1) {
     shm::KernelRecord r;

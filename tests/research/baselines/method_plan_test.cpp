@@ -9,8 +9,8 @@
 namespace stemtap::research {
 namespace {
 
-// A method with two clusters, even and odd launches of all kernels. The first launch of each
-// cluster represents it.
+// EvenOdd is a method with two clusters: the even and the odd launches of all kernels. The first
+// launch of a cluster represents it.
 class EvenOdd : public PreparedMethod {
  public:
   explicit EvenOdd(std::size_t launches) {
@@ -37,7 +37,7 @@ Result<std::unique_ptr<PreparedMethod>> PrepareEvenOdd(const MethodInput& input)
 
 constexpr MethodEntry kEvenOdd = {"even-odd", "", PrepareEvenOdd};
 
-// Kernels a, a, b, b, a, a, b, b with durations 10, 100, 20, 200 ...
+// Returns kernels a, a, b, b, a, a, b, b with durations 10, 100, 20, 200 ...
 model::Profile TwoKernels() {
   model::Profile profile;
   for (int i = 0; i < 8; ++i) {
@@ -70,11 +70,11 @@ TEST_CASE("a method plan contains clusters across kernels with weights and total
   CHECK(plan.kernels[1].clusters[1].mean_ns == 200.0);
   options.weights = sampling::Weights::kCalibrated;
   const model::Plan calibrated = PlanByMethod(profile, kEvenOdd, options, nullptr).value();
-  // Even launches take 60 in all and are estimated as 40.
+  // Even launches take 60 in total and are estimated as 40.
   CHECK(calibrated.kernels[0].clusters[0].samples.front().weight == doctest::Approx(6.0));
 }
 
-TEST_CASE("a bare profile allows some methods, and the others report missing inputs") {
+TEST_CASE("a profile with only durations allows some methods, and others report missing inputs") {
   const model::Profile profile = TwoKernels();
   for (const MethodEntry& method : Methods()) {
     CAPTURE(std::string(method.name));

@@ -22,7 +22,7 @@ TEST_CASE("every method has a unique name, and stemtap's methods come first") {
                                           "random"});
 }
 
-TEST_CASE("methods that need more than durations report it with their name") {
+TEST_CASE("methods that need more than durations report this with their name") {
   test::MadeProfile made;
   for (int i = 0; i < 20; ++i) made.Add("kernel", 1'000);
   const std::set<std::string> need_more = {"pka", "sieve", "photon", "tbpoint"};

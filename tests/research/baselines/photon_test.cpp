@@ -38,7 +38,7 @@ struct MadeLaunches : MadeProfile {
   }
 };
 
-TEST_CASE("a launch on a known path is skipped, one on another path is sampled") {
+TEST_CASE("a launch on a known path is skipped, and a launch on a different path is sampled") {
   // (3, 4) and (6, 8) have the same direction; (4, 3) is at distance 0.283: |(0.6, 0.8) - (0.8,
   // 0.6)|.
   const MadeLaunches made(4,
@@ -49,7 +49,7 @@ TEST_CASE("a launch on a known path is skipped, one on another path is sampled")
   const auto photon = made.Prepared();
   CHECK(ClustersOf(*photon) == std::vector<std::uint32_t>{0, 0, 1, 0});
   CHECK(Indices(photon->Draw(1)) == std::vector<std::uint64_t>{0, 2});
-  // Launch 0 represents its own instructions, 2.5 times as many, and the same number again.
+  // Launch 0 represents its own instructions, 2.5 times as many, and the same number once more.
   CHECK(WeightsOf(photon->Draw(1)) == std::vector<double>{4.5, 1});
   CHECK(photon->deterministic());
   CHECK(std::isnan(photon->bound()));
@@ -67,8 +67,8 @@ TEST_CASE("the threshold is a distance of 0.05 between vectors of length 1") {
 
 TEST_CASE("kinds of warps count by their share, in any order") {
   // The shares are 0.75 and 0.25; the same in reverse order; 0.70 and 0.30, at distance sqrt(0.05^2
-  // + 0.05^2) = 0.0707; 0.74 and 0.26, at distance 0.014; only one kind, at distance 0.354; and the
-  // first shares again, with one kind in two rows.
+  // + 0.05^2) = 0.0707; 0.74 and 0.26, at distance 0.014; only one kind, at distance 0.354; and
+  // 0.75 and 0.25 again, with one kind in two rows.
   const MadeLaunches made(6,
                           "0,75,,0:1\n0,25,,1:1\n"
                           "1,25,,1:1\n1,75,,0:1\n"
@@ -79,31 +79,31 @@ TEST_CASE("kinds of warps count by their share, in any order") {
   CHECK(ClustersOf(*made.Prepared()) == std::vector<std::uint32_t>{0, 0, 1, 0, 2, 0});
 }
 
-TEST_CASE("below a full GPU the number of warps must be equal, above it the most similar wins") {
+TEST_CASE("below a full GPU, the number of warps must be equal; above, the most similar is used") {
   const MadeLaunches made(7,
                           "0,64,,0:1\n"
-                          "1,65,,0:1\n"      // as long a path, but one warp more: sampled
+                          "1,65,,0:1\n"      // path of the same length, but one warp more: sampled
                           "2,3000,,0:1\n"    // launches 0 and 1 do not fill the GPU: sampled
-                          "3,9000,,0:1\n"    // fills it, as launch 2 does: skipped
-                          "4,9000,,1:1\n"    // another path: sampled
-                          "5,64,,0:1\n"      // as launch 0
-                          "6,2559,,0:1\n");  // just not full: sampled
+                          "3,9000,,0:1\n"    // fills the GPU like launch 2: skipped
+                          "4,9000,,1:1\n"    // different path: sampled
+                          "5,64,,0:1\n"      // like launch 0
+                          "6,2559,,0:1\n");  // not quite full: sampled
   CHECK(ClustersOf(*made.Prepared()) == std::vector<std::uint32_t>{0, 1, 2, 2, 3, 0, 4});
 
-  // Two samples too far from each other, with 4000 and 8000 warps, and launches that are near both.
+  // Two samples with 4000 and 8000 warps are too far from each other. Other launches are near both.
   const MadeLaunches both(4,
                           "0,4000,,0:1000\n"
                           "1,8000,,0:1000 1:60\n"
                           "2,7000,,0:1000 1:30\n"
                           "3,5000,,0:1000 1:30\n");
   CHECK(ClustersOf(*both.Prepared()) == std::vector<std::uint32_t>{0, 1, 1, 0});
-  // The same if the path of the other sample is nearer: 0.02 instead of 0.04.
+  // The result is the same if the path of the other sample is nearer: 0.02 instead of 0.04.
   const MadeLaunches warps(3,
                            "0,4000,,0:1000\n"
                            "1,8000,,0:1000 1:60\n"
                            "2,7000,,0:1000 1:20\n");
   CHECK(ClustersOf(*warps.Prepared()) == std::vector<std::uint32_t>{0, 1, 1});
-  // If the numbers of warps are equal, the nearer path decides.
+  // If the numbers of warps are equal, the nearer path is used.
   const MadeLaunches paths(3,
                            "0,4000,,0:1000\n"
                            "1,4000,,0:1000 1:60\n"

@@ -22,7 +22,7 @@ using test::Indices;
 using test::MadeProfile;
 using test::WeightsOf;
 
-// Adds the columns of the twelve metrics: column c of launch i contains value(i, c).
+// Adds the columns of the twelve metrics. Column c of launch i contains value(i, c).
 template <typename Value>
 void AddPkaMetrics(MadeProfile& made, Value value) {
   std::size_t column = 0;
@@ -59,7 +59,7 @@ TEST_CASE("three kinds of launches with different counters give three exact clus
 
 TEST_CASE("the smallest k with the lowest error of the projected total is used") {
   // Counters grow in three steps, but only the last step changes the duration. Two clusters predict
-  // the total as exactly as three; one cluster does not.
+  // the total as well as three; one cluster does not.
   MadeProfile made;
   for (std::size_t i = 0; i < 40; ++i) made.Add("kernel", i % 4 == 3 ? 9'000 : 1'000);
   AddPkaMetrics(made, [&](std::size_t i, std::size_t) {
@@ -73,8 +73,8 @@ TEST_CASE("the smallest k with the lowest error of the projected total is used")
 }
 
 TEST_CASE("pka does not distinguish launches with equal counters") {
-  // All counters are equal: there is one cluster, and the first launch represents all, including
-  // slow launches.
+  // All counters are equal, so there is one cluster, and the first launch represents all launches,
+  // including slow launches.
   MadeProfile made;
   for (std::size_t i = 0; i < 10; ++i) made.Add("kernel", i < 5 ? 100 : 300);
   AddPkaMetrics(made, [](std::size_t, std::size_t c) { return static_cast<double>(c); });
@@ -111,7 +111,7 @@ TEST_CASE("all missing columns are reported in one line") {
         "smsp__thread_inst_executed_per_inst_executed.ratio");
 }
 
-TEST_CASE("a column is found by any of its names, and by no other metric's") {
+TEST_CASE("a column is found by any of its names and not by names of other metrics") {
   for (const MetricNames& m : AllMetricNames()) {
     for (const char* name : m.names) {
       if (name == nullptr) break;
@@ -175,7 +175,7 @@ TEST_CASE("an invalid cell is reported with its launch unless the launch is excl
   }
 }
 
-TEST_CASE("no launch, one launch, all excluded") {
+TEST_CASE("no launch, one launch and full exclusion are valid") {
   MadeProfile made;
   CHECK(PreparePka(made.input()).value()->cluster_count() == 0);
   made.Add("kernel", 100);

@@ -23,11 +23,11 @@ DistinctRows Rows(std::size_t columns, std::vector<double> values,
 }
 
 TEST_CASE(
-    "different rows are distinguished, equal rows are counted, in order of first occurrence") {
+    "different rows are distinguished and equal rows are counted, in order of first occurrence") {
   const std::vector<double> a = {1, 2, 1, 9, 2, 1};
   const std::vector<double> b = {0, 5, -0.0, 9, 5, 7};
   const std::vector<std::span<const double>> columns = {a, b};
-  const std::vector<std::uint64_t> invocations = {0, 1, 2, 4, 5};  // 3 is left out
+  const std::vector<std::uint64_t> invocations = {0, 1, 2, 4, 5};  // without 3
   const DistinctRows rows = FindDistinctRows(invocations, columns);
   CHECK(rows.values == std::vector<double>{1, 0, 2, 5, 1, 7});
   CHECK(rows.counts == std::vector<std::uint64_t>{2, 2, 1});
@@ -37,8 +37,9 @@ TEST_CASE(
 }
 
 TEST_CASE("two correlated columns give one component, and a constant column gives none") {
-  // Three times (1, 2, 5) and once (3, 6, 5): the first column has mean 1.5 and sd sqrt(0.75), so
-  // the standardized values are -1/sqrt(3) and sqrt(3), and the component is sqrt(2) times as long.
+  // The rows are (1, 2, 5) three times and (3, 6, 5) once. The first column has mean 1.5 and sd
+  // sqrt(0.75), so the standardized values are -1/sqrt(3) and sqrt(3), and the component is sqrt(2)
+  // times as long.
   const Scores scores = PrincipalComponents(Rows(3, {1, 2, 5, 3, 6, 5}, {3, 1}), 0.9995);
   REQUIRE(scores.columns == 1);
   CHECK(std::abs(scores.values[0]) == doctest::Approx(std::sqrt(2.0 / 3.0)).epsilon(1e-12));
@@ -47,8 +48,9 @@ TEST_CASE("two correlated columns give one component, and a constant column give
 }
 
 TEST_CASE("components of five weighted rows match the golden values") {
-  // Computed independently by Jacobi rotations in Python: variances 2.6369, 0.3424, 0.0207;
-  // cumulative shares 0.87897, 0.99310, 1. The sign of a component is arbitrary.
+  // The values were computed independently by Jacobi rotations in Python. The variances are 2.6369,
+  // 0.3424 and 0.0207; the cumulative shares are 0.87897, 0.99310 and 1. The sign of a component is
+  // arbitrary.
   const DistinctRows rows =
       Rows(3, {1, 10, 3, 2, 8, 3.5, 3, 9, 1, 4, 4, 2, 5, 1, 7}, {1, 2, 1, 1, 3});
   const double first[] = {2.0072975697501203, 1.1684359641377362, 1.5478833482160916,
@@ -94,7 +96,7 @@ TEST_CASE("a repeated row has the weight of its copies") {
   }
 }
 
-TEST_CASE("without variance there is no component") {
+TEST_CASE("without variance, there is no component") {
   CHECK(PrincipalComponents(Rows(2, {}, {}), 0.9995).columns == 0);
   CHECK(PrincipalComponents(Rows(2, {7, 7}, {1}), 0.9995).columns == 0);
   // 0.1 + 0.2 and 0.3 differ only by rounding.

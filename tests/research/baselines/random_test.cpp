@@ -42,7 +42,7 @@ TEST_CASE("random sampling is unbiased and samples the stated share of the time"
       REQUIRE(s.weight == 1.0 / share);
     }
   }
-  // Six standard errors: correct code fails with a probability of about 2e-9.
+  // With six standard errors, correct code fails with a probability of about 2e-9.
   CHECK(std::abs(estimate - 1.0) < 6.0 * sd);
   CHECK(std::abs(sampled / made.total() / share - 1.0) < 6.0 * sd);
 }

@@ -28,16 +28,16 @@ TEST_CASE("worked example: sieve samples one kernel of each tier") {
     made.Add(name, duration, block);
     instructions.push_back(count);
   };
-  // Tier 1: the count never changes. All have one CTA size, so the first is the representative,
-  // with weight 4.
+  // Tier 1: the count never changes. All launches have the same CTA size, so the first represents
+  // all, with weight 4.
   for (int i = 0; i < 4; ++i) add("steady", 100, 128, 1'000);
-  // Tier 2: counts 1000, 1200, 1400, 1600: CoV 223.6 / 1300 = 0.17. There are two CTA sizes; 256 is
-  // more frequent and first occurs at index 5: weight 5200 / 1200.
+  // Tier 2: the counts 1000, 1200, 1400 and 1600 have CoV 223.6 / 1300 = 0.17. Of the two CTA
+  // sizes, 256 is more frequent and first occurs at index 5, with weight 5200 / 1200.
   add("drifting", 200, 64, 1'000);   // 4
   add("drifting", 240, 256, 1'200);  // 5
   add("drifting", 280, 256, 1'400);  // 6
   add("drifting", 320, 256, 1'600);  // 7
-  // Tier 3: two modes that differ by a factor of ten: CoV 0.82 together. Weights 3 and 3.
+  // Tier 3: two modes that differ by a factor of ten have CoV 0.82 together. Both weights are 3.
   for (int i = 0; i < 3; ++i) {
     add("bimodal", 50, 32, 100);     // 8, 10, 12
     add("bimodal", 500, 32, 1'000);  // 9, 11, 13

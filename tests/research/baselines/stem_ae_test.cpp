@@ -17,7 +17,7 @@ namespace {
 
 using test::MadeProfile;
 
-// Returns the number of samples of each cluster, by the shortest duration of the cluster.
+// Returns the number of samples of each cluster. The key is the shortest duration of the cluster.
 std::map<std::uint64_t, std::uint64_t> Sizes(const MadeProfile& made,
                                              const PreparedMethod& method) {
   std::vector<std::uint64_t> shortest(method.cluster_count(), ~std::uint64_t{0});
@@ -32,7 +32,7 @@ std::map<std::uint64_t, std::uint64_t> Sizes(const MadeProfile& made,
   return sizes;
 }
 
-TEST_CASE("stem-ae gives no sample to a cluster without variance, and stem-ae-1 one") {
+TEST_CASE("for a cluster without variance, stem-ae has no sample and stem-ae-1 has one") {
   MadeProfile made;
   for (int i = 0; i < 100; ++i) made.Add("equal", 500);
   for (int i = 0; i < 100; ++i) made.Add("spread", 900 + 2 * static_cast<std::uint64_t>(i));
@@ -54,13 +54,13 @@ TEST_CASE("stem-ae gives no sample to a cluster without variance, and stem-ae-1 
     missing += (made.total() - made.Estimate(method.value()->Draw(s))) / kRuns;
     complete += (made.total() - made.Estimate(one.value()->Draw(s))) / kRuns;
   }
-  // The standard error of either mean is about 100 x 58 / sqrt(2000) = 130 ns; six of them.
+  // The standard error of each mean is about 100 x 58 / sqrt(2000) = 130 ns. The limit is six.
   CHECK(std::fabs(missing - 50'000) < 800);
   CHECK(std::fabs(complete) < 800);
 }
 
-TEST_CASE("stem-ae computes sizes as Eq. 3 of STEM+ROOT for one cluster and for two halves") {
-  // One kernel: 60 launches of 100 and 140 ns, 40 of 1000 and 1200 ns. mean 512, deviation 487.0:
+TEST_CASE("stem-ae computes sizes by Eq. 3 of STEM+ROOT for one cluster and for two halves") {
+  // A kernel has 60 launches of 100 and 140 ns, 40 of 1000 and 1200 ns: mean 512, deviation 487.0:
   // ceil((1.96 x 487.0 / (0.05 x 512))^2) = 1391 samples as a whole. The halves have means 120 and
   // 1100, deviations 20 and 100: sum = 60 x 20 x sqrt(120) + 40 x 100 x sqrt(1100) = 145,810,
   // budget = 51,200 x 0.05 / 1.96 = 1306.1: ceil(0.085473 x 1200 / sqrt(120)) = 10 and
@@ -80,7 +80,7 @@ TEST_CASE("stem-ae computes sizes as Eq. 3 of STEM+ROOT for one cluster and for 
   const std::map<std::uint64_t, std::uint64_t> none = {{100, 0}, {140, 0}, {1000, 0}, {1200, 0}};
   CHECK(Sizes(made, *method.value()) == none);
 
-  // Uniform durations are not worth a split at a loose bound: deviation 28.9, mean 1049.5, (1.96 x
+  // At a loose bound, uniform durations are not worth a split: deviation 28.9, mean 1049.5, (1.96 x
   // 28.9 / (0.05 x 1049.5))^2 = 1.16.
   MadeProfile uniform;
   for (std::uint64_t i = 0; i < 100; ++i) uniform.Add("k", 1000 + i);
@@ -88,7 +88,7 @@ TEST_CASE("stem-ae computes sizes as Eq. 3 of STEM+ROOT for one cluster and for 
         std::map<std::uint64_t, std::uint64_t>{{1000, 1}, {1050, 1}});
 }
 
-TEST_CASE("stem-ae cuts names at the first parenthesis and keeps excluded launches out") {
+TEST_CASE("stem-ae cuts names at the first parenthesis and omits excluded launches") {
   MadeProfile made;
   for (std::uint64_t i = 0; i < 40; ++i) {
     made.Add("void f<(int)4>(float*)", 1000 + 10 * (i % 4));

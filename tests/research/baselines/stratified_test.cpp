@@ -36,7 +36,7 @@ std::unique_ptr<PreparedMethod> Prepared(std::string_view name, const MadeProfil
   return nullptr;
 }
 
-// Two kernels; one has two interleaved modes with a few percent of noise.
+// Returns two kernels. One has two interleaved modes with a few percent of noise.
 MadeProfile TwoKernels() {
   MadeProfile made;
   Rng rng(7);
@@ -47,7 +47,7 @@ MadeProfile TwoKernels() {
   return made;
 }
 
-TEST_CASE("every method that cuts by duration covers all invocations, each once, and sums to N") {
+TEST_CASE("every method that cuts by duration covers each launch once, and weights add up to N") {
   const MadeProfile made = TwoKernels();
   for (const char* name : {"optimal", "root", "stem", "allegro"}) {
     CAPTURE(name);
@@ -72,7 +72,7 @@ TEST_CASE("every method that cuts by duration covers all invocations, each once,
   }
 }
 
-TEST_CASE("optimal and root cut between the modes, and never across kernels") {
+TEST_CASE("optimal and root cut between the modes and never across kernels") {
   const MadeProfile made = TwoKernels();
   for (const char* name : {"optimal", "root"}) {
     CAPTURE(name);
@@ -102,7 +102,7 @@ TEST_CASE("the estimates of optimal and root have no bias") {
   for (const char* name : {"optimal", "root"}) {
     CAPTURE(name);
     const auto method = Prepared(name, made);
-    // The bound is z sigma of one draw. The mean of 2,000 has a standard error of bound / z /
+    // The bound is z sigma of one draw, so the mean of 2,000 has a standard error of bound / z /
     // sqrt(2000). With six standard errors, correct code fails with a probability of about 2e-9.
     double sum = 0.0;
     for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
@@ -112,7 +112,7 @@ TEST_CASE("the estimates of optimal and root have no bias") {
   }
 }
 
-// A profile reader over memory.
+// MadeReader reads a profile from memory.
 class MadeReader : public model::ProfileReader {
  public:
   explicit MadeReader(const model::Profile& profile) : profile_(profile) {
@@ -177,7 +177,7 @@ TEST_CASE("for each seed, a method draws the samples of the two-pass plan") {
 TEST_CASE("method first selects the first launches of each cluster for any seed") {
   MadeProfile made;
   made.options.selection = sampling::Selection::kFirst;
-  // Durations decrease: the last launch is the shortest, so duration order is not launch order.
+  // Durations decrease, so duration order is not launch order.
   for (std::uint64_t i = 0; i < 1000; ++i) made.Add("decay", 11'000 - i);
   const auto method = Prepared("root", made);
   CHECK(method->deterministic());
@@ -192,7 +192,7 @@ TEST_CASE("method first selects the first launches of each cluster for any seed"
   }
 }
 
-TEST_CASE("balanced draws spread over a cluster's durations") {
+TEST_CASE("balanced draws are spread over the durations of a cluster") {
   MadeProfile made;
   made.options.selection = sampling::Selection::kBalanced;
   Rng rng(5);

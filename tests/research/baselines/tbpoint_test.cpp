@@ -20,7 +20,7 @@ using test::Indices;
 using test::MadeProfile;
 using test::WeightsOf;
 
-// Adds the columns that tbpoint reads and divides requests among the three sector kinds.
+// Adds the columns that tbpoint reads, and divides requests among the three kinds of sectors.
 void AddFeatures(MadeProfile& made, const std::vector<double>& thread_instructions,
                  const std::vector<double>& instructions, const std::vector<double>& requests) {
   std::vector<double> loads, stores, local;
@@ -40,9 +40,9 @@ TEST_CASE("worked example: launches within a tenth of the kernel's average form 
   MadeProfile made;
   for (const std::uint64_t d : {100u, 104u, 102u, 300u, 310u}) made.Add("kernel", d);
   made.Add("other", 7);
-  // The average requests of `kernel` are (96 + 100 + 104 + 300 + 300) / 5 = 180. Relative to it,
-  // 96, 100 and 104 are 0.533, 0.556 and 0.578, all within 0.044. The center of the three is 100:
-  // launch 2.
+  // The average number of requests of `kernel` is (96 + 100 + 104 + 300 + 300) / 5 = 180. Relative
+  // to this, 96, 100 and 104 are 0.533, 0.556 and 0.578, all within 0.044. The center of the three
+  // is 100, launch 2.
   AddFeatures(made, {64, 64, 64, 64, 64, 1}, {2, 2, 2, 2, 2, 1}, {96, 104, 100, 300, 300, 100});
   const auto method = PrepareTbpoint(made.input());
   REQUIRE(method.ok());
@@ -54,9 +54,8 @@ TEST_CASE("worked example: launches within a tenth of the kernel's average form 
 }
 
 TEST_CASE("the threshold is a tenth of the average over all launches") {
-  // 96 and 105 differ by 9, which is 0.0896 of their average; 95 and 106 differ by 11, which is
-  // 0.1095. With 100 more launches of 200, the average of 95, 106 and these is 198, and 11 is a
-  // small fraction of it.
+  // 96 and 105 differ by 9, which is 0.0896 of their average. 95 and 106 differ by 11, which is
+  // 0.1095. With 100 more launches of 200, the average is 198, and 11 is a small fraction of it.
   for (const auto& [a, b, more, clusters] :
        {std::tuple{96, 105, 0, 1}, std::tuple{95, 106, 0, 2}, std::tuple{95, 106, 100, 2}}) {
     MadeProfile made;
@@ -80,7 +79,7 @@ TEST_CASE("among launches equally near the center, the first one is selected") {
   CHECK(Indices(PrepareTbpoint(made.input()).value()->Draw(1)) == std::vector<std::uint64_t>{0});
 }
 
-TEST_CASE("each feature distinguishes launches, and block variation does if its column exists") {
+TEST_CASE("each feature distinguishes launches, including block variation if its column exists") {
   const std::vector<double> same = {100, 100, 100};
   const std::vector<double> differs = {100, 100, 200};
   const std::vector<std::uint32_t> apart = {0, 0, 1};

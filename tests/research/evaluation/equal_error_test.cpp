@@ -20,7 +20,7 @@ TunedPoint Point(double p95, double speedup) {
   return p;
 }
 
-TEST_CASE("cost between two tested bounds is interpolated in logarithms") {
+TEST_CASE("the cost between two tested bounds is interpolated in logarithms") {
   TuningEnd end{};
   TunedPoint tuned;
   const std::vector<TunedPoint> points = {Point(0.04, 400.0), Point(0.01, 100.0)};
@@ -35,7 +35,7 @@ TEST_CASE("cost between two tested bounds is interpolated in logarithms") {
   CHECK(end == TuningEnd::kNeverBelow);
 }
 
-TEST_CASE("a bound with higher cost and higher error than another is ignored") {
+TEST_CASE("a bound with a higher cost and a higher error than another bound is ignored") {
   TuningEnd end{};
   const std::vector<TunedPoint> points = {Point(0.01, 100.0), Point(0.015, 80.0),
                                           Point(0.04, 400.0), Point(0.05, 300.0)};
@@ -48,7 +48,7 @@ TEST_CASE("an error of 0 uses the cheapest sample without an error") {
   const std::vector<TunedPoint> points = {Point(0.0, 2.0), Point(0.0, 5.0), Point(0.1, 50.0)};
   CHECK(SpeedupAt(points, 0.0, end) == 5.0);
   CHECK(end == TuningEnd::kMet);
-  // There is no data point between exact and 10 % error.
+  // There is no data point between no error and 10 % error.
   CHECK(SpeedupAt(points, 0.05, end) == 5.0);
 }
 
@@ -74,7 +74,7 @@ class Wasteful : public test::DrawSome {
   MethodSample Draw(std::uint64_t seed) const override {
     MethodSample sample = DrawSome::Draw(seed);
     const std::size_t useful = sample.invocations.size();
-    // Counts the same launches again as cost; the indices may repeat.
+    // Counts the same launches again as cost. Indices may repeat.
     for (std::size_t i = 0; i < useful; ++i) {
       sample.invocations.push_back({sample.invocations[i].index, 0.0});
     }
@@ -104,7 +104,7 @@ EvaluatedRun ManyDurations() {
   return MakeTestWorkload(launches);
 }
 
-TEST_CASE("a method that captures everything twice costs twice as much at equal error") {
+TEST_CASE("a method that captures each launch twice costs twice as much at equal error") {
   const EvaluatedRun w = ManyDurations();
   WorkerPool pool(2);
   sampling::SamplingOptions options;
@@ -114,15 +114,15 @@ TEST_CASE("a method that captures everything twice costs twice as much at equal 
   const EqualError& e = compared.value();
   CHECK(e.forward.end == TuningEnd::kMet);
   CHECK(e.backward.end == TuningEnd::kMet);
-  // p95 of 4,000 runs has a standard deviation of 1.6 %, and the speedup twice that. With the draws
-  // of both methods, it is 4.5 %. The tolerance is five of them.
+  // p95 of 4,000 runs has a standard deviation of 1.6 %, and the speedup has twice as much. With
+  // the draws of both methods, it is 4.5 %. The tolerance is five times that.
   CHECK(std::fabs(e.forward.ratio - 2.0) < 0.45);
   CHECK(std::fabs(e.backward.ratio - 2.0) < 0.45);
   CHECK(e.ratio == e.forward.ratio);
   CHECK(e.ratio_low <= e.ratio);
   CHECK(e.ratio_high >= e.ratio);
   CHECK(e.ratio_high - e.ratio_low < 1.0);
-  // The method requests half the error, so an equal error requires twice the bound.
+  // The method requests half of the error, so an equal error requires twice the bound.
   CHECK(std::fabs(e.forward.tuned.error_bound - 0.1) < 0.015);
 }
 

@@ -37,7 +37,7 @@ sampling::SamplingOptions Take(std::uint64_t samples, double bound) {
   return options;
 }
 
-// Draws two of {100, 100, 300, 300}: of the 6 pairs, 4 contain one of each and are exact, and 2
+// Draws two of {100, 100, 300, 300}. Four of the six pairs contain one of each and are exact; two
 // have an error of 50 %.
 TEST_CASE("errors and coverage of a two-point stratum match the enumeration") {
   const EvaluatedRun w = OneKernel({100, 300, 100, 300});
@@ -48,7 +48,7 @@ TEST_CASE("errors and coverage of a two-point stratum match the enumeration") {
     CHECK((size < 1e-12 || std::fabs(size - 0.5) < 1e-12));
   }
   // The share of exact runs is 2/3, with standard deviation sqrt(2/9/9000) = 0.005. With six
-  // standard deviations, another seed fails with a probability of 2e-9.
+  // standard deviations, a different seed fails with a probability of 2e-9.
   CHECK(std::fabs(tight.statistics.coverage - 2.0 / 3.0) < 0.03);
   CHECK(std::fabs(tight.statistics.error.mean - 1.0 / 6.0) < 0.015);
   CHECK(std::fabs(tight.statistics.error.bias) < 0.02);
@@ -101,19 +101,19 @@ TEST_CASE("a deterministic method is drawn once") {
 }
 
 TEST_CASE(
-    "on another run, plain weights transfer and calibrated weights keep the error of the first "
+    "on a second run, plain weights transfer and calibrated weights keep the error of the first "
     "run") {
-  // On the other run, kernel k is twice as slow and kernel s is unchanged.
+  // In the second run, kernel k is twice as slow and kernel s is unchanged.
   EvaluatedRun w = MakeTestWorkload({{"k", 100}, {"s", 50}, {"k", 300}, {"s", 50}});
   REQUIRE(CompareWith(w, "slow", MakeProfile({{"k", 200}, {"s", 50}, {"k", 600}, {"s", 50}})).ok());
   sampling::SamplingOptions options = Take(1, 0.1);
   options.selection = sampling::Selection::kFirst;
   const RunOutcome run = Evaluated(w, options, 1).runs[0];
-  // The samples k = 100 and s = 50 each represent two launches: 300 of 500. On the other run, 2
-  // (200 + 50) of 900.
+  // The samples k = 100 and s = 50 each represent two launches: 300 of 500. In the second run, this
+  // is 2 (200 + 50) of 900.
   CHECK(run.error == doctest::Approx(300.0 / 500.0 - 1.0));
   CHECK(run.against_plain == doctest::Approx(500.0 / 900.0 - 1.0));
-  // Calibrated: the sample k = 100 represents 400, so 4 x 200 + 2 x 50 = 900.
+  // With calibrated weights, the sample k = 100 represents 400, so 4 x 200 + 2 x 50 = 900.
   CHECK(run.against_calibrated == doctest::Approx(0.0));
 }
 
@@ -185,9 +185,8 @@ const MethodEntry& MethodOf(sampling::Method method) {
   return Methods()[0];
 }
 
-// The elimination works on a matrix that shrinks, so both kernels get shorter from launch to
-// launch. The configuration that shows the full effect is STEM-only, with two strata of 30 samples
-// each.
+// The elimination works on a matrix that shrinks, so both kernels become faster with each launch.
+// The full effect is visible with STEM only, which has two strata of 30 samples each.
 TEST_CASE("selecting the first launches is biased on Rodinia gaussian, and the default is not") {
   const auto file = SharedPath("data/profiles/rodinia_gaussian_8k_a.csv.gz");
   STEMTAP_SKIP_WITHOUT(file);
@@ -199,8 +198,8 @@ TEST_CASE("selecting the first launches is biased on Rodinia gaussian, and the d
   const auto workload = MakeEvaluatedRun("gaussian", std::move(profile).value(), options);
   REQUIRE(workload.ok());
 
-  // With random draws, |bias| of 400 runs with errors of about 2.3 % has a standard error of 0.12
-  // %; six of them are 0.7 %.
+  // With random draws, |bias| of 400 runs with errors of about 2.3 % has a standard error of
+  // 0.12 %. Six standard errors are 0.7 %.
   const MethodEvaluation drawn =
       Evaluated(workload.value(), options, 400, 2, MethodOf(sampling::Method::kStem));
   CHECK(std::fabs(drawn.statistics.error.bias) < 0.007);
@@ -212,7 +211,7 @@ TEST_CASE("selecting the first launches is biased on Rodinia gaussian, and the d
   CHECK(first.statistics.samples == drawn.statistics.samples);
   CHECK(first.statistics.error.bias > 0.30);
   CHECK(first.statistics.error.bias > 5.0 * drawn.statistics.bound);
-  // Finer strata hide part of the effect, but the requested bound is still missed.
+  // Finer strata hide part of the effect, but the error still exceeds the requested bound.
   const MethodEvaluation root =
       Evaluated(workload.value(), options, 1, 1, MethodOf(sampling::Method::kRoot));
   CHECK(root.statistics.error.bias > 2.0 * options.error_bound);

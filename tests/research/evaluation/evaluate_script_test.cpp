@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tools/evaluate fills in the given page and leaves unknown content unchanged.
+// Tests that tools/evaluate fills in the given page and does not change unknown content.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -44,8 +44,8 @@ TEST_CASE("the script fills every table of the page") {
     page += std::string("<!-- begin ") + section + " -->\nold\n<!-- end " + section + " -->\n";
   }
   const std::string output = scratch.Write("page.md", page + "after\n").string();
-  // Has the name of the run that the first-sample section uses, and is long enough to count as
-  // large.
+  // The profile has the name of the run that the first-sample section uses, and it is long enough
+  // to count as large.
   std::string csv = "index,duration_ns,name\n";
   for (int i = 0; i < 6000; ++i) {
     csv += std::to_string(i) + "," + std::to_string(9000 - i + i * 37 % 101) + ",k\n";
@@ -70,7 +70,7 @@ TEST_CASE("the script fills every table of the page") {
   }
 }
 
-TEST_CASE("the page of the script has the same markers as the documentation page") {
+TEST_CASE("the page for the script has the same markers as the documentation page") {
   const std::string page = ReadFile(SourceDir() / "docs/evaluation.md");
   for (const char* section : kSections) {
     CAPTURE(section);

@@ -28,7 +28,7 @@ TEST_CASE("excluded kernels do not count as launches or time of a workload") {
   CHECK(w.excluded.duration_ns == 500);
   CHECK(w.groups[1] == model::kExcludedKernel);
   CHECK(w.speedup_limit == 1.0);
-  // 10 + 30 + 20 ns over the means 20 and 20.
+  // The total of 10 + 30 + 20 ns is divided by the sum of the means, 20 and 20.
   CHECK(MakeTestWorkload({{"a", 10}, {"a", 30}, {"b", 20}}).speedup_limit == 1.5);
 }
 
@@ -48,7 +48,7 @@ TEST_CASE("a workload without kernel time or with an invalid exclusion is an err
   CHECK(wrong.error().exit_code == 2);
 }
 
-TEST_CASE("launches of another run are the same if only durations differ") {
+TEST_CASE("launches of a second run are the same if only durations differ") {
   EvaluatedRun w = MakeTestWorkload({{"a", 10}, {"b", 20}, {"a", 30}});
   // The kernel names have ids in a different order.
   model::Profile other = MakeProfile({{"z", 1}, {"b", 1}});
@@ -64,7 +64,7 @@ TEST_CASE("launches of another run are the same if only durations differ") {
   CHECK(w.against_ns == std::vector<std::uint64_t>{11, 22, 33});
 }
 
-TEST_CASE("the first launch of another run that differs is reported with the difference") {
+TEST_CASE("the first launch of a second run that differs is reported with the difference") {
   EvaluatedRun w = MakeTestWorkload({{"a", 10}, {"b", 20}, {"a", 30, 4}});
   const auto refused = [&w](const model::Profile& other) {
     const Status held = CompareWith(w, "second.csv", other);
@@ -95,7 +95,7 @@ TEST_CASE("extents that one run does not contain are not compared") {
   CHECK(CompareWith(w, "second", other).ok());
 }
 
-TEST_CASE("kernel names of another run are escaped and truncated") {
+TEST_CASE("kernel names of a second run are escaped and truncated") {
   const std::string wild = "\x1b[2J" + std::string(500, 'x');
   EvaluatedRun w = MakeTestWorkload({{wild, 10}});
   const Status held = CompareWith(w, "second", MakeProfile({{"b", 10}}));

@@ -52,7 +52,7 @@ inline research::EvaluatedRun OneKernel(std::initializer_list<std::uint64_t> dur
   return MakeTestWorkload(launches);
 }
 
-// Draws `size` launches of each kernel group at random and states the error bound `bound`.
+// DrawSome draws `size` launches of each kernel group at random and states the error bound `bound`.
 class DrawSome : public research::PreparedMethod {
  public:
   DrawSome(const research::MethodInput& input, std::uint64_t size, double bound,

@@ -13,9 +13,9 @@
 namespace stemtap::research {
 namespace {
 
-// Returns an evaluation with everything that a report can contain: one workload with unusual
-// characters in its name, compared with another run; one method with a bound, one without, and the
-// online sampler.
+// Returns an evaluation with everything that a report can contain: a workload with unusual
+// characters in its name that is compared with a second run, a method with a bound, a method
+// without a bound, and the online sampler.
 Evaluation Everything() {
   EvaluatedRun w = test::MakeTestWorkload({{"k", 100}, {"k", 300}, {"k", 200}});
   w.name = "dir/with,comma \"quoted\" \x1b[31m" + std::string(100, 'n') + ".csv";

@@ -22,7 +22,7 @@ RunOutcome Run(double sampled_ns, double error, double bound) {
   return run;
 }
 
-TEST_CASE("a quantile by rank is the smallest value that the share of runs does not exceed") {
+TEST_CASE("a quantile by rank is the smallest value that the given share of runs does not exceed") {
   std::vector<double> values;
   CHECK(std::isnan(QuantileByRank(values, 0.95)));
   for (int i = 100; i >= 1; --i) values.push_back(i);
@@ -46,7 +46,7 @@ TEST_CASE("the mean error averages absolute errors, and the bias keeps the sign"
 }
 
 TEST_CASE("the speedup is the harmonic mean over runs") {
-  // Speedups 10 and 2.5 of 100 ns: harmonic mean 2 / (0.1 + 0.4) = 4.
+  // The speedups 10 and 2.5 of 100 ns have the harmonic mean 2 / (0.1 + 0.4) = 4.
   const RunStatistics s =
       StatisticsOf(std::vector{Run(10.0, 0.0, 0.1), Run(40.0, 0.25, 0.1)}, 100.0);
   CHECK(s.speedup == 4.0);
@@ -57,7 +57,7 @@ TEST_CASE("the speedup is the harmonic mean over runs") {
   CHECK(s.error.bias == 0.125);
 }
 
-TEST_CASE("an error counts as within its bound up to rounding only") {
+TEST_CASE("an error counts as within its bound only up to rounding") {
   CHECK(StatisticsOf(std::vector{Run(1.0, 3e-16, 0.0)}, 1.0).coverage == 1.0);
   CHECK(StatisticsOf(std::vector{Run(1.0, -1e-6, 0.0)}, 1.0).coverage == 0.0);
   CHECK(StatisticsOf(std::vector{Run(1.0, -0.1, 0.1)}, 1.0).coverage == 1.0);
@@ -104,7 +104,7 @@ EvaluationRow Row(std::size_t workload, double speedup, std::vector<RunOutcome> 
   return row;
 }
 
-TEST_CASE("the trust report has the harmonic mean of speedups, mean error and a sorted curve") {
+TEST_CASE("the trust report has the harmonic mean of speedups, the mean error and a sorted curve") {
   Evaluation evaluation;
   evaluation.confidence = 0.95;
   evaluation.workloads.resize(2);

@@ -56,7 +56,7 @@ TEST_CASE("a longer run starts with the launches of a shorter run") {
   CHECK(SameBytes(longer, RunOf(Launches(20'000))));
 }
 
-TEST_CASE("split reads give the same stream, and names appear with their first launch") {
+TEST_CASE("split reads give the same stream, and names occur with their first launch") {
   const Run whole = RunOf(Launches(20'000));
   for (const std::size_t limit : {1, 7, 164, 4'096, 1'000'000}) {
     CHECK(SameBytes(whole, RunOf(Launches(20'000), limit)));
@@ -72,7 +72,7 @@ TEST_CASE("split reads give the same stream, and names appear with their first l
   CHECK(seen == 14);
 }
 
-TEST_CASE("another noise seed gives a second run of the same launches") {
+TEST_CASE("a different noise seed gives a second run of the same launches") {
   LlmDecodeOptions options = Launches(200'000);
   const Run first = RunOf(options);
   options.noise_seed = options.seed;
@@ -112,13 +112,13 @@ TEST_CASE("launches have realistic extents, streams, ascending times and a busy 
   CHECK(static_cast<double>(busy) / static_cast<double>(ends[7]) > 0.85);
 }
 
-// Each launch is an outlier with p = 1 / 20,000, independently: 200 of 4,000,000 launches are
-// expected, with a standard error of 14.1. Fewer than one seed in 10^7 exceeds six of them (Poisson
-// tails: 6e-9 above, 2e-11 below). The seed is fixed, so the test never fails by chance.
+// Each launch is independently an outlier with p = 1 / 20,000, so 200 of 4,000,000 launches are
+// expected, with a standard error of 14.1. Fewer than one seed in 10^7 exceeds six standard errors
+// (Poisson tails: 6e-9 above, 2e-11 below). The seed is fixed, so the test never fails by chance.
 TEST_CASE("one launch in 20,000 is an outlier, five to thirty times slower") {
   LlmDecodeOptions options = Launches(4'000'000);
   const std::unique_ptr<model::ProfileReader> with = MakeLlmDecode(options);
-  options.outlier_one_in = 0;  // otherwise the same run
+  options.outlier_one_in = 0;  // otherwise, the same run
   const std::unique_ptr<model::ProfileReader> without = MakeLlmDecode(options);
   model::ProfileBatch a;
   model::ProfileBatch b;
@@ -180,20 +180,20 @@ TEST_CASE("noise is log-normal with the sigma of the kernel") {
   REQUIRE(count > 2'000);
   const double mean = sum / count;
   const double sigma = std::sqrt(squares / count - mean * mean);
-  // 6 standard errors of sigma, 0.02 / sqrt(2 n) each: false failure for 2 seeds in 10^9.
+  // Six standard errors of sigma, 0.02 / sqrt(2 n) each, fail for 2 seeds in 10^9.
   CHECK(std::fabs(sigma - 0.02) <= 6.0 * 0.02 / std::sqrt(2.0 * count));
-  // The median is known: 1,800 ns + 32,000 * 2,048 * 2 bytes at 2,400 bytes per ns.
+  // The known median is 1,800 ns + 32,000 * 2,048 * 2 bytes at 2,400 bytes per ns.
   CHECK(std::fabs(mean - std::log(1'800.0 + 54'613.0)) <= 6.0 * 0.02 / std::sqrt(count));
 }
 
-TEST_CASE("attention time grows with the context, and its grid by one split per 256 tokens") {
+TEST_CASE("attention time grows with the context, and its grid grows by one split per 256 tokens") {
   LlmDecodeOptions options = Launches(400'000);
   options.warmup_launches = 0;
   options.outlier_one_in = 0;
   const Run run = RunOf(options);
   std::map<std::uint32_t, std::pair<double, double>> by_splits;  // launches, ns
   std::uint32_t splits = 0;
-  std::uint32_t at_this_many = 0;  // launches in a row
+  std::uint32_t at_this_many = 0;  // consecutive launches
   std::size_t prompts = 0;
   for (std::size_t i = 0; i + 1 < run.records.size(); ++i) {
     if (run.name(i).find("FusedForward") != std::string::npos && splits != 0) {
@@ -211,7 +211,7 @@ TEST_CASE("attention time grows with the context, and its grid by one split per 
     // The results of several splits are combined immediately.
     REQUIRE((run.name(i + 1).find("CombineSplits") != std::string::npos) == (splits > 1));
   }
-  CHECK(prompts >= 3);  // each begins with its own context
+  CHECK(prompts >= 3);  // each starts with its own context
   REQUIRE(by_splits.size() >= 5);
   double before = 0;
   for (const auto& [count, total] : by_splits) {
@@ -237,7 +237,7 @@ TEST_CASE("layers and heads determine the model") {
   CHECK(appends + 3 >= 3 * steps);  // the last step may be truncated
 }
 
-TEST_CASE("options out of range are rejected, and a reader reports it") {
+TEST_CASE("a reader rejects options that are out of range") {
   const auto refused = [](auto change) {
     LlmDecodeOptions options;
     change(options);

@@ -61,7 +61,7 @@ TEST_CASE("every workload is exact, repeatable, ascending and independent of rea
   }
 }
 
-TEST_CASE("another noise seed or the other GPU gives another run of the same launches") {
+TEST_CASE("a different noise seed or the other GPU gives a second run of the same launches") {
   for (const Workload& workload : Workloads()) {
     CAPTURE(std::string(workload.name));
     WorkloadOptions options = Launches(400'000);
@@ -106,15 +106,15 @@ TEST_CASE("the other GPU scales a kernel by its limiting resource") {
   WorkloadOptions options = Launches(12);
   options.other_gpu = true;
   const Run run = RunOf("warmup", options);
-  CHECK(run.records[0].duration_ns == 1'440);   // 1,600 ns, bound by latency: 0.90
-  CHECK(run.records[1].duration_ns == 23'100);  // 42,000 ns, by memory: 0.55
-  CHECK(run.records[9].duration_ns == 22'000);  // 55,000 ns, by arithmetic: 0.40
+  CHECK(run.records[0].duration_ns == 1'440);   // 1,600 ns, bound by latency: factor 0.90
+  CHECK(run.records[1].duration_ns == 23'100);  // 42,000 ns, bound by memory: factor 0.55
+  CHECK(run.records[9].duration_ns == 22'000);  // 55,000 ns, bound by arithmetic: factor 0.40
 }
 
 TEST_CASE(
     "the warm-up starts 10 to 40 percent high, halves every 25,600 launches, then clocks step") {
   const Run run = RunOf("warmup", Launches(1'000'000));
-  // The mean of a gemm (launch 9 of 12, 40 % slow when cold) around a launch; sigma 2 %.
+  // Returns the mean of a gemm (launch 9 of 12, 40 % slower when cold, sigma 2 %) near a launch.
   const auto around = [&](std::size_t launch) {
     double sum = 0;
     int count = 0;
@@ -123,7 +123,7 @@ TEST_CASE(
     }
     return sum / count / 55'000.0;
   };
-  // 200 values with sigma 2 %: the standard error is 0.14 %, so 1 % is seven standard errors.
+  // The standard error of 200 values with sigma 2 % is 0.14 %, so 1 % is seven standard errors.
   CHECK(std::fabs(around(0) - (1 + 0.4 * 0.968)) <
         0.01);  // 0.968: the mean decay of 2,400 launches
   CHECK(std::fabs(around(24'400) - 1.2) < 0.01);
@@ -171,12 +171,13 @@ TEST_CASE("one launch in 200 is an outlier, at least four times slower, and one 
       continue;
     }
     const double factor = static_cast<double>(run.records[i].duration_ns) / kMedians[i % 12];
-    outliers += factor > 3;  // noise alone is below 1.25, an outlier is above 4 x 0.8
+    outliers += factor > 3;  // noise is below 1.25; an outlier is above 4 x 0.8
     beyond_16 += factor > 16;
   }
   CHECK(giants == 1);
-  // Expected: 5,000 with sigma 71. An eighth of them exceeds four times the minimum: 625, sigma 25.
-  // Log-normal noise near that limit changes it by less than 2 %. The tolerance is six sigma.
+  // The expected number is 5,000 with sigma 71. An eighth of these, 625 with sigma 25, exceeds four
+  // times the minimum. Log-normal noise near that limit changes it by less than 2 %. The tolerance
+  // is six sigma.
   CHECK(std::fabs(outliers - 5'000) < 6 * 71);
   CHECK(std::fabs(beyond_16 - 625) < 6 * 25 + 13);
 }
@@ -202,9 +203,9 @@ TEST_CASE("thousands of rare kernels occur once or a few times, 16 of them at th
   CHECK(NamesSeen(RunOf("rare-kernels", Launches(2'500))) == 8 + 100 + 16);
 }
 
-TEST_CASE("training: all-reduces have two kinds of waits and wait together within a step") {
+TEST_CASE("training: all-reduces have two kinds of waits and wait together in a step") {
   const Run run = RunOf("training", Launches(1'000'000));
-  // Of the layers' all-reduces, in ns above the wire time of 1.2 ms.
+  // Mean waits of the layers' all-reduces, in ns above the wire time of 1.2 ms.
   std::vector<double> step_means;
   double sum = 0;
   int count = 0;
@@ -236,9 +237,9 @@ TEST_CASE("training: all-reduces have two kinds of waits and wait together withi
                                              [ns](double mean) { return mean > ns; })) /
            static_cast<double>(step_means.size());
   };
-  // A mean of 12 waits differs by less than 30 % from the step's mean. One step in eight waits 2 ms
-  // or more. Of the others, 20 us / 1 ms to the power 1.5 = 0.3 % wait 1 ms: 12.8 %, with a
-  // standard error of 0.6 % at 3,500 steps.
+  // A mean of 12 waits differs by less than 30 % from the step's mean. One step in eight waits for
+  // 2 ms or more. Of the other steps, (20 us / 1 ms)^1.5 = 0.3 % wait for 1 ms, so the total is
+  // 12.8 %, with a standard error of 0.6 % at 3,500 steps.
   CHECK(std::fabs(beyond(1.3e6) - 0.127) < 0.036);
   CHECK(beyond(10e6) > 0.003);
   CHECK(*std::max_element(step_means.begin(), step_means.end()) < 76e6);
@@ -260,7 +261,7 @@ TEST_CASE("training: on the other GPU, all-reduces contain only transfer time") 
   CHECK(seen > 1'000);
 }
 
-TEST_CASE("llm-serve: decode batches 1 to 32 requests, attention grows with their contexts") {
+TEST_CASE("llm-serve: decode batches 1 to 32 requests, and attention grows with their contexts") {
   WorkloadOptions options = Launches(1'000'000);
   options.other_gpu = true;
   const Run run = RunOf("llm-serve", options);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A small handmade session, complete as a collector leaves it, to be merged or damaged by tests.
+// A small handmade session that tests merge or damage. It is complete like a collector's session.
 #pragma once
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests merge on the command line, and how the other commands handle a merged session.
+// Tests merge on the command line and how other commands handle a merged session.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -25,8 +25,8 @@ std::string Printed(const std::vector<std::string>& arguments, const TempDir& sc
   return result.out;
 }
 
-// Records three machines, each with a recorded rank and the session of its replay: p0, s0, ... The
-// first and the last do the same work.
+// Records three machines, each with the profile of a rank and the session of its replay: p0, s0,
+// ... The first and the last do the same work.
 void Record(const TempDir& scratch) {
   const char* seeds[] = {"1", "5", "1"};
   for (int i = 0; i < 3; ++i) {
@@ -85,7 +85,7 @@ TEST_CASE("the sessions of three machines become one session") {
   CHECK(json["samples"] == samples);
 }
 
-// Returns the selected launches of an export: its lines without those that name the run or describe
+// Returns the selected launches of an export: its lines, except lines that name the run or describe
 // other devices. MacSim exports have one line per cluster, in the plan's order.
 std::multiset<std::string> Selected(const std::string& exported) {
   std::istringstream lines(exported);
@@ -108,14 +108,14 @@ TEST_CASE("exports of one rank from a merged plan and from its own session are e
       const std::multiset<std::string> own =
           Selected(Printed({"export", "--plan", "s" + rank + "/plan.json", "--to", to}, scratch));
       CHECK(!own.empty());
-      // Uses the launches of the profiles, which are found by the plan's source ...
+      // The launches come from the profiles, which the plan's source names.
       std::vector<std::string> merged = {"export", "--plan",   "m/plan.json", "--to",
                                          to,       "--device", rank};
       if (to != "accelsim") {
         merged.insert(merged.end(), {"--processes", "per-device"});
       }
       CHECK(Selected(Printed(merged, scratch)) == own);
-      // ... and, without profiles, the user's option.
+      // Without profiles, the user's option is needed.
       for (const char* file : {"p0.csv", "p1.csv", "p2.csv"}) {
         std::filesystem::rename(scratch / file, scratch / (std::string(file) + ".away"));
       }
@@ -147,7 +147,7 @@ TEST_CASE("export formats without launch numbers contain all ranks of a merged p
   CHECK(ReadFile(scratch / "ncu.sh").find("ncu") != std::string::npos);
 }
 
-TEST_CASE("export of a merged plan asks for the device that it cannot determine") {
+TEST_CASE("the export of a merged plan asks for a device that it cannot determine") {
   TempDir scratch;
   Record(scratch);
   for (const char* file : {"p0.csv", "p1.csv", "p2.csv"}) std::filesystem::remove(scratch / file);
@@ -170,7 +170,7 @@ TEST_CASE("export of a merged plan asks for the device that it cannot determine"
 }
 
 TEST_CASE(
-    "results of all ranks give the job's total, and the assumption of the intervals is reported") {
+    "results of all ranks give the job's total, and the assumption for the intervals is reported") {
   TempDir scratch;
   Record(scratch);
   const auto plan = ReadJson(scratch / "m/plan.json");
@@ -201,7 +201,7 @@ TEST_CASE("simulator ids that restart in each session are not used as plan indic
   Printed({"export", "--plan", "m/plan.json", "--to", "macsim", "--processes", "per-device",
            "--device", "1", "-o", "kernels.txt", "--weights-csv", "weights.csv"},
           scratch);
-  // A table of ids as exported: the second rank's launches, with the plan's indexes.
+  // As exported, the table of ids has the second rank's launches with the plan's indexes.
   std::istringstream weights(ReadFile(scratch / "weights.csv"));
   std::string line;
   std::getline(weights, line);
@@ -217,7 +217,7 @@ TEST_CASE("simulator ids that restart in each session are not used as plan indic
   CHECK(run.err.find("not among") == std::string::npos);
 }
 
-TEST_CASE("top and report show a merged session like any session") {
+TEST_CASE("top and report show a merged session like any other session") {
   TempDir scratch;
   Record(scratch);
   const std::string shown = Printed({"top", "--once", "m"}, scratch);
@@ -263,11 +263,11 @@ TEST_CASE("the bound of a job holds if the errors of its ranks are correlated") 
     within += error <= totals["certified_bound"].get<double>();
     within_if_independent += error <= std::sqrt(squares) / totals["duration_ns"].get<double>();
   }
-  // Each job may miss with probability 1/20. More than one of eight misses in 6 % of such tests,
-  // more than two in 0.6 %. Of 25 jobs, none missed.
+  // Each job may miss with probability 1/20. More than one of eight misses in 6 % of tests, and
+  // more than two in 0.6 %. None of 25 jobs missed.
   CHECK(within >= kJobs - 2);
-  // If errors were independent, most jobs would also be within this tighter bound; of 25 jobs,
-  // two were.
+  // If errors were independent, most jobs would also be within this tighter bound. Only two of 25
+  // jobs were.
   CHECK(within_if_independent <= kJobs / 2);
 }
 

@@ -15,7 +15,7 @@
 namespace stemtap::test {
 namespace {
 
-// Records `program` into the session `folder`.
+// Records `program` in the session `folder`.
 void Run(const TempDir& scratch, const std::string& folder, std::vector<std::string> options,
          const std::vector<std::string>& program) {
   std::vector<std::string> argv = {StemtapProgram().string(), "run", "-q", "-o", folder};
@@ -72,7 +72,7 @@ TEST_CASE("sessions of different programs are merged with correct sums") {
   TempDir scratch;
   Run(scratch, "a", {}, Play(scratch, "llm-decode", "1"));
   Run(scratch, "b", {}, Play(scratch, "llm-serve", "2"));
-  // Several ranks in one session, all on one machine.
+  // One session has several ranks, all on one machine.
   const std::string program = TestProgram("exit_return").string();
   Run(scratch, "c", {}, {"/bin/sh", "-c", program + " 3000 & " + program + " 4000 & wait"});
   const auto plan = Merge(scratch, {"a", "b", "c"});
@@ -83,7 +83,7 @@ TEST_CASE("sessions of different programs are merged with correct sums") {
   CHECK(plan["source"].get<std::string>().find(", ") != std::string::npos);
 }
 
-TEST_CASE("a rank of merged live sessions is exported without a profile, as from its own session") {
+TEST_CASE("a rank of merged live sessions is exported without a profile as from its own session") {
   TempDir scratch;
   Run(scratch, "a", {}, Play(scratch, "llm-decode", "1"));
   Run(scratch, "b", {}, Play(scratch, "llm-decode", "2"));

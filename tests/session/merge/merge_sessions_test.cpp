@@ -28,7 +28,7 @@ model::Plan ReadPlan(const std::filesystem::path& file) {
   return std::move(plan).value();
 }
 
-// Checks that merging `folders` fails with one line that contains `words`, and writes nothing.
+// Checks that merging `folders` fails with one line that contains `words` and writes nothing.
 void CheckRefused(const TempDir& scratch, const std::vector<std::string>& folders,
                   const std::vector<std::string>& words) {
   const std::string output = (scratch / "refused").string();
@@ -43,7 +43,7 @@ void CheckRefused(const TempDir& scratch, const std::vector<std::string>& folder
   CHECK_FALSE(std::filesystem::exists(output));
 }
 
-TEST_CASE("counters of sessions are added and also listed per session") {
+TEST_CASE("counters are added up and also listed for each session") {
   TempDir scratch;
   MadeSession b;
   b.host = "node1";
@@ -128,7 +128,7 @@ TEST_CASE("counters of sessions are added and also listed per session") {
   REQUIRE(o.timeline.size() == 4);
   CHECK(o.timeline.back().observed == 240);
   CHECK(o.timeline.back().dropped == 3);
-  CHECK(o.timeline[1].observed == 120);  // half of each session
+  CHECK(o.timeline[1].observed == 120);  // halfway through each session
   CHECK(o.timeline[1].bound == doctest::Approx(0.5));
   CHECK(o.processes.size() == 2);
 
@@ -221,7 +221,7 @@ TEST_CASE("no bar of a merged histogram spans a gap, for any grouping of merges"
   check("grouped", 4 * 61);
 }
 
-TEST_CASE("a session that occurs twice is rejected, also as a copy or in a merged session") {
+TEST_CASE("a session that occurs twice is rejected, even as a copy or in a merged session") {
   TempDir scratch;
   const std::string a = MakeSession(scratch, "a", {});
   MadeSession other;
@@ -300,7 +300,7 @@ TEST_CASE("a directory that is not empty is rejected for a merged session") {
   CHECK_FALSE(session::MergeSessions({a}, (scratch / "no/parent").string()).ok());
 }
 
-TEST_CASE("damaged files are reported by name, and no output remains") {
+TEST_CASE("damaged files are reported by name, and no output is left") {
   TempDir scratch;
   MadeSession made;
   made.base_ns = 6000;
@@ -366,7 +366,7 @@ TEST_CASE("damaged files are reported by name, and no output remains") {
   damaged("session.json", "\"seen\": 120", "\"seen\": 18446744073709551615", {"exceed 64 bits"});
   damaged("overview.json", "\"observed\": 120", "\"observed\": 121",
           {"overview.json has 121 launches and plan.json has 120; expected files of one session"});
-  // The plan uses another name for the kernel.
+  // The plan has a different name for the kernel.
   damaged("plan.json", "\"name\": \"gemm\"", "\"name\": \"gemv\"",
           {"overview.json has 60 launches of 'gemm' and plan.json has 0"});
   damaged("overview.json", "\"kernels\": [", "\"kernels\": 7, \"x\": [",
@@ -433,7 +433,7 @@ TEST_CASE("problems of sessions are reported for each session") {
   CHECK(written["elapsed_s"] == 99.5);
 }
 
-TEST_CASE("a session without launches keeps the bound of the others, and alone has no bound") {
+TEST_CASE("a session without launches does not change the bound, and alone has no bound") {
   TempDir scratch;
   MadeSession made;
   const std::string a = MakeSession(scratch, "a", made);
@@ -441,7 +441,7 @@ TEST_CASE("a session without launches keeps the bound of the others, and alone h
   const auto idle = [&](const std::string& name) {
     made.host = name;
     MakeSession(scratch, name, made);
-    std::filesystem::remove(scratch / name / "mask.ndjson");  // of launches that are not there
+    std::filesystem::remove(scratch / name / "mask.ndjson");  // lists launches that do not exist
     return (scratch / name).string();
   };
   const std::string b = idle("b");
@@ -491,8 +491,8 @@ TEST_CASE("a merged session with files of different sessions is rejected") {
   }
   const std::string plan = ReadFile(scratch / "m/plan.json");
   for (const char* file : {"plan.json", "session.json"}) {
-    // A device that none of the sessions has: its number would belong to another session or to
-    // none.
+    // None of the sessions has this device: its number would belong to a different session or to
+    // no session.
     auto damaged = nlohmann::json::parse(file == std::string("plan.json") ? plan : text);
     auto& device = damaged.contains("kernels")
                        ? damaged["kernels"][0]["clusters"][0]["samples"][0]["device"]
@@ -511,7 +511,7 @@ TEST_CASE("a merged session with files of different sessions is rejected") {
   session["sessions"] = 7;
   scratch.Write("m/session.json", session.dump());
   CheckRefused(scratch, both, {"m/session.json: sessions: is 7; expected an array"});
-  // A single session that claims to be merged.
+  // This single session claims to be merged.
   scratch.Write(
       "c/session.json",
       nlohmann::json::parse(ReadFile(scratch / "c/session.json"))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Repeats in some thousand deterministic edits what fuzz_session searches for in minutes.
+// Makes a few thousand deterministic edits like those that fuzz_session makes for minutes.
 #include <doctest/doctest.h>
 
 #include <cstddef>
@@ -68,7 +68,7 @@ TEST_CASE("edited session files are rejected or give a merged session that adds 
     read += outcome.plan;
     merged += outcome.merged;
   }
-  // Some edits must be accepted and some refused; otherwise the test could not find a defect.
+  // Some edits must be accepted and some rejected. Otherwise, the test could not find a defect.
   CHECK(read > kRounds / 10);
   CHECK(read < kRounds * 9 / 10);
   CHECK(merged > kRounds / 20);

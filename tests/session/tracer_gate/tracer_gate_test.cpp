@@ -67,7 +67,7 @@ TEST_CASE("few captures represent all launches of a generated run") {
       REQUIRE(answer.id == index++);
       captured += answer.capture;
       total_ns += record.duration_ns;
-      // The tracer synchronizes at each launch; it cannot time instrumented launches.
+      // The tracer synchronizes at each launch and cannot time instrumented launches.
       REQUIRE(gate->Observe(answer.id,
                             answer.capture ? TracerGate::kUnknownDuration : record.duration_ns));
     }
@@ -124,7 +124,7 @@ TEST_CASE("grouped by function, instances of a template are one kernel") {
   CHECK(plan.value().kernels[0].invocations == 5000);
 }
 
-TEST_CASE("durations are accepted in any order, once for each launch") {
+TEST_CASE("durations are accepted in any order and once for each launch") {
   const auto gate = Open(Optimal());
   std::deque<std::uint64_t> flying;
   for (int i = 0; i < 3000; ++i) {
@@ -167,7 +167,7 @@ TEST_CASE("a kernel whose only launch is captured without a duration is dropped"
   REQUIRE(plan.ok());
   CHECK(plan.value().totals.dropped == 1);
   CHECK(plan.value().totals.invocations == 2000);
-  // The launch still has its own index.
+  // The launch still has an index.
   for (const model::PlanKernel& kernel : plan.value().kernels) {
     CHECK(kernel.name == "often");
     for (const model::PlanCluster& cluster : kernel.clusters) {
@@ -202,7 +202,7 @@ TEST_CASE("an abandoned capture returns its credit and is made later") {
 }
 
 TEST_CASE("a captured launch represents the launches of its context") {
-  // gemm takes 10 us after a and 200 us after b, in one configuration; captured launches cannot be
+  // In one configuration, gemm takes 10 us after a and 200 us after b. Captured launches cannot be
   // timed.
   const auto gate = Open(Optimal());
   const char* const names[] = {"a", "gemm", "b", "gemm"};
@@ -234,7 +234,7 @@ TEST_CASE("a capture that is never reported is made again") {
   const auto gate = Open(options);
   std::uint64_t lost = 0;
   std::uint64_t captured = 0;
-  // A capture is drawn over half as many launches as were observed: each loss delays the next
+  // A capture is drawn from half as many launches as were observed, so each loss delays the next
   // capture.
   for (std::uint64_t i = 0; i < 24 * TracerGate::kMaxPending; ++i) {
     const auto answer = gate->ShouldCapture(Launch("k"));

@@ -78,7 +78,7 @@ TEST_CASE("align compares two runs and transfers a plan") {
   }
 }
 
-TEST_CASE("a plan that cannot be transferred writes nothing") {
+TEST_CASE("align writes nothing if a plan cannot be transferred") {
   TempDir directory;
   const std::string a = directory.Write("a.csv", ProfileText("", 1)).string();
   const std::string b =
@@ -105,7 +105,7 @@ TEST_CASE("launches that changed streams are reported as changed streams") {
   const std::string b = directory.Write("b.csv", head + "1,1,k\n1,1,k\n1,1,k\n1,2,k\n").string();
   const auto moved = RunStemtap({"align", a, b});
   CHECK(moved.out.find("on streams that do not correspond") != std::string::npos);
-  // The runs diverge at launch 1, so the listing begins with launch 0.
+  // The runs diverge at launch 1, so the list starts at launch 0.
   CHECK(moved.out.find("  B          0  stream 1  ") != std::string::npos);
   CHECK(moved.out.find("        1  stream 2  ") != std::string::npos);
   CHECK(moved.out.find("  B          1  stream 1  ") != std::string::npos);
@@ -113,7 +113,7 @@ TEST_CASE("launches that changed streams are reported as changed streams") {
         std::string::npos);
 }
 
-TEST_CASE("wrong use and bad input") {
+TEST_CASE("usage errors and invalid input are reported") {
   TempDir directory;
   const std::string a = directory.Write("a.csv", ProfileText("", 1)).string();
   CHECK(RunStemtap({"align", a}).exit_code == 2);

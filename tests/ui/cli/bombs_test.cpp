@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small compressed files that unpack to gigabytes. Each must fail quickly with one error line
-// (files that may be read to the end unpack to 128 MiB), with little memory, and with few bytes
-// written where databases are unpacked.
+// Tests small compressed files that unpack to gigabytes. Each must fail quickly with one error
+// line, with little memory, and with few bytes written if a database is unpacked. Files that may be
+// read to the end unpack to 128 MiB.
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -24,14 +24,14 @@ namespace {
 
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 
-// Maximum resident memory of a child: 33 MB for a stream. For inputs held in memory, 4 MiB of input
-// may become launches, rows or values of a few bytes each.
+// Maximum resident memory of a child. A stream needs 33 MB. For inputs held in memory, 4 MiB of
+// input may become launches, rows or values of a few bytes each.
 constexpr std::uint64_t kMaxResident = 400 * kMiB;
 constexpr std::uint64_t kMaxStreamed = 64 * kMiB;
 constexpr std::uint64_t kMaxHeld = 95 * kMiB;
 
 // FileSizeLimit limits the file size in this process and its children. A database is unpacked into
-// an unnamed file, whose size cannot be measured in any other way.
+// an unnamed file, whose size cannot be checked in any other way.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(std::uint64_t bytes) : handler_(signal(SIGXFSZ, SIG_IGN)) {
@@ -53,7 +53,7 @@ class FileSizeLimit {
 };
 
 // Writes a file of `head` followed by repeated `unit`: 2 GiB, or `pieces` of 128 MiB. Concatenated
-// compressed files are one compressed file, so each 128 MiB piece is compressed once.
+// compressed files are one compressed file, so a piece of 128 MiB is compressed only once.
 std::string MakeBomb(const TempDir& directory, const std::string& name, std::string_view head,
                      std::string_view unit, int pieces = 16) {
   const auto write = [&](const std::string& file, auto content) {
@@ -99,7 +99,7 @@ void Refused(const std::vector<std::string>& arguments, const std::string& word,
   CHECK(took.count() < 5.0);
 }
 
-// Returns a database of one table whose header claims `pages` pages and marks that count as valid.
+// Returns a database of one table. Its header claims `pages` pages and marks this count as valid.
 std::string DatabaseHead(const TempDir& directory, std::uint32_t pages) {
   const std::string path = (directory / "made.sqlite").string();
   sqlite3* database = nullptr;
@@ -160,7 +160,7 @@ TEST_CASE("a database that unpacks to gigabytes is rejected before it is on disk
   };
   const Bomb bombs[] = {
       {"magic.zst", std::string("SQLite format 3\0", 16), "damaged in the header"},
-      // Claims an end beyond the file, an end within it, and a size larger than any disk.
+      // The header claims an end beyond the file, an end within it, or a size larger than any disk.
       {"short.zst", DatabaseHead(directory, 2), "is longer than the 8192 bytes"},
       {"honest.zst", DatabaseHead(directory, 524'290), "unpack to more than"},
       {"honest.gz", DatabaseHead(directory, 524'290), "unpack to more than"},
@@ -179,7 +179,7 @@ TEST_CASE("a database that unpacks to gigabytes is rejected before it is on disk
 // Data held in memory costs at least 64 bytes per launch, so endless tiny rows would fill the
 // memory.
 TEST_CASE(
-    "profiles held in memory, and their companion files, are rejected if they unpack too far") {
+    "profiles held in memory and their companion files are rejected if they unpack to too much") {
   struct Bomb {
     const char* name;
     std::string head;
@@ -207,7 +207,7 @@ TEST_CASE(
   const TempDir directory;
   const std::string out = (directory / "out.csv").string();
   for (const Bomb& bomb : held) {
-    // A short file is read successfully, so the failure is due to the unpacked size.
+    // A short file is read successfully, so the unpacked size is the reason for the failure.
     const std::string end = bomb.row[0] == ',' ? "]}" : "";
     const std::string good =
         directory.Write("good", bomb.head + bomb.row + bomb.row + end).string();
@@ -247,7 +247,7 @@ TEST_CASE("sparse session files of a gigabyte are rejected before they are read"
   const std::vector<std::string> merge = {"merge", "-o", "m", "a", "b"};
   for (const char* name : {"plan.json", "cells.json", "session.json", "overview.json"}) {
     CAPTURE(name);
-    // Only zeros, zeros after valid content, and a file above the size limit.
+    // The files have only zeros, zeros after valid content, or a size above the limit.
     for (const bool emptied : {true, false}) {
       std::filesystem::remove_all(directory / "b");
       std::filesystem::copy(directory / "a", directory / "b");

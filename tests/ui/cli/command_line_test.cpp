@@ -53,7 +53,7 @@ TEST_CASE("an option without effect is a usage error") {
                   {"--error-bounds", "--error-bound;"});
 }
 
-TEST_CASE("numbers are decimal, whole words and within 64 bits") {
+TEST_CASE("numbers are decimal, entire words, and fit 64 bits") {
   TempDir scratch;
   for (const std::string word : {"", "-1", "5x", "0x10", "1e3", "1.0", "+5", " 5", "5 ", "0b11",
                                  "18446744073709551616", "nan", "\xC2\xB9"}) {
@@ -82,7 +82,7 @@ TEST_CASE("an unknown value names the nearest one, and an empty path is rejected
                   {"--method: expected one of optimal, root", "'optimla', did you mean optimal?"});
   CheckUsageError({"generate", "llm-decod", "-o", "x.csv"}, {"did you mean llm-decode?"});
   CheckUsageError({"run", "--actuator", "profilr", "--", "true"}, {"--actuator", "'profilr'"});
-  // An empty argument, as from "$UNSET", must fail instead of changing or omitting the output.
+  // An empty argument, as from "$UNSET", must fail and must not change or omit the output.
   for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
            {"plan", "x.csv", "-o", ""},
            {"plan", "x.csv", "--metrics", ""},

@@ -68,7 +68,7 @@ TEST_CASE("standard input can be one of several ranks, even if a file is named -
   }
 }
 
-TEST_CASE("JSON and the profile do not share standard output") {
+TEST_CASE("JSON and the profile cannot both be on standard output") {
   TempDir directory;
   const std::string csv = directory.Write("a.csv", "duration_ns,name\n5,a\n").string();
   const auto converted = RunStemtap({"convert", csv, "-o", "-", "--json"});
@@ -79,8 +79,7 @@ TEST_CASE("JSON and the profile do not share standard output") {
   CHECK(made.out.empty());
 }
 
-// Returns the twelve PKA counters for 20 launches of two kernels, in the format of ncu's details
-// page.
+// Returns the twelve PKA counters for 20 launches of two kernels as a details page of ncu.
 std::string CountersOfTwoKernels() {
   std::string page =
       "==PROF== Connected to process 7\n"
@@ -103,7 +102,7 @@ std::string CountersOfTwoKernels() {
   return page;
 }
 
-TEST_CASE("metrics of ncu are joined to launches and used by the methods that need them") {
+TEST_CASE("ncu metrics are joined to launches and used by the methods that need them") {
   TempDir directory;
   std::string run = "duration_ns,name,grid_x,grid_y,grid_z,block_x,block_y,block_z\n";
   for (int i = 0; i < 10; ++i) run += "100,axpy,64,1,1,256,1,1\n9000,\"gemm\",64,1,1,256,1,1\n";
@@ -140,7 +139,7 @@ TEST_CASE("metrics of some launches are never used as metrics of all launches") 
   const auto converted = RunStemtap({"convert", csv, "--metrics", ncu, "-o", "-"});
   CHECK(converted.exit_code == 0);
   CHECK(converted.err.find(said) != std::string::npos);
-  // A method that needs counters reports the launch without them and writes no plan.
+  // A method that needs counters reports the launch without counters and writes no plan.
   for (const char* method : {"pka", "sieve"}) {
     const auto plan = RunStemtap({"plan", csv, "--method", method, "--metrics", ncu, "-o",
                                   (directory / "plan.json").string()});
@@ -156,7 +155,7 @@ TEST_CASE("metrics of some launches are never used as metrics of all launches") 
   CHECK((evaluated.out + evaluated.err).find("launch 20 has none") != std::string::npos);
 }
 
-TEST_CASE("metrics that do not belong to the profile are one clear line") {
+TEST_CASE("metrics that do not belong to the profile are a one-line error") {
   TempDir directory;
   const std::string csv = directory.Write("run.csv", "duration_ns,name\n5,other\n").string();
   const std::string ncu = directory.Write("ncu.csv", CountersOfTwoKernels()).string();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs `stemtap diff --html` as a user does. tests/python/diff_test checks the figures of diff, and
-// the browser tests (tests/browser) what the page shows.
+// the browser tests (tests/browser) check what the page shows.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -29,7 +29,7 @@ test::ProcessResult RunDiff(std::vector<std::string> arguments) {
   return RunStemtap(arguments);
 }
 
-// Replaces the time at which a page was made.
+// Replaces the time at which a page was created.
 std::string WithoutTime(const std::string& data) {
   static const std::regex made("\"made_unix_ms\":[0-9]+");
   CHECK(std::regex_search(data, made));
@@ -42,8 +42,8 @@ std::string Shell(const std::string& page) {
   return page.substr(0, begin) + page.substr(page.find("</script>", begin));
 }
 
-// Returns a profile with launches of one block, which take `small_ns` or 1 ns more, and then of two
-// blocks, which take 4 us.
+// Returns a profile with launches of one block, which take `small_ns` or 1 ns more, and then
+// launches of two blocks, which take 4 us.
 std::string ProfileOf(int small, int large, int small_ns = 1000) {
   std::string rows =
       "start_ns,duration_ns,device,stream,grid_x,grid_y,grid_z,block_x,block_y,block_z,name\n";
@@ -54,7 +54,7 @@ std::string ProfileOf(int small, int large, int small_ns = 1000) {
   return rows;
 }
 
-TEST_CASE("without the report page, diff --html states what it requires, and diff works") {
+TEST_CASE("without the report page, diff works, and diff --html reports what it requires") {
   if (!ReportPage().empty()) return;
   const test::TwoRuns made;
   const std::string page = (made.directory / "page.html").string();
@@ -111,7 +111,7 @@ TEST_CASE("the page of a profile has its default plan and the comparison of the 
   }
 }
 
-TEST_CASE("the page of two profiles separates the effect of other shapes") {
+TEST_CASE("the page of two profiles separates the effect of different shapes") {
   STEMTAP_SKIP_WITHOUT_PAGE();
   const TempDir directory;
   const std::string a = directory.Write("a.csv", ProfileOf(40, 10)).string();
@@ -188,7 +188,7 @@ TEST_CASE("diff --html with unusable input or output fails with one line") {
   fails(made.before, (made.directory / "none").string(), page, 1, {"plan.json"});
   fails(made.before, "-", page, 2,
         {"standard input: can be read only once, but --html reads it again; expected a file"});
-  // The failed commands leave no files behind and change none.
+  // The failed commands leave no files behind and do not change files.
   CHECK(json::parse(ReadFile(made.after + "/plan.json"))["schema"] == "stemtap.plan/1");
   for (const auto& entry : std::filesystem::recursive_directory_iterator(made.directory.path())) {
     CHECK(entry.path().string().find(".tmp.") == std::string::npos);

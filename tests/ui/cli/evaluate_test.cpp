@@ -17,7 +17,7 @@ ProcessResult Evaluate(std::vector<std::string> arguments) {
   return RunStemtap(arguments);
 }
 
-// A profile of two kernels, their durations times `factor`.
+// Returns a profile of two kernels, whose durations are multiplied by `factor`.
 std::string SmallProfile(int launches, int factor, const std::string& second_name = "b") {
   std::string csv = "index,duration_ns,grid_x,grid_y,grid_z,block_x,block_y,block_z,name\n";
   for (int i = 0; i < launches; ++i) {
@@ -63,7 +63,7 @@ TEST_CASE("evaluate: unreadable or incomparable input is one line with exit code
   CHECK(nothing.err.find("zeros.csv: contains no kernel time") != std::string::npos);
 }
 
-TEST_CASE("evaluate: an option's value does not consume the next profile") {
+TEST_CASE("evaluate: an option with a list does not consume the next profile") {
   TempDir scratch;
   const std::string profile = scratch.Write("p.csv", SmallProfile(100, 1)).string();
   const ProcessResult result =

@@ -49,7 +49,7 @@ class Planned {
   std::string plan_;
 };
 
-TEST_CASE("the selection is on standard output, notes on stderr; excluded kernels count") {
+TEST_CASE("the selection is on stdout, and notes are on stderr; excluded kernels count") {
   const Planned planned;
   const auto sieve = planned.Export({"--to", "sieve"});
   CAPTURE(sieve.err);
@@ -61,8 +61,8 @@ TEST_CASE("the selection is on standard output, notes on stderr; excluded kernel
         std::string::npos);
 }
 
-TEST_CASE("several streams: launches have the numbers in which the program launched them") {
-  // All of `a` ran before all of `b`, on separate streams; the program launched them alternately.
+TEST_CASE("launches on several streams are numbered in launch order") {
+  // `a` and `b` ran on separate streams, `a` before `b`. The program launched them alternately.
   const auto exported = [](bool with_ids) {
     std::string csv =
         "Start (ns),Duration (ns),CorrId,GrdX,GrdY,GrdZ,BlkX,BlkY,BlkZ,Device,Strm,Name\n";
@@ -96,7 +96,7 @@ TEST_CASE("a plan of several ranks finds its files") {
   const std::string plan = (directory / "plan.json").string();
   REQUIRE(RunStemtap({"plan", a, b, "--min-samples", "4", "-o", plan}).exit_code == 0);
   const auto exported = [&] { return RunStemtap({"export", "--plan", plan, "--to", "accelsim"}); };
-  // A comma in a name is ambiguous in a list of names. The command reports it, and --profile
+  // A comma in a name is ambiguous in a list of names. The command reports this, and --profile
   // resolves it.
   CHECK(exported().exit_code == 1);
   std::filesystem::rename(b, directory / "b.csv");
@@ -105,7 +105,7 @@ TEST_CASE("a plan of several ranks finds its files") {
   CHECK(exported().out.find("RANGE=\"1-2\"\n") != std::string::npos);
 }
 
-TEST_CASE("a plan of ranks that do not know their devices cannot be numbered") {
+TEST_CASE("launches of a plan of ranks with unknown devices cannot be numbered") {
   const TempDir directory;
   const std::string a =
       directory.Write("a.csv", "duration_ns,device,name\n9,0,k\n9,0,k\n").string();
@@ -124,7 +124,7 @@ TEST_CASE("a plan of ranks that do not know their devices cannot be numbered") {
   }
 }
 
-TEST_CASE("files of a larger export are not left next to a smaller export") {
+TEST_CASE("files of a larger export do not remain next to a smaller export") {
   const Planned planned;
   const std::string script = planned.At("sel");
   const auto exported = [&](const char* mode) {
@@ -148,7 +148,7 @@ TEST_CASE("files of a larger export are not left next to a smaller export") {
   planned.directory_.Write("sel2.7.rsp", "");
   CHECK(exported("kernels").exit_code == 0);
 
-  // A single Accel-Sim setting next to an earlier export with several.
+  // A single Accel-Sim setting is written next to an earlier export with several settings.
   const std::string setting = planned.At("range");
   planned.directory_.Write("range.2", "# Launches to trace with Accel-Sim, 2 of 2, by stemtap.\n");
   const auto beside = planned.Export({"--to", "accelsim", "-o", setting});
@@ -220,7 +220,7 @@ TEST_CASE("a list that is truncated in a line is an error") {
                            planned.directory_.Write("kernelslist.g", list).string()});
   };
   CHECK(taken(whole).exit_code == 0);
-  // Within the last two lines.
+  // The list is truncated in the last two lines.
   for (std::size_t size = whole.size() - 1; size > whole.rfind("kernel"); --size) {
     if (whole[size - 1] == '\n') continue;
     CAPTURE(size);
@@ -246,7 +246,7 @@ TEST_CASE("--weights-csv is not suggested if it was given") {
   }
 }
 
-TEST_CASE("without the profile, some formats are written and others ask for it") {
+TEST_CASE("without the profile, some formats are written and others ask for the profile") {
   const Planned planned;
   planned.LoseProfile();
   CHECK(planned.Export({"--to", "csv"}).exit_code == 0);
@@ -261,7 +261,7 @@ TEST_CASE("without the profile, some formats are written and others ask for it")
                1, {"/nowhere/x.csv"});
 }
 
-TEST_CASE("wrong use") {
+TEST_CASE("usage errors are reported") {
   const Planned planned;
   CheckFailure(planned.Export({"--to", "sieve", "--json"}), 2, {"-o FILE"});
   CheckFailure(planned.Export({"--to", "sieve", "--list", "x"}), 2, {"--list"});

@@ -30,7 +30,7 @@ struct Files {
     REQUIRE(planned.exit_code == 0);
     json = nlohmann::json::parse(planned.out);
   }
-  // Returns id,cycles of every sample except the first `left_out`; cycles = 2 * duration.
+  // Returns id,cycles of every sample except the first `left_out`. cycles is 2 * duration.
   std::string Results(std::size_t left_out = 0) const {
     std::string csv = "id,cycles,insts\n";
     for (const auto& kernel : json.at("kernels")) {
@@ -77,7 +77,7 @@ TEST_CASE("extrapolate prints totals, ratios and missing results") {
   CHECK(text.out.find("next: run the 1 sample") != std::string::npos);
 }
 
-TEST_CASE("extrapolate scales totals over uncovered time and reports it") {
+TEST_CASE("extrapolate scales totals over uncovered time and reports this") {
   const Files covered;
   const auto whole =
       RunStemtap({"extrapolate", "--plan", covered.plan, "--results", covered.Results()});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the texts that are generated from the table of options.
+// Tests the text that is generated from the table of options.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -45,7 +45,7 @@ TEST_CASE("every command has --help that fits a terminal") {
   }
 }
 
-TEST_CASE("help and version are commands too") {
+TEST_CASE("help and version are also commands") {
   for (const std::vector<std::string>& words :
        std::vector<std::vector<std::string>>{{"--version"}, {"-V"}, {"version"}}) {
     const auto version = RunStemtap(words);
@@ -68,7 +68,7 @@ TEST_CASE("help and version are commands too") {
 
 TEST_CASE("--min-samples and --captured-times behave as their help text states") {
   TempDir scratch;
-  // Clusters with fewer samples than the minimum exist; the help explains which.
+  // Some clusters have fewer samples than the minimum. The help explains which.
   const auto words = [](const std::string& text) {
     std::istringstream in(text);
     std::string all;
@@ -118,7 +118,7 @@ TEST_CASE("help that cannot be written is a failure") {
 }
 
 TEST_CASE(
-    "formats lists readable formats, and recognized formats with the command that converts them") {
+    "formats lists readable formats and, with a command to convert them, recognized formats") {
   const auto text = RunStemtap({"formats"});
   CHECK(text.exit_code == 0);
   const auto json = RunStemtap({"formats", "--json"});

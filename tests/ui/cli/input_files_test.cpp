@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests how all commands treat profiles, plans and sessions that they read.
+// Tests how commands read profiles, plans and sessions.
 #include <doctest/doctest.h>
 #include <unistd.h>
 
@@ -40,7 +40,7 @@ TEST_CASE("a profile that cannot be read is reported") {
   }
 }
 
-TEST_CASE("standard input is named in errors") {
+TEST_CASE("errors name standard input") {
   TempDir scratch;
   scratch.Write("none.csv", kProfileHeader);
   for (const char* command : {"plan -", "plan - --method random", "replay -", "evaluate -",
@@ -53,7 +53,7 @@ TEST_CASE("standard input is named in errors") {
   }
 }
 
-TEST_CASE("a damaged profile is reported with file, row and expected value") {
+TEST_CASE("a damaged profile is reported with the file, row and expected value") {
   TempDir scratch;
   const auto row = [](const char* duration) {
     return std::string(kProfileHeader) + "0,0,100,0,7,1,1,1,32,1,1,0,,k\n1,200," + duration +
@@ -84,7 +84,7 @@ TEST_CASE("a damaged profile is reported with file, row and expected value") {
   }
 }
 
-TEST_CASE("plans and sessions cannot be named pipes, profiles can") {
+TEST_CASE("plans and sessions cannot be named pipes, but profiles can") {
   TempDir scratch;
   ProcessOptions options;
   options.cwd = scratch.path();
@@ -166,7 +166,7 @@ TEST_CASE("a session directory is accepted as a plan, and a session file as a se
   same({"top", "s", "--json"}, {"top", "s/session.json", "--json"});
   same({"merge", "s", "t", "-q", "--json", "-o", "m1"},
        {"merge", "s/plan.json", "t/session.json", "-q", "--json", "-o", "m2"});
-  // The plan is protected even if it was named through its session.
+  // The plan is not overwritten even if it was given by its session.
   CheckUsageError(scratch, {"export", "--plan", "s", "--to", "csv", "-o", "s/plan.json"},
                   {"s/plan.json: is the input"});
   std::filesystem::create_directory(scratch / "empty");

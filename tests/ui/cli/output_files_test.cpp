@@ -14,7 +14,7 @@
 namespace stemtap::test {
 namespace {
 
-TEST_CASE("an output that cannot be written is reported, and no partial file remains") {
+TEST_CASE("an output that cannot be written is reported, and no partial file is left") {
   TempDir scratch;
   const auto profile = (SourceDir() / "tests/data/tiny.csv").string();
   CheckFailure(RunStemtap({"replay", "-q", profile, "-o", (scratch / "no/such/folder").string()}),
@@ -35,7 +35,7 @@ TEST_CASE("an output that cannot be written is reported, and no partial file rem
   CheckFailure(full, 1, {"standard output cannot be written", "No space left"});
 }
 
-TEST_CASE("a device or pipe is written directly and remains one") {
+TEST_CASE("a device or pipe is written directly and not replaced") {
   TempDir scratch;
   const ProcessOptions options{.cwd = scratch.path()};
   const auto profile = (SourceDir() / "tests/data/tiny.csv").string();
@@ -55,7 +55,7 @@ TEST_CASE("a device or pipe is written directly and remains one") {
   }
 }
 
-TEST_CASE("inputs are not overwritten, and standard output gets one result") {
+TEST_CASE("inputs are not overwritten, and standard output receives one result") {
   TempDir scratch;
   std::filesystem::copy_file(SourceDir() / "tests/data/tiny.csv", scratch / "p.csv");
   const std::string before = ReadFile(scratch / "p.csv");
@@ -121,7 +121,7 @@ TEST_CASE("an input is not overwritten under another name, and no output is writ
   CHECK(ReadFile(scratch / "p.csv") == profile);
   CHECK(RunStemtap(scratch, export_to("o.csv", "w.csv")).exit_code == 0);
 
-  // Naming one file of a session protects all of its files.
+  // No file of a session is overwritten if one of its files is an input.
   REQUIRE(RunStemtap(scratch, {"replay", "p.csv", "-o", "s"}).exit_code == 0);
   const std::string cells = ReadFile(scratch / "s/cells.json");
   refused({"export", "--plan", "s/plan.json", "--to", "csv", "-o", "here/s/cells.json"},
@@ -129,7 +129,7 @@ TEST_CASE("an input is not overwritten under another name, and no output is writ
   CHECK(ReadFile(scratch / "s/cells.json") == cells);
 }
 
-TEST_CASE("an export of several files that cannot all be written leaves no file") {
+TEST_CASE("an export of several files leaves no file if one cannot be written") {
   TempDir scratch;
   REQUIRE(RunStemtap(scratch, {"generate", "llm-decode", "--launches", "500", "-o", "p.csv"})
               .exit_code == 0);
@@ -143,7 +143,7 @@ TEST_CASE("an export of several files that cannot all be written leaves no file"
     files.push_back(entry.path());
   }
   REQUIRE(files.size() > 1);
-  // Put a directory in place of one of the other files.
+  // Replaces one of the other files with a directory.
   std::filesystem::remove_all(scratch / "out");
   std::filesystem::create_directories(*std::max_element(files.begin(), files.end()));
   CheckFailure(RunStemtap(scratch, ncu), 1, {"is a directory; expected a file"});
@@ -182,7 +182,7 @@ TEST_CASE("a missing temporary directory is reported in one line") {
   CheckFailure(RunStemtap({"demo", "--launches", "10"}, options), 1, {"temp_directory_path"});
 }
 
-TEST_CASE("a session on a full disk reports it and leaves no partial plan") {
+TEST_CASE("a session on a full disk reports this and leaves no partial plan") {
   TempDir scratch;
   std::filesystem::create_directory(scratch / "small");
   const auto result = RunProcess(

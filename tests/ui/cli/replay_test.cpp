@@ -28,7 +28,7 @@ nlohmann::json WithoutTimes(const std::filesystem::path& file) {
   return overview;
 }
 
-TEST_CASE("mask, plan and overview are the same bytes with 1 and with 4 threads") {
+TEST_CASE("the mask, plan and overview are identical with 1 and with 4 threads") {
   TempDir scratch;
   std::vector<std::filesystem::path> profiles = {Generate(scratch, "300000")};
   const auto recorded = SharedPath("data/profiles/particle_transformer_bs4.csv.gz");
@@ -97,7 +97,7 @@ TEST_CASE("--json prints only one JSON object") {
   CHECK(nlohmann::json::parse(plan.out)["totals"]["invocations"] == 5000);
 }
 
-TEST_CASE("another seed gives another plan with the same cost") {
+TEST_CASE("a different seed gives a different plan with the same cost") {
   TempDir scratch;
   const auto profile = Generate(scratch, "50000");
   const auto with_seed = [&](const char* seed) {

@@ -42,7 +42,7 @@ struct Session {
   }
 };
 
-TEST_CASE("without the report page, stemtap states what a report requires") {
+TEST_CASE("without the report page, stemtap reports what a report requires") {
   if (!ReportPage().empty()) return;
   const Session session;
   CheckFailure(RunReport({session.run}), 1,
@@ -50,7 +50,7 @@ TEST_CASE("without the report page, stemtap states what a report requires") {
   CHECK(!std::filesystem::exists(session.directory / "run/report.html"));
 }
 
-TEST_CASE("the page has one place for data, in an element that no browser runs") {
+TEST_CASE("the page has one place for data, in an element that browsers do not run") {
   STEMTAP_SKIP_WITHOUT_PAGE();
   const std::string_view page = ReportPage();
   const std::size_t at = page.find(
@@ -65,7 +65,7 @@ TEST_CASE("without a session, the newest finished session below the current dire
   const Session session;
   test::ProcessOptions options;
   options.cwd = session.directory.path();
-  // Newer and still running: it has an overview but no plan yet.
+  // This session is newer and still running: it has an overview but no plan yet.
   session.directory.Write("running/overview.json", test::kOverviewJson);
   const auto result = RunStemtap({"report"}, options);
   CAPTURE(result.err);
@@ -111,7 +111,7 @@ TEST_CASE("a report is written into the session directory, or to -o") {
   CHECK(ReadFile(session.directory / "run/report.html") == first);
   CHECK(RunReport({session.run}).exit_code == 0);
 
-  // A file of the session directory selects the session; a plan elsewhere selects itself.
+  // A file in a session directory selects the session. A plan elsewhere selects only itself.
   result = RunReport({session.run + "/plan.json", "-o", "-"});
   REQUIRE(result.exit_code == 0);
   CHECK(json::parse(test::DataOf(result.out))["session"].is_object());
@@ -148,7 +148,7 @@ TEST_CASE("a report with unusable input or output fails with one line") {
     CheckFailure(RunReport({session.run, "-o", path}), 2, {path + ": is the input"});
     CheckFailure(RunReport({plan, "-o", path}), 2, {path + ": is the input"});
   }
-  // A report does not show cells.json, but it belongs to the session.
+  // A report does not show cells.json, but the file belongs to the session.
   const std::string cells = session.directory.Write("run/cells.json", "{}").string();
   CheckFailure(RunReport({session.run, "-o", cells}), 2, {cells + ": is the input"});
   CHECK(ReadFile(cells) == "{}");
@@ -167,7 +167,7 @@ TEST_CASE("a report with unusable input or output fails with one line") {
   }
 }
 
-TEST_CASE("a replay becomes a report with its own figures") {
+TEST_CASE("a report of a replay shows the figures of the replay") {
   STEMTAP_SKIP_WITHOUT_PAGE();
   const TempDir directory;
   const std::string profile = (directory / "run.csv").string();
@@ -196,7 +196,7 @@ TEST_CASE("a replay becomes a report with its own figures") {
   }
 }
 
-TEST_CASE("a baseline is compared as stemtap diff compares it") {
+TEST_CASE("a baseline is compared as by stemtap diff") {
   STEMTAP_SKIP_WITHOUT_PAGE();
   const test::TwoRuns made;
   for (const std::string& baseline : {made.before, made.before_profile, made.before_plan}) {
@@ -240,7 +240,7 @@ TEST_CASE("a baseline that cannot be compared fails with one line and writes no 
   fails(made.before + "-gone", 1, {"before-gone", "cannot be opened"});
   fails((made.directory / "plans").string(), 1, {"plans", "plan.json"});
   fails(made.directory.Write("text.csv", "no profile\n").string(), 1, {"text.csv"});
-  // The session itself, whatever its path is.
+  // The baseline is the session itself under a different path.
   std::filesystem::create_directory_symlink(made.after, made.directory / "link");
   for (const std::string& same : {made.after, made.after + "/", made.after + "/plan.json",
                                   (made.directory / "link").string()}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernel names, file names and command-line words are data. Tests that no control sequence or
-// invisible character in them reaches the terminal.
+// Tests that no control sequence or invisible character in kernel names, file names or command-line
+// words is printed to the terminal.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -16,14 +16,14 @@ namespace {
 
 // An escape sequence, its one-byte form, a right-to-left override, a zero-width space, a byte order
 // mark, a line separator, an Arabic letter mark, a tag character, an invalid byte, and a line
-// break.
+// break
 constexpr std::string_view kHostile =
     "bad\x1B["
     "31m\xC2\x9B\xE2\x80\xAE\xE2\x80\x8B\xEF\xBB\xBF\xE2\x80\xA8\xD8\x9C\xF3\xA0\x81\x81\xFF"
     "\r\nname";
 constexpr std::string_view kEscaped =
     "bad\\x1B[31m\\u{9B}\\u{202E}\\u{200B}\\u{FEFF}\\u{2028}\\u{61C}\\u{E0041}\\xFF\\x0D\\x0Aname";
-// Tables cut long names.
+// Long names are cut in tables.
 constexpr std::string_view kEscapedStart = "bad\\x1B[31m";
 
 void CheckSafe(std::string_view text) {
@@ -91,7 +91,7 @@ TEST_CASE("summaries and tables escape kernel and file names") {
   scratch.Shows({"merge", "s", file + "-s", "-o", file + "-m"}, 0, kEscaped);
 }
 
-TEST_CASE("top escapes kernel names, also without a UTF-8 locale") {
+TEST_CASE("top escapes kernel names even without a UTF-8 locale") {
   Scratch scratch;
   REQUIRE(scratch.Run({"replay", scratch.file, "-q", "-o", "s"}).exit_code == 0);
   scratch.Shows({"top", "s", "--once"});

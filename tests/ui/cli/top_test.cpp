@@ -27,7 +27,7 @@ void MakeSession(const TempDir& dir, const char* name, const MadeOverview& made)
 
 }  // namespace
 
-TEST_CASE("without a terminal a snapshot is printed") {
+TEST_CASE("without a terminal, a snapshot is printed") {
   const TempDir dir;
   MakeSession(dir, "s", {});
   for (const std::vector<std::string>& arguments :
@@ -68,7 +68,7 @@ TEST_CASE("a snapshot of several sessions shows the state of each session") {
     CAPTURE(line);
     CHECK(result.out.find(line) != std::string::npos);
   }
-  // An array of overviews must be complete.
+  // An array of overviews is printed only if it is complete.
   CheckFailure(Top(dir, {"rank0", "rank1", "--json"}), 1, {"rank1/overview.json: No such file"});
   CheckFailure(Top(dir, {"rank1", "rank1"}), 1, {"rank1/overview.json: No such file"});
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the tests of report and diff compare.
+// The runs that the tests of report and diff compare.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -21,7 +21,7 @@
 
 namespace stemtap::test {
 
-// TwoRuns are two runs of the same launches, each as a profile, a session and a plan without its
+// TwoRuns has two runs of the same launches, each as a profile, a session and a plan without its
 // session.
 struct TwoRuns {
   TempDir directory;

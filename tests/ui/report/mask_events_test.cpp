@@ -40,7 +40,7 @@ Result<MaskEvents> Read(const std::string& text,
   return ReadMask(std::make_unique<MemorySource>("mask.ndjson", text), PlanPositions(plan), most);
 }
 
-TEST_CASE("events keep their order and every field") {
+TEST_CASE("events keep their order and all fields") {
   const model::Plan plan = PlanOf({KernelOf("relu"), KernelOf("gemm")});
   const auto mask = Read(Line("capture", 7) + Line("close", 9, "relu") + Line("reopen", 11) +
                              Line("top_up", 13, "gone"),
@@ -69,7 +69,7 @@ TEST_CASE("events without a time and events of later versions are read") {
   CHECK(!mask.value().events[0].time_ns.has_value());
 }
 
-TEST_CASE("if several kernels have one name, only a capture that is a sample is certain") {
+TEST_CASE("if several kernels have the same name, only a capture that is a sample is certain") {
   const model::Plan plan =
       PlanOf({KernelOf("gemm", {3}), KernelOf("relu"), KernelOf("gemm", {5, 8})});
   const auto mask = Read(Line("capture", 5) + Line("capture", 4) + Line("close", 5) +
@@ -84,7 +84,7 @@ TEST_CASE("if several kernels have one name, only a capture that is a sample is 
   CHECK(events[4].kernel == 1);
 }
 
-TEST_CASE("too many events are thinned evenly, and rare kinds are kept completely") {
+TEST_CASE("too many events are thinned evenly, and all events of rare kinds are kept") {
   std::string text;
   std::uint64_t captures = 0;
   for (std::uint64_t i = 0; i < 100'000; ++i) {
@@ -113,7 +113,7 @@ TEST_CASE("too many events are thinned evenly, and rare kinds are kept completel
   CHECK(kept.front() == 0);
 }
 
-TEST_CASE("events up to the limit are all kept, and more events are thinned") {
+TEST_CASE("all events up to the limit are kept, and more events are thinned") {
   std::string text;
   for (std::uint64_t i = 0; i < 64; ++i) text += Line("capture", i);
   auto mask = Read(text, PlanOf({}), 64);

@@ -32,7 +32,7 @@ TEST_CASE("packed text is restored for every length modulo three") {
   }
 }
 
-TEST_CASE("packed text of megabytes is restored, in pieces or at once") {
+TEST_CASE("packed text of several megabytes is restored, in pieces or at once") {
   Rng rng(1);
   std::string text;
   for (int i = 0; i < 3'000'000; ++i) text += static_cast<char>(rng.Next() & 255);

@@ -1,5 +1,5 @@
-# Checks the types of the report page and runs its tests (report/test/*.test.ts) with the packages of the
-# page that is in WORK:
+# Checks the types of the report page and runs its tests (report/test/*.test.ts) with the packages that are
+# installed in WORK:
 #
 #   cmake -DNPM=npm -DSOURCE=. -DWORK=BUILD/report -P page_test.cmake
 #

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A small handmade session with the files that a collector writes. It contains a name that would
-// break out of a page without escaping, and numbers that do not fit a double.
+// A small handmade session with the files that a collector writes. It contains a name that could
+// end its script element if it were not escaped, and numbers that do not fit a double.
 #pragma once
 
 namespace stemtap::test {

@@ -22,7 +22,7 @@ constexpr std::string_view kPage =
     "<!doctype html><script type=\"application/octet-stream\" "
     "id=\"stemtap-data\">@STEMTAP_DATA@</script>\n";
 
-// Session is a directory with all session files; tests remove or corrupt some of them.
+// Session is a directory with all session files. Tests remove or corrupt some of the files.
 struct Session {
   TempDir directory;
 
@@ -44,7 +44,7 @@ std::string Html(const Report& report) {
   return sink.text;
 }
 
-// Returns whether the text of `value` follows "member": unchanged.
+// Returns whether the unchanged text of `value` follows "member":.
 bool HasVerbatim(const std::string& text, const std::string& member, const std::string& value) {
   return text.find("\"" + member + "\":" + value) != std::string::npos;
 }
@@ -118,7 +118,7 @@ TEST_CASE("a report contains the comparison with a baseline as stemtap diff prin
   CHECK(data["brief_names"][mangled] == "vectorized_elementwise_kernel<4 float>");
 }
 
-TEST_CASE("no session content ends its script element") {
+TEST_CASE("session content cannot end the script element") {
   const Session session;
   const std::string directory = (session.directory / "<b>\xFF</script>").string();
   std::filesystem::create_directories(std::filesystem::path(directory).parent_path());
@@ -234,7 +234,7 @@ std::string With(std::string text, const std::string& from, const std::string& t
   return text.replace(text.find(from), from.size(), to);
 }
 
-TEST_CASE("counters that contradict the plan are a warning: a damaged ring may contain anything") {
+TEST_CASE("counters that contradict the plan, as from a damaged ring, are a warning") {
   const Session session;
   session.directory.Write("run/session.json",
                           With(test::kSessionJson, "\"kept\": 30", "\"kept\": 31"));

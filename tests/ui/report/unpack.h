@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Decodes the output of PackedText with an independent implementation, and captures written text.
+// Decodes the output of PackedText with an independent implementation and captures written text.
 #pragma once
 
 #include <doctest/doctest.h>

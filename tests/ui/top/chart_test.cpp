@@ -17,7 +17,7 @@ bool Shows(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-TEST_CASE("busy time is the mean over the devices and over the recent slices") {
+TEST_CASE("busy time is the mean over the devices and the recent slices") {
   model::Activity activity;
   CHECK(std::isnan(BusyShare(activity, 100)));
   activity = {
@@ -26,7 +26,7 @@ TEST_CASE("busy time is the mean over the devices and over the recent slices") {
       1000,
       6,
       {{0, 1, 1, 1}, {1, 5, 2000, 2000}, {2, 5, 900, 500}, {4, 5, 3000, 1500}, {5, 1, 1, 1}}};
-  // The first and the last slice are incomplete.
+  // The first and last slices are incomplete.
   CHECK(BusyShare(activity, ~std::uint64_t{0}) ==
         doctest::Approx((2000 + 500 + 0 + 1500) / 8000.0));
   CHECK(BusyShare(activity, 2000) == doctest::Approx(1500 / 4000.0));
@@ -34,14 +34,14 @@ TEST_CASE("busy time is the mean over the devices and over the recent slices") {
   activity.slices.resize(1);
   activity.count = 1;
   CHECK(BusyShare(activity, 1) == doctest::Approx(1 / 2000.0));
-  // By column: 6 slices in 3 columns.
+  // There are 6 slices in 3 columns.
   activity = {2, 0, 1000, 6, {{0, 1, 1, 1000}, {1, 5, 2000, 2000}, {4, 5, 3000, 500}}};
   const std::vector<double> columns = BusyOverTime(activity, 3);
   REQUIRE(columns.size() == 3);
   CHECK(columns[0] == doctest::Approx(0.75));
   CHECK(columns[1] == 0.0);
   CHECK(columns[2] == doctest::Approx(0.125));
-  // One slice in many columns.
+  // One slice spans many columns.
   CHECK(BusyOverTime({1, 0, 1000, 1, {{0, 1, 500, 500}}}, 4) == std::vector<double>(4, 0.5));
   CHECK(BusyOverTime(activity, 0).empty());
 }
@@ -53,14 +53,14 @@ TEST_CASE("launches per second follow from the points of the timeline") {
   totals.timeline = {{2.0, 200}, {4.0, 200}, {8.0, 1000}};
   CHECK(RateOverTime(totals, 4) == std::vector<double>{100.0, 0.0, 200.0, 200.0});
   CHECK(RateOverTime(totals, 2) == std::vector<double>{50.0, 200.0});
-  // Time after the last point has the launches observed since then.
+  // The time after the last point has the launches observed since then.
   totals.elapsed_s = 16.0;
   CHECK(RateOverTime(totals, 2) == std::vector<double>{125.0, 0.0});
   totals.observed = 1800;
   CHECK(RateOverTime(totals, 2) == std::vector<double>{125.0, 100.0});
 }
 
-TEST_CASE("launches of the devices are drawn without the first and the last of many slices") {
+TEST_CASE("launches of the devices are drawn without the first and last of many slices") {
   model::Activity activity = {
       1,
       0,
@@ -107,7 +107,7 @@ TEST_CASE("charts have a scale and one column per part of the time") {
         "        |# ##  \n"
         "       1|#.##  \n"
         "         0 0:12\n");
-  // The mark has its label, and a line where no bar is.
+  // The mark has a label, and a line where there is no bar.
   chart.mark = 5.0;
   CHECK(text(4) ==
         "         some ~\n"

@@ -58,7 +58,7 @@ TEST_CASE("names are brief in the table and complete above the clusters") {
   }
 }
 
-TEST_CASE("names that begin alike are cut to what distinguishes them") {
+TEST_CASE("names with the same beginning are cut to the parts that differ") {
   MadeOverview made;
   for (const char* functor : {"MulFunctor", "CUDAFunctor_add", "direct_copy_kernel_cuda"}) {
     made.kernels.push_back({std::string("void at::native::elementwise_kernel<128, 4, at::native::"
@@ -88,7 +88,7 @@ TEST_CASE("processes are shown with the reason why they are disabled") {
   CHECK(shown.model.view() == View::kKernels);
 }
 
-TEST_CASE("a large screen shows charts above the table, a small one only the table") {
+TEST_CASE("a large screen shows charts above the table, and a small screen only the table") {
   MadeOverview made;
   made.activity =
       R"({"devices":2,"start_ns":0,"width_ns":1000000000,"count":4,"slices":[[0,9,9,2000000000],[3,9,9,1000000000]]})";
@@ -120,7 +120,7 @@ TEST_CASE("a large screen shows charts above the table, a small one only the tab
   CHECK(Has(lines[14].Text(), "LAUNCHES"));
   CHECK(Has(lines[43].Text(), "kernel_28"));
   for (const Line& line : lines) CHECK(ColumnsOf(line.Text()) <= 160);
-  // With few kernels, the charts use the lines that the table does not need.
+  // If there are few kernels, the charts use the lines that the table does not need.
   made.kernels = Many(3);
   shown.Again({made});
   const std::vector<Line> few = DrawScreen(shown.model, 160, 45, false).lines;
@@ -132,12 +132,12 @@ TEST_CASE("a large screen shows charts above the table, a small one only the tab
   shown.Type("h");
   CHECK(title_line(160, 45) == -1);
   shown.Type("h");
-  // Without activity, the other two charts have its space.
+  // Without activity, the other two charts use the space.
   made.activity.clear();
   shown.Again({made});
   CHECK(title_line(160, 45) == 5);
   CHECK(!Has(shown.Screen(160, 45), "GPU busy"));
-  // Launches observed: 100/s until 1 s, 225/s until 5 s, 200/s until 10 s.
+  // The launches observed are 100/s until 1 s, 225/s until 5 s, and 200/s until 10 s.
   CHECK(Has(shown.Screen(160, 45), "     240|"));
 }
 
@@ -154,7 +154,7 @@ TEST_CASE("the only kernel has all of the time") {
   CHECK(Has(shown.Screen(), "\n99.90 % "));
 }
 
-TEST_CASE("every screen fits any size and any names") {
+TEST_CASE("screens fit any terminal size and any names") {
   REQUIRE(std::setlocale(LC_CTYPE, "C.UTF-8") != nullptr);
   MadeOverview made;
   made.kernels = Many(50);
@@ -187,13 +187,13 @@ TEST_CASE("every screen fits any size and any names") {
   }
 }
 
-TEST_CASE("a low screen shows kernels before figures") {
+TEST_CASE("a screen with few lines shows kernels before figures") {
   Shown shown({MadeOverview()});
   const std::string screen = shown.Screen(80, 6);
   CHECK(Has(screen, "gemm_alpha"));
   CHECK(Has(screen, "relu"));
   CHECK(Has(screen, "q quit"));
-  // A short screen shows dropped records first, then the quality of the sample.
+  // A screen with few lines shows dropped records first, then the quality of the sample.
   CHECK(Has(shown.Screen(80, 7), "\nbound 6.10 %"));
   MadeOverview made;
   made.dropped = 12;

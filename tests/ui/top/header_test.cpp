@@ -42,9 +42,9 @@ TEST_CASE("the header contains the figures of the session") {
   CHECK(Has(screen, "6.00 us"));
 }
 
-TEST_CASE("the header shows how busy the GPU is, now or over the whole session") {
+TEST_CASE("the header shows how busy the GPU is, now or over the entire session") {
   MadeOverview made;
-  // One second per slice; the last two complete seconds are idle.
+  // Each slice is one second. The last two complete seconds are idle.
   made.activity =
       R"({"devices":1,"start_ns":0,"width_ns":1000000000,"count":9,"slices":[[0,9,9,900000000],[1,9,9,1000000000],)"
       R"([2,9,9,1000000000],[3,9,9,1000000000],[4,9,9,500000000],[8,9,9,9]]})";
@@ -53,13 +53,13 @@ TEST_CASE("the header shows how busy the GPU is, now or over the whole session")
   made.state = "ended";
   shown.Again({made});
   CHECK(Has(shown.Screen(100), "1,000/s  GPU busy 50.0 %  kernels 3"));
-  MadeOverview other;  // does not know
+  MadeOverview other;  // has no activity
   other.state = "ended";
   shown.Again({made, other});
   CHECK(Has(shown.Screen(100), "GPU busy 50.0 %"));
   shown.Again({MadeOverview()});
   CHECK(!Has(shown.Screen(100), "busy"));
-  // The slices end with the last kernel, so the idle time after it is in no slice.
+  // The slices end with the last kernel, so no slice contains the idle time after it.
   made.state = "running";
   made.activity =
       R"({"devices":1,"start_ns":0,"width_ns":1000000000,"count":9,"slices":[[7,9,9,1000000000],[8,9,9,9]]})";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Generates overviews in the collector's format, for tests of their readers.
+// Generates overviews in the collector's format for tests of their readers.
 #pragma once
 
 #include <fmt/format.h>
@@ -39,7 +39,7 @@ struct MadeOverview {
       R"([{"pid":4242,"program":"python3","state":"recording","reason":"","seen":4500,"kept":4500,"dropped":0,"captured":21}])";
   std::string bound = "0.061";
   std::string certified_bound = "null";
-  std::string activity;  // JSON; empty: none
+  std::string activity;  // JSON, or empty
   bool large = false;    // maximum number of bins and points
 };
 

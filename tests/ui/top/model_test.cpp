@@ -19,7 +19,7 @@ using test::JsonOf;
 using test::MadeOverview;
 using Names = std::vector<std::string>;
 
-TEST_CASE("kernels are sorted by time, or by another column") {
+TEST_CASE("kernels are sorted by time or by a different column") {
   Shown shown({MadeOverview()});
   CHECK(shown.Names() == Names{"gemm_alpha", "Softmax_beta", "relu"});
   shown.Type("l");
@@ -38,7 +38,7 @@ TEST_CASE("kernels are sorted by time, or by another column") {
   CHECK(shown.Names() == Names{"gemm_alpha", "Softmax_beta", "relu"});
 }
 
-TEST_CASE("equal rows keep their order both ways") {
+TEST_CASE("equal rows keep their order in both directions") {
   MadeOverview made;
   made.kernels = {{"a", 1, 5}, {"b", 1, 5}, {"c", 1, 5}};
   Shown shown({made});
@@ -68,7 +68,7 @@ TEST_CASE("the filter applies while typing and ignores case") {
   CHECK(Has(shown.Screen(), "filter: ta (1 of 3"));
   shown.model.Press({Key::kEscape});
   CHECK(shown.Names().size() == 3);
-  // While typing, the cursor keys still work and the program can be quit.
+  // During typing, the cursor keys still work, and the program can be quit.
   shown.Type("/a");
   shown.model.Press({Key::kDown});
   CHECK(Has(shown.Cursor(), "Softmax_beta"));
@@ -79,7 +79,7 @@ TEST_CASE("the filter applies while typing and ignores case") {
   shown.model.Press({Key::kQuit});
   CHECK(shown.model.quit());
   shown.model.Press({Key::kEscape});
-  // A multibyte character is deleted as a whole.
+  // A multibyte character is deleted entirely.
   shown.Type("/");
   shown.model.Press({Key::kCharacter, 0x4E2D});
   shown.model.Press({Key::kBackspace});
@@ -186,7 +186,7 @@ TEST_CASE("the help, pause and quit keys work") {
   CHECK(shown.model.quit());
 }
 
-TEST_CASE("several sessions are shown as a sum and one by one") {
+TEST_CASE("several sessions are shown as a sum and separately") {
   MadeOverview first;
   MadeOverview second;
   second.kernels = {{"relu", 100, 9000000, 1}, {"other", 1, 1, 1}};
@@ -212,7 +212,7 @@ TEST_CASE("several sessions are shown as a sum and one by one") {
   CHECK(sum.observed == 4601);
   CHECK(sum.dropped == 5);
   CHECK(sum.kernels_known == 4);
-  // Weighted by time: 10,000,000 ns at 0.061 and 9,000,001 ns at 0.2.
+  // The bound is weighted by time: 10,000,000 ns at 0.061 and 9,000,001 ns at 0.2.
   CHECK(sum.bound == doctest::Approx((0.061 * 10000000 + 0.2 * 9000001) / 19000001));
   CHECK(sum.timeline.size() == 3);
   CHECK(sum.timeline[2].observed == 4000);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Usage: top_overview_writer DIRECTORY KERNELS PERIOD_MS COUNT
-// Rewrites DIRECTORY/overview.json COUNT times, as a collector does, with all figures growing.
+// Rewrites DIRECTORY/overview.json COUNT times like a collector, with growing figures.
 #include <cstdlib>
 #include <string>
 #include <thread>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests stemtap top on a terminal, as the user sees it.
+// Tests what stemtap top shows on a terminal.
 #include <doctest/doctest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -29,7 +29,7 @@ fs::path MakeSession(const TempDir& dir, const char* name, const MadeOverview& m
   return dir / name;
 }
 
-// Returns the line number of the line that contains `text`; -1 if there is none.
+// Returns the number of the line that contains `text`, or -1 if there is none.
 int LineOf(const std::string& screen, const std::string& text) {
   std::istringstream lines(screen);
   int number = 0;
@@ -106,7 +106,7 @@ TEST_CASE("a session fills a terminal of 80 by 24, and of 200 by 60") {
   CHECK(Has(screen, "DURATIONS"));
   CHECK(Has(screen, words.substr(0, 100)));
 
-  // Shrink the terminal to one cell, and grow it again.
+  // Shrinks the terminal to one cell and enlarges it again.
   for (const auto& [columns, rows] :
        {std::pair(80, 6), {40, 3}, {20, 2}, {5, 1}, {1, 1}, {200, 1}}) {
     terminal.Resize(columns, rows);
@@ -120,7 +120,7 @@ TEST_CASE("a session fills a terminal of 80 by 24, and of 200 by 60") {
   REQUIRE(terminal.WaitUntilGone("q quit"));
 }
 
-TEST_CASE("keys sort, filter, open, help and quit") {
+TEST_CASE("keys sort and filter kernels, open clusters and the help, and quit") {
   const TempDir dir;
   MakeSession(dir, "s", {});
   Terminal terminal(dir, 80, 24);
@@ -248,7 +248,7 @@ TEST_CASE("top waits for the first overview") {
   CHECK(terminal.WaitFor("gemm_alpha"));
 }
 
-TEST_CASE("the terminal is restored after every kind of exit") {
+TEST_CASE("the terminal is restored after any exit") {
   const TempDir dir;
   MakeSession(dir, "s", {});
   struct End {
@@ -264,7 +264,7 @@ TEST_CASE("the terminal is restored after every kind of exit") {
     REQUIRE(terminal.WaitFor("q quit"));
     CHECK(terminal.AlternateScreen());
     if (end.signal != nullptr) {
-      // Select our own process by its current directory; others may run the same program.
+      // The current directory identifies this process, because others may run the same program.
       const ProcessResult sent =
           RunProcess({"sh", "-c",
                       std::string("for p in /proc/[0-9]*; do [ \"$(readlink $p/cwd)\" = \"$0\" ] "
@@ -293,8 +293,8 @@ TEST_CASE("top exits if its terminal closes, even without a signal") {
   MakeSession(dir, "s", {});
   {
     Terminal terminal(dir, 80, 24);
-    // Programs inherit the signals that the shell ignores. Once the terminal is gone, only the file
-    // contains the result; a shell with job control would not continue to that command.
+    // Programs inherit the signals that the shell ignores. After the terminal closes, only the file
+    // contains the result. A shell with job control would not run that command.
     terminal.Line("sh -c \"trap '' HUP; $TOP s --interval 0.1; echo code=\\$? >ended\"");
     REQUIRE(terminal.WaitFor("q quit"));
   }
@@ -359,7 +359,7 @@ TEST_CASE("names cannot control the terminal or shift other columns") {
   CHECK(LineOf(screen, "\\u{202E}") == 8);
 }
 
-TEST_CASE("several ranks are shown in one view and one by one") {
+TEST_CASE("several ranks are shown together and separately") {
   const TempDir dir;
   MadeOverview first;
   MadeOverview second;
@@ -382,7 +382,7 @@ TEST_CASE("several ranks are shown in one view and one by one") {
   CHECK(Has(terminal.Screen(), "another profiler"));
 }
 
-TEST_CASE("losses are colored unless colors are disabled, and without UTF-8 the screen is ASCII") {
+TEST_CASE("losses are colored unless colors are disabled, and the screen is ASCII without UTF-8") {
   const TempDir dir;
   MadeOverview made;
   made.dropped = 12;
@@ -392,16 +392,16 @@ TEST_CASE("losses are colored unless colors are disabled, and without UTF-8 the 
     Terminal terminal(dir, 80, 24);
     terminal.Line("$TOP s");
     REQUIRE(terminal.WaitFor("ring_full"));
-    CHECK(terminal.Coloured().find("\x1B[31m") != std::string::npos);
+    CHECK(terminal.Colored().find("\x1B[31m") != std::string::npos);
   }
   {
     Terminal terminal(dir, 80, 24, "NO_COLOR=1");
     terminal.Line("$TOP s");
     REQUIRE(terminal.WaitFor("ring_full"));
-    const std::string text = terminal.Coloured();
+    const std::string text = terminal.Colored();
     CHECK(text.find("\x1B[1m") != std::string::npos);
-    for (const char* colour : {"[31m", "[32m", "[33m", "[42m", "[46m", ";31", ";32"}) {
-      CHECK(text.find(colour) == std::string::npos);
+    for (const char* color : {"[31m", "[32m", "[33m", "[42m", "[46m", ";31", ";32"}) {
+      CHECK(text.find(color) == std::string::npos);
     }
   }
   {

@@ -28,7 +28,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Returns places that contain only what the test creates.
+// Returns places that contain only files that the test creates.
 FinderPlaces PlacesIn(const TempDir& dir) {
   fs::create_directories(dir / "here");
   fs::create_directories(dir / "other");
@@ -69,7 +69,7 @@ TEST_CASE("the newest session is searched only below the current directory") {
   const TempDir dir;
   const FinderPlaces places = PlacesIn(dir);
   const auto newest = [&](Newest wanted) { return NewestSession(wanted, places); };
-  // Does not find sessions next to or above `here`, in `other`, or of a running process.
+  // Sessions next to or above `here`, in `other`, or of a running process are not found.
   EndedSession(dir / "other/stemtap-x-1", 0);
   EndedSession(dir / "stemtap-above", 0);
   MakeSession(dir / "beside/s", {}, 0);
@@ -112,7 +112,7 @@ TEST_CASE("report ignores running sessions, and top prefers them") {
   MakeSession(dir / "here/killed", killed, 10);
   CHECK(NewestSession(Newest::kRunningFirst, places).value() == (dir / "here/killed").string());
   CHECK(NewestSession(Newest::kEnded, places).value() == (dir / "here/ended").string());
-  // A new session has a ring and no overview yet.
+  // A new session has a ring but no overview yet.
   dir.Write("here/began/ring." + std::to_string(::getpid()), "");
   Age(dir / ("here/began/ring." + std::to_string(::getpid())), 90);
   CHECK(NewestSession(Newest::kRunningFirst, places).value() == (dir / "here/began").string());
@@ -131,7 +131,7 @@ TEST_CASE("sessions of other users and behind symbolic links are ignored") {
   --places.user;
   fs::remove_all(dir / "here/s");
   CHECK(!NewestSession(Newest::kEnded, places).ok());
-  // A session of another user, if this test may create one.
+  // Adds a session of another user if this test is allowed to create it.
   EndedSession(dir / "here/theirs", 0);
   if (::geteuid() != 0 || ::chown((dir / "here/theirs").c_str(), 65534, 65534) != 0) {
     MESSAGE("SKIPPED: only root can give a directory to another user");
@@ -193,7 +193,7 @@ TEST_CASE("a session is found by the id of one of its processes") {
   CHECK(FindSession("4242", places).value() == (dir / "here/s").string());  // a traced process
   dir.Write("here/r/ring.888", "");
   CHECK(FindSession("888", places).value() == (dir / "here/r").string());
-  // A merged session belongs to no local process: its pids come from other machines.
+  // A merged session does not belong to a local process, because its pids are from other machines.
   std::string merged = JsonOf(made);
   merged.replace(merged.find("\"live\""), 6, "\"merged\"");
   dir.Write("here/job/overview.json", merged);
@@ -201,13 +201,13 @@ TEST_CASE("a session is found by the id of one of its processes") {
   CHECK(FindSession("4242", places).value() == (dir / "here/s").string());
   CHECK(!FindSession("77", places).ok());
   CHECK(!FindSession("99999999999999999999", places).ok());
-  // The open files of a process identify its session, wherever the session is.
+  // The open files of a process identify its session in any location.
   fs::create_directories(dir / "proc/55/fd");
   fs::create_symlink("/far/away/mask.ndjson", dir / "proc/55/fd/7");
   CHECK(FindSession("55", places).value() == "/far/away");
   dir.Write("proc/56/maps", "7f00-7f01 rw-s 00000000 08:01 12   /far/of f/ring.56\n");
   CHECK(FindSession("56", places).value() == "/far/of f");
-  // In a container, the path refers to the container's file system, whatever has that name here.
+  // In a container, the path refers to the container's file system, even if it also exists here.
   const fs::path inner = dir / "here/s";
   dir.Write("proc/57/maps", "7f00-7f01 rw-s 00000000 08:01 12   " + inner.string() + "/ring.57\n");
   CHECK(FindSession("57", places).value() == inner.string());
@@ -235,7 +235,7 @@ TEST_CASE("an overview is read again only when it has changed") {
   CHECK(watch.text() == JsonOf(made));
   CHECK(!watch.Refresh());
 
-  // An unreadable file keeps the previous overview and sets a problem.
+  // If the file is unreadable, the previous overview is kept and a problem is reported.
   dir.Write("overview.json", "{\"sche");
   CHECK(watch.Refresh());
   CHECK(watch.overview()->kernels.size() == 3);
@@ -258,8 +258,8 @@ TEST_CASE("a session that is no longer updated was killed if its collector does 
   CHECK(watch.Refresh(now += 4s));
   CHECK(watch.state() == SessionState::kKilled);
   CHECK(watch.overdue_s() == 0);
-  // The session does run on another machine, or a new one started in the same directory; then it is
-  // killed again.
+  // The session runs on another machine, or a new session started in the same directory. Then it
+  // is killed again.
   made.elapsed_s += 1;
   WriteOverview(dir.path(), JsonOf(made));
   watch.Refresh(now);
@@ -282,7 +282,7 @@ TEST_CASE("an old overview of an ended collector is reported as killed without w
   CHECK(watch.state() == SessionState::kKilled);
 }
 
-TEST_CASE("stale figures of a running collector are reported") {
+TEST_CASE("outdated figures of a running collector are reported") {
   const TempDir dir;
   MadeOverview made;
   WriteOverview(dir.path(), JsonOf(made));
@@ -327,13 +327,13 @@ TEST_CASE("a session has ended if its plan exists or its collector does not") {
   CHECK(!without.plan());
 }
 
-TEST_CASE("the rate covers the last seconds for any timeline resolution") {
+TEST_CASE("the rate covers the last seconds for any resolution of the timeline") {
   const TempDir dir;
   SessionWatch watch(dir.path().string());
   CHECK(std::isnan(watch.launches_per_s()));
   MadeOverview made;
   made.kernels = {{"k", 10000, 1}};
-  // Observed launches grow in steps of thousands, so this test counts the other launches as
+  // Observed launches grow in steps of a thousand, so this test counts the remaining launches as
   // dropped.
   const auto show = [&](double elapsed_s, std::uint64_t seen) {
     made.elapsed_s = elapsed_s;
@@ -341,7 +341,7 @@ TEST_CASE("the rate covers the last seconds for any timeline resolution") {
     WriteOverview(dir.path(), JsonOf(made));
     watch.Refresh();
   };
-  // The last point at least two seconds old is 2000 launches at 10 s.
+  // The latest point that is at least two seconds old has 2000 launches at 10 s.
   show(14.0, 10000);
   CHECK(watch.launches_per_s() == doctest::Approx(2000));
   show(15.0, 10500);
@@ -351,14 +351,14 @@ TEST_CASE("the rate covers the last seconds for any timeline resolution") {
   show(17.0, 11500);
   CHECK(watch.launches_per_s() == doctest::Approx(500));
   for (int second = 18; second < 25; ++second) show(second, 11500);
-  CHECK(watch.launches_per_s() == 0.0);  // the program launches nothing
+  CHECK(watch.launches_per_s() == 0.0);  // the program makes no launches
   show(24.0, 11600);
   CHECK(watch.launches_per_s() == doctest::Approx(8000.0 / 14));  // from the timeline
-  // Another session in the same directory.
+  // A new session starts in the same directory.
   made.kernels[0].invocations = 300;
   show(1.0, 300);
   CHECK(watch.launches_per_s() == doctest::Approx(300));
-  // For an ended session, the rate covers the whole run.
+  // If the session has ended, the rate covers the entire run.
   dir.Write("plan.json", "{}");
   made.state = "ended";
   made.kernels[0].invocations = 400;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Shown lets tests type keys into a model and read the screen that it draws.
+// Shown lets tests send keys to a model and read the screen that it draws.
 //
 // THREADS: none.
 #pragma once
@@ -70,7 +70,7 @@ inline bool Has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-// Returns `count` kernels, kernel_0 with the most time.
+// Returns `count` kernels. kernel_0 has the most time.
 inline std::vector<test::MadeKernel> Many(int count) {
   std::vector<test::MadeKernel> kernels;
   for (int i = 0; i < count; ++i) {

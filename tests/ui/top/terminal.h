@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Terminal is a pseudo-terminal that runs a shell, provided by its own tmux server. Tests poll
-// until the expected text appears; the deadline is long enough for a busy machine.
+// Terminal is a pseudo-terminal with a shell, provided by its own tmux server. Tests poll until the
+// expected text appears. The deadline is long enough for a busy machine.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -23,7 +23,7 @@ namespace stemtap::test {
 
 class Terminal {
  public:
-  // The shell runs in the given directory, with stemtap as $TOP.
+  // The shell runs in the given directory. $TOP is the stemtap program.
   Terminal(const TempDir& directory, int columns, int rows, const std::string& name = "")
       : directory_(directory.path().string()) {
     static int count = 0;
@@ -39,7 +39,7 @@ class Terminal {
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;
 
-  // Exits this test program with a visible message if tmux is not installed.
+  // If tmux is not installed, exits this test program with a visible message.
   static void SkipWithoutTmux() {
     if (RunProcess({"tmux", "-V"}).exit_code == 0) return;
     std::fputs("SKIPPED: tmux is not installed\n", stdout);
@@ -47,7 +47,7 @@ class Terminal {
     std::_Exit(77);
   }
 
-  // Uses the key names of tmux: "j", "Enter", "C-c".
+  // Sends keys, which have the names of tmux: "j", "Enter", "C-c".
   void Keys(const std::vector<std::string>& keys) {
     std::vector<std::string> argv = {"send-keys"};
     argv.insert(argv.end(), keys.begin(), keys.end());
@@ -62,8 +62,8 @@ class Terminal {
               .exit_code == 0);
   }
   std::string Screen() { return Tmux({"capture-pane", "-p"}).out; }
-  // Includes the escape sequences of colors.
-  std::string Coloured() { return Tmux({"capture-pane", "-p", "-e"}).out; }
+  // Returns the screen with the escape sequences of colors.
+  std::string Colored() { return Tmux({"capture-pane", "-p", "-e"}).out; }
   bool AlternateScreen() { return Tmux({"display-message", "-p", "#{alternate_on}"}).out == "1\n"; }
 
   template <typename Is>

@@ -27,7 +27,7 @@ TEST_CASE("text contains no terminal control sequence") {
   CHECK(ShownText("a\x1B[31mb\n\x7F", true, 100) == "a\\x1B[31mb\\x0A\\x7F");
   CHECK(ShownText("\xC2\x9B", true, 100) == "\\u{9B}");              // C1: CSI
   CHECK(ShownText("\xE2\x80\xAE", true, 100) == "\\u{202E}");        // changes the text direction
-  CHECK(ShownText("e\xCC\x81", true, 100) == "e\\u{301}");           // has no column of its own
+  CHECK(ShownText("e\xCC\x81", true, 100) == "e\\u{301}");           // does not have its own column
   CHECK(ShownText("\xFF\xC3(", true, 100) == "\\xFF\\xC3(");         // invalid UTF-8
   CHECK(ShownText("\xED\xA0\x80", true, 100) == "\\xED\\xA0\\x80");  // a surrogate
   CHECK(ShownText("\xC0\xAF", true, 100) == "\\xC0\\xAF");           // overlong
@@ -131,14 +131,14 @@ TEST_CASE("durations are on a log axis") {
   const DurationAxis axis = DurationsOf(kernels, 4, false);
   CHECK(axis.lower_ns == doctest::Approx(1000));
   CHECK(axis.upper_ns == doctest::Approx(16000));
-  REQUIRE(axis.launches.size() == 4);  // a factor of two each
+  REQUIRE(axis.launches.size() == 4);  // each spans a factor of two
   CHECK(axis.launches[0] == doctest::Approx(10));
   CHECK(axis.launches[1] == doctest::Approx(0));
   CHECK(axis.launches[2] == doctest::Approx(0));
   CHECK(axis.launches[3] == doctest::Approx(30));
 }
 
-TEST_CASE("an outlier does not stretch the axis, unless it has most of the time") {
+TEST_CASE("an outlier does not stretch the axis unless it has most of the time") {
   model::OverviewKernel kernel;
   kernel.histogram = {{1, 2, 1}, {1000, 2000, 5000}, {2000, 4000, 5000}, {64000, 128000, 1}};
   const model::OverviewKernel* const kernels[] = {&kernel};
@@ -170,7 +170,7 @@ TEST_CASE("a narrow peak is narrow, and an empty histogram is empty") {
   CHECK(sum == doctest::Approx(6));
 }
 
-TEST_CASE("the bound over time continues while it does not change") {
+TEST_CASE("the bound over time continues if it does not change") {
   model::Overview o;
   o.elapsed_s = 10;
   o.error_bound = 0.05;
