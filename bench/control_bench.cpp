@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures the functions of stemtap/control.h in a process that is not recorded, and the code of
-// the injected library behind them.
+// Measures the functions of stemtap/control.h in a process that is not recorded, and the
+// functions of the injected library that implement them.
 #include <benchmark/benchmark.h>
 
 #include "control/program_control.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures the cost of the gate at a launch: one lookup, and the whole decision with its back-off.
+// Measures the cost of the gate at a launch: one lookup, and the whole decision including back-off.
 #include <benchmark/benchmark.h>
 
 #include <memory>

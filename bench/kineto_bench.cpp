@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads a torch.profiler JSON trace from memory: finding the ends of events, checking all of them,
-// and iterating over the kernels. Each kernel comes with its launch, two operators and an arrow.
+// and iterating over the kernels. Each kernel comes with its launch, two operators and a flow
+// event.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 

@@ -91,13 +91,13 @@ struct Loop {
       if (known == Known::kShape) table.Publish(keys.config, shm::kClosedSlot);
       if (known == Known::kName) table.Publish(shm::NameKey(name), shm::kClosedSlot);
     }
-    // Open, but only one draw of 2^32 is accepted.
+    // Open, but only one draw in 2^32 is accepted.
     if (known == Known::kRejected) table.Grant(kOpenSlot, 1, 0);
   }
 };
 
-// Call is a launch as CUPTI presents it: just written to the stack. It is in the L1 cache however
-// many kernels there are; the kernels' names and their gate entries are not moved.
+// Call is a launch as CUPTI passes it: just written to the stack. It is in the L1 cache for any
+// number of kernels. Kernel names and gate entries stay where they are in memory.
 struct Call {
   cuLaunchKernel_params params = {};
   CUpti_CallbackData entry = {};

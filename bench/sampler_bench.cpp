@@ -14,7 +14,7 @@
 namespace stemtap {
 namespace {
 
-// Observations of a decode loop, including keys, as the engine passes them on.
+// Returns observations of a decode loop, including keys, as the engine passes them to the sampler.
 std::vector<online::Observation> DecodeObservations(online::OnlineSampler& sampler,
                                                     std::size_t count) {
   research::LlmDecodeOptions options;
@@ -44,7 +44,7 @@ void SamplerUpdate(benchmark::State& state) {
   constexpr std::size_t kEpoch = 8192;
   auto gate = std::make_unique<shm::GateTable>();
   online::OnlineSampler sampler(sampling::SamplingOptions{}, *gate);
-  // As many as the engine holds back at the default lag: they are in cache, as in the engine.
+  // As many as the engine holds back at the default lag, so they are in cache as in the engine.
   const std::vector<online::Observation> seen = DecodeObservations(sampler, 1 << 15);
   std::size_t at = 0;
   for (auto _ : state) {

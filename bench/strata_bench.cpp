@@ -39,7 +39,8 @@ std::vector<sampling::KernelCells> ManyKernels() {
   return kernels;
 }
 
-// Range 0: the error bound in 1/10,000. Range 1: whether the search starts at the previous price.
+// Range 0: the error bound in 1/10,000. Range 1: whether the search starts at the previous
+// multiplier.
 void CutTenThousandKernels(benchmark::State& state) {
   const std::vector<sampling::KernelCells> kernels = ManyKernels();
   WorkerPool pool(2);

@@ -1,4 +1,4 @@
-# What `stemtap --version` prints about the build, as definitions of one source file.
+# Build information that `stemtap --version` prints, as definitions for one source file.
 set(STEMTAP_COMMIT unknown)
 find_package(Git QUIET)
 if(GIT_FOUND)
@@ -11,7 +11,7 @@ if(GIT_FOUND)
     set(STEMTAP_COMMIT ${_commit})
   endif()
   if(EXISTS "${_log}")
-    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${_log})  # configures again after a commit
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${_log})  # reconfigures after a commit
   endif()
 endif()
 set(STEMTAP_BUILD_KIND "${CMAKE_BUILD_TYPE}")

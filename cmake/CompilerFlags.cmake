@@ -8,12 +8,12 @@ if(STEMTAP_WERROR)
   add_compile_options(-Werror)
 endif()
 if(STEMTAP_SANITIZE)
-  # Undefined behavior ends the program, like other reports. By default it is only printed.
+  # Undefined behavior ends the program, like other sanitizer reports. By default it is only printed.
   add_compile_options(-fsanitize=${STEMTAP_SANITIZE} -fno-sanitize-recover=undefined
                       -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${STEMTAP_SANITIZE})
   # Checks of every pointer take a fifth of the build time. The address sanitizer also detects null
-  # pointers and accesses behind an object. Fuzzers keep the checks.
+  # pointers and accesses past the end of an object. Fuzzers keep the checks.
   if(STEMTAP_SANITIZE STREQUAL "address,undefined")
     add_compile_options(-fno-sanitize=null,vptr,object-size)
   endif()

@@ -1,6 +1,6 @@
 # cpack runs this script on the installed files to follow Debian's conventions: it compresses the manual
-# page without a timestamp, adds a copyright file, and moves the zsh completion, which Debian's zsh does
-# not look for in site-functions.
+# page without a timestamp, adds a copyright file, and moves the zsh completion, because Debian's zsh does
+# not search site-functions.
 file(GLOB_RECURSE pages ${CPACK_TEMPORARY_DIRECTORY}/stemtap.1)
 foreach(page ${pages})
   get_filename_component(share ${page}/../../.. ABSOLUTE)

@@ -1,4 +1,4 @@
-# Finds the directory that contains cupti.h and cuda.h: -DCUPTI_ROOT, the CUDA toolkit, or an
+# Finds the directories that contain cupti.h and cuda.h: in CUPTI_ROOT, the CUDA toolkit, or an
 # nvidia-cuda-cupti wheel (cuda.h is in the nvidia-cuda-runtime wheel next to it).
 # Sets STEMTAP_HAVE_CUPTI and the interface target stemtap_cupti_headers.
 set(CUPTI_ROOT "" CACHE PATH "Directory whose include/ contains cupti.h")
@@ -15,10 +15,10 @@ find_path(CUDA_INCLUDE_DIR cuda.h HINTS ${CUPTI_ROOT} ${_cuda_roots} ${_wheel_ro
 
 set(STEMTAP_HAVE_CUPTI OFF)
 if(NOT STEMTAP_BUILD_INJECTOR)
-  message(STATUS "stemtap: the injector is switched off (STEMTAP_BUILD_INJECTOR)")
+  message(STATUS "stemtap: the injector is disabled (STEMTAP_BUILD_INJECTOR)")
 elseif(STEMTAP_SANITIZE)
   # A preloaded library and a sanitizer both need to be loaded first (google/sanitizers#796).
-  message(STATUS "stemtap: sanitized build, without injector and simulated GPU")
+  message(STATUS "stemtap: sanitizer build, without the injector and the simulated GPU")
 elseif(CUPTI_INCLUDE_DIR AND CUDA_INCLUDE_DIR)
   set(STEMTAP_HAVE_CUPTI ON)
   add_library(stemtap_cupti_headers INTERFACE)
@@ -28,5 +28,5 @@ elseif(CUPTI_INCLUDE_DIR AND CUDA_INCLUDE_DIR)
   string(REGEX REPLACE "[^0-9]" "" STEMTAP_NEWEST_CUPTI "${_version}")
   message(STATUS "stemtap: CUPTI headers in ${CUPTI_INCLUDE_DIR}")
 else()
-  message(WARNING "stemtap: no CUPTI headers (cupti.h) found, building without the injector; set -DCUPTI_ROOT=<directory>")
+  message(WARNING "stemtap: no CUPTI headers (cupti.h) found; building without the injector; to build it, set -DCUPTI_ROOT=<directory>")
 endif()

@@ -1,5 +1,5 @@
 # Installs headers, the package for find_package(stemtap) and documents, and defines the Debian package.
-# Programs and libraries are installed by the files that build them.
+# The files that build programs and libraries also install them.
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/stemtap)
 install(DIRECTORY include/stemtap DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
@@ -18,12 +18,12 @@ set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_PACKAGE_DESCRIPTION
     "stemtap starts a GPU program, learns how long every kernel takes, and\n\
-decides while it runs which few launches stand for the rest, with a stated\n\
-error bound: a plan for simulators, tracers and profilers.")
+decides while it runs which few launches represent the rest, with a stated\n\
+error bound. The result is a plan for simulators, tracers and profilers.")
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION devel)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)  # with them comes the call of ldconfig
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)  # also adds the ldconfig call
 set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/cmake/triggers)
 set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/cmake/DebianFiles.cmake)
 include(CPack)

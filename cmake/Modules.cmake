@@ -1,7 +1,8 @@
-# In the sanitizer presets (STEMTAP_UNITY_BUILD), the files of the targets that stemtap_unity names are compiled
-# several at a time, which parses common headers once. Other builds compile each file alone:
-# together, a call may bind to a helper of another file. SEPARATE lists files that define the same names as
-# other files of the target.
+# stemtap_unity(<target> SEPARATE a.cpp)
+#
+# With STEMTAP_UNITY_BUILD (the sanitizer presets), compiles several files of the target at a time, so that common
+# headers are parsed once. Other builds compile each file separately, because in a unity build a call may bind to a
+# helper of another file. SEPARATE lists files that define the same names as other files of the target.
 option(STEMTAP_UNITY_BUILD "Compile several source files at a time" OFF)
 function(stemtap_unity target)
   cmake_parse_arguments(UNITY "" "" "SEPARATE" ${ARGN})
@@ -12,14 +13,14 @@ endfunction()
 # stemtap_module(<name> SOURCES a.cpp b.cpp USES base shm LINK PkgConfig::zstd)
 #
 # Adds the static library of one module of src/. USES names other modules, LINK external libraries.
-# tools/check_layers defines which module may use which. A module without SOURCES is header-only.
+# tools/check_layers defines which modules a module may use. A module without SOURCES is header-only.
 function(stemtap_module name)
   cmake_parse_arguments(MODULE "" "" "SOURCES;USES;LINK" ${ARGN})
   list(TRANSFORM MODULE_USES PREPEND stemtap_)
   if(MODULE_SOURCES)
     add_library(stemtap_${name} STATIC ${MODULE_SOURCES})
     set(scope PUBLIC)
-    # Lossy implicit conversions are not allowed in the mathematics.
+    # Mathematical code must not contain lossy implicit conversions.
     if(name MATCHES "^(stats|sampling)$")
       target_compile_options(stemtap_${name} PRIVATE -Wconversion)
     endif()
@@ -43,9 +44,9 @@ function(stemtap_test name)
   stemtap_unity(${name} SEPARATE ${TEST_SEPARATE})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   target_link_libraries(${name} PRIVATE ${TEST_USES} ${TEST_LINK} stemtap_test_support)
-  # Half of a build is test code, which does not have to be fast. -Og compiles it in about 70 % of the time of
-  # -O1, and the tests take as long to run. Without optimization they take four times as long under
-  # the sanitizers.
+  # Half of the compiled code is tests, which do not have to be fast. -Og compiles them in about 70 % of the time
+  # that -O1 takes, and the tests run equally fast. Without optimization they take four times as long under the
+  # sanitizers.
   target_compile_options(${name} PRIVATE $<$<NOT:$<CONFIG:Debug>>:-Og>)
   if(STEMTAP_SANITIZE MATCHES "address" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # Checks of stack variables take a third of the time to compile a test. The modules keep them.

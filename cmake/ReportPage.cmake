@@ -30,9 +30,9 @@ else()
   endif()
 endif()
 if(STEMTAP_REPORT_MISSING)
-  message(STATUS "stemtap report: without its page: ${STEMTAP_REPORT_MISSING}")
+  message(STATUS "stemtap report: built without the page: ${STEMTAP_REPORT_MISSING}")
 else()
-  message(STATUS "stemtap report: its page is built with Node.js ${version}")
+  message(STATUS "stemtap report: the page is built with Node.js ${version}")
 endif()
 
 function(stemtap_report_page target)
@@ -46,7 +46,7 @@ function(stemtap_report_page target)
        ${PROJECT_SOURCE_DIR}/report/.npmrc ${PROJECT_SOURCE_DIR}/report/NOTICE)
   file(GLOB_RECURSE more CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/report/src/*)
   set(script ${PROJECT_SOURCE_DIR}/cmake/build_report_page.cmake)
-  # `built` exists only after a success, so a build after a failure tries again. `page` always exists.
+  # `built` exists only after a success, so the next build after a failure tries again. `page` always exists.
   add_custom_command(
     OUTPUT ${work}/built
     BYPRODUCTS ${page}

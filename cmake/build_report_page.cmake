@@ -1,5 +1,5 @@
 # Builds the page of `stemtap report` from a copy of report/, so that the source tree is not changed. Never
-# fails: if there is no page, PAGE is empty and the reason is printed.
+# fails: if the page cannot be built, PAGE is empty and the reason is printed.
 #
 #   cmake -DNPM=npm -DSOURCE=report -DWORK=DIR -DPAGE=DIR/page.html -P build_report_page.cmake
 #
@@ -9,7 +9,7 @@ set(copy ${WORK}/source)
 set(installed ${WORK}/installed)
 file(REMOVE ${WORK}/built)
 
-# Writes an empty page and prints the end of the output of npm.
+# Writes an empty page and prints the end of npm's output.
 set(log "")
 macro(give_up what)
   string(LENGTH "${log}" length)
@@ -17,8 +17,8 @@ macro(give_up what)
     math(EXPR cut "${length} - 1500")
     string(SUBSTRING "${log}" ${cut} -1 log)
   endif()
-  message("stemtap report: built without its page: ${what}\n${log}\n"
-          "Everything else is built. The next build tries again; -DSTEMTAP_BUILD_REPORT=OFF leaves the page out.")
+  message("stemtap report: built without the page: ${what}\n${log}\n"
+          "Everything else is built. The next build tries again; -DSTEMTAP_BUILD_REPORT=OFF disables the page.")
   file(WRITE ${PAGE} "")
   return()
 endmacro()
@@ -38,11 +38,11 @@ if(EXISTS ${installed})
 endif()
 if(NOT have STREQUAL lock OR NOT EXISTS ${copy}/node_modules)
   file(REMOVE ${installed})
-  # Scripts of packages are not run: none is needed, and they are third-party code.
+  # Does not run scripts of packages: none are needed, and they are third-party code.
   execute_process(COMMAND ${NPM} ci --ignore-scripts --prefer-offline --no-audit --no-fund --loglevel=error
                   WORKING_DIRECTORY ${copy} RESULT_VARIABLE result OUTPUT_VARIABLE log ERROR_VARIABLE log TIMEOUT 300)
   if(NOT result EQUAL 0)
-    give_up("npm ci failed (${result}), it needs the network once")
+    give_up("npm ci failed (${result}); it needs network access once")
   endif()
   file(WRITE ${installed} ${lock})
 endif()
@@ -56,7 +56,7 @@ endif()
 file(STRINGS ${WORK}/out/report.html places REGEX "@STEMTAP_DATA@")
 list(LENGTH places count)
 if(NOT count EQUAL 1)
-  give_up("report.html has ${count} lines with @STEMTAP_DATA@, expected one")
+  give_up("report.html has ${count} lines with @STEMTAP_DATA@; expected one")
 endif()
 file(COPY_FILE ${WORK}/out/report.html ${PAGE} ONLY_IF_DIFFERENT)
 file(TOUCH ${WORK}/built)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads arbitrary bytes as a mask.ndjson, with different read sizes and thinned to a few. The
-// results must be equal and within bounds.
+// Reads arbitrary bytes as a mask.ndjson, with different read sizes and thinned to a few events.
+// The results must be equal and within bounds.
 #include <cstddef>
 #include <cstdint>
 #include <memory>

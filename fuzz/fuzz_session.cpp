@@ -50,6 +50,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   const SessionReaders::Outcome outcome = readers.Read(session, texts);
   if (outcome.broken.empty()) return 0;
-  std::fprintf(stderr, "broken: %s\n", outcome.broken.c_str());
+  std::fprintf(stderr, "violated: %s\n", outcome.broken.c_str());
   std::abort();
 }

@@ -39,15 +39,15 @@ void Expect(bool holds, const std::string& condition) {
 
 void ExpectOneLine(const Error& error, const std::string& reader) {
   Expect(!error.message.empty() && error.message.find('\n') == std::string::npos,
-         reader + ": an error of one line: " + error.message);
+         reader + ": the error has one line: " + error.message);
 }
 
 bool Near(double a, double b) {
   return std::fabs(a - b) <= 1e-5 * std::max(std::fabs(a), std::fabs(b)) + 1e-9;
 }
 
-// Returns a profile of three kernels; the first has two modes. `more_ns` makes another run of the
-// same launches.
+// Returns a profile of three kernels; the first has two modes. `more_ns` is added to each duration,
+// to make another run of the same launches.
 model::Profile MadeProfile(std::uint64_t more_ns) {
   model::Profile profile;
   for (const char* name : {"gemm", "softmax", "copy"}) profile.names.Intern(name);
@@ -73,7 +73,7 @@ void Replay(const model::Profile& profile, const std::string& directory) {
   options.source = "run.csv";
   options.listed = {{"error_bound", 0.05}, {"confidence", 0.95}, {"weights", "calibrated"}};
   const auto replayed = session::RunReplay(*model::ReadProfile(profile), options);
-  Expect(replayed.ok(), "a profile is replayed");
+  Expect(replayed.ok(), "a profile can be replayed");
 }
 
 std::string TextOf(const fs::path& path) {
@@ -110,15 +110,16 @@ PlanSums SumsOf(const model::Plan& plan, const std::string& reader) {
         sums.covered_ns += cluster.mean_ns * static_cast<double>(cluster.count);
       }
       for (const model::PlanSample& sample : cluster.samples) {
-        Expect(std::isfinite(sample.weight) && sample.weight >= 0.0, reader + ": a weight");
-        Expect(indices.insert(sample.index).second, reader + ": each sample once");
+        Expect(std::isfinite(sample.weight) && sample.weight >= 0.0,
+               reader + ": weights are valid");
+        Expect(indices.insert(sample.index).second, reader + ": samples are unique");
         const auto duration = static_cast<double>(sample.record.duration_ns);
         sums.weighted_ns += sample.weight * duration;
         sums.sampled_ns += sample.record.duration_ns;
         ++sums.samples;
       }
     }
-    Expect(count == kernel.invocations, reader + ": counts that add up");
+    Expect(count == kernel.invocations, reader + ": counts add up");
     sums.invocations += count;
     sums.duration_ns += kernel.duration_ns;
   }
@@ -126,11 +127,12 @@ PlanSums SumsOf(const model::Plan& plan, const std::string& reader) {
   Expect(sums.invocations == t.invocations && sums.duration_ns == t.duration_ns &&
              sums.sampled_ns == t.sampled_duration_ns && sums.samples == t.samples &&
              plan.kernels.size() == t.kernels,
-         reader + ": totals that are the kernels'");
-  Expect(std::isnan(t.bound) || (std::isfinite(t.bound) && t.bound >= 0.0), reader + ": a bound");
+         reader + ": totals match the kernels");
+  Expect(std::isnan(t.bound) || (std::isfinite(t.bound) && t.bound >= 0.0),
+         reader + ": the bound is valid");
   Expect(Near(sums.weighted_ns, t.plain_estimate_ns) ||
              Near(sums.weighted_ns, t.calibrated_estimate_ns),
-         reader + ": an estimate that the weights give");
+         reader + ": the weights give an estimate");
   return sums;
 }
 
@@ -146,16 +148,16 @@ void ExpectExports(const model::Plan& plan, const PlanSums& sums) {
       ExpectOneLine(counted.error(), name);
       continue;
     }
-    Expect(counted.value().samples.size() == sums.samples, "export: each sample");
-    Expect(formats::Ids(counted.value()).size() == sums.samples, "export: each sample once");
+    Expect(counted.value().samples.size() == sums.samples, "export: every sample is present");
+    Expect(formats::Ids(counted.value()).size() == sums.samples, "export: samples are unique");
     const std::string weights = formats::WeightsCsv(counted.value());
     Expect(static_cast<std::uint64_t>(std::count(weights.begin(), weights.end(), '\n')) ==
                sums.samples + 1,
-           "export: a weight for each sample");
+           "export: every sample has a weight");
     const Result<formats::Exported> written =
         consumer->write({counted.value(), options, nullptr, "plan"});
     if (!written.ok()) ExpectOneLine(written.error(), name);
-    if (written.ok()) Expect(written.value().ids == sums.samples, "export: as many ids as samples");
+    if (written.ok()) Expect(written.value().ids == sums.samples, "export: every sample has an id");
   }
 }
 
@@ -174,19 +176,19 @@ void ExpectExtrapolation(const model::Plan& plan, const PlanSums& sums) {
   }
   const Result<analysis::Match> match = analysis::MatchResults(plan, results, {});
   if (!match.ok()) return ExpectOneLine(match.error(), "extrapolate");
-  Expect(match.value().matched == sums.samples, "extrapolate: a result for each sample");
+  Expect(match.value().matched == sums.samples, "extrapolate: every sample has a result");
   const Result<analysis::Extrapolation> made =
       analysis::Extrapolate(plan, results, match.value(), {});
   if (!made.ok()) return ExpectOneLine(made.error(), "extrapolate");
   for (const analysis::MetricEstimate& metric : made.value().metrics) {
     Expect(std::isfinite(metric.plain.value) && std::isfinite(metric.calibrated.value),
-           "extrapolate: finite totals");
-    Expect(Near(metric.planned, sums.weighted_ns), "extrapolate: what the plan's weights give");
+           "extrapolate: totals are finite");
+    Expect(Near(metric.planned, sums.weighted_ns), "extrapolate: the total of the weights");
     const double time = metric.calibrated.value +
                         metric.uncovered_fraction * static_cast<double>(plan.totals.duration_ns);
     if (std::isnan(plan.totals.bound) || sums.sampled_ns == 0) continue;
     Expect(Near(time, static_cast<double>(plan.totals.duration_ns)),
-           fmt::format("extrapolate: the time of the run, {} and not {}", plan.totals.duration_ns,
+           fmt::format("extrapolate: the time of the run is {}, not {}", plan.totals.duration_ns,
                        time));
   }
 }
@@ -198,14 +200,14 @@ void ExpectTransfer(const model::Plan& plan, const analysis::Run& run) {
   SumsOf(transfer.value().plan, "align");
   const Result<model::Plan> again =
       model::ParsePlan(model::PlanToJson(transfer.value().plan), "again");
-  Expect(again.ok(), "align: a plan that is read: " + (again.ok() ? "" : again.error().message));
+  Expect(again.ok(), "align: the plan is valid: " + (again.ok() ? "" : again.error().message));
 }
 
 void ExpectPlan(const model::Plan& plan, const analysis::Run& run) {
   const PlanSums sums = SumsOf(plan, "plan");
   const std::string text = model::PlanToJson(plan);
   const Result<model::Plan> again = model::ParsePlan(text, "again");
-  Expect(again.ok() && model::PlanToJson(again.value()) == text, "plan: the same when read again");
+  Expect(again.ok() && model::PlanToJson(again.value()) == text, "plan: a written plan is equal");
   ExpectExports(plan, sums);
   ExpectExtrapolation(plan, sums);
   ExpectTransfer(plan, run);
@@ -216,18 +218,18 @@ void ExpectOverview(const model::Overview& overview) {
     PlanSums::Sum count = 0;
     for (const model::OverviewCluster& cluster : kernel.clusters) {
       count += cluster.count;
-      Expect(cluster.mean_ns >= 0.0 && cluster.stddev_ns >= 0.0, "overview: durations");
+      Expect(cluster.mean_ns >= 0.0 && cluster.stddev_ns >= 0.0, "overview: durations are valid");
     }
     Expect(count <= kernel.invocations && kernel.captured <= kernel.invocations,
-           "overview: clusters of the kernel's launches");
+           "overview: clusters match the kernel's launches");
     count = 0;
     for (const model::HistogramBin& bin : kernel.histogram) count += bin.count;
-    Expect(count <= kernel.invocations, "overview: bins of the kernel's launches");
+    Expect(count <= kernel.invocations, "overview: bins match the kernel's launches");
   }
   const std::string text = model::OverviewToJson(overview);
   const Result<model::Overview> again = model::ParseOverview(text, "again");
   Expect(again.ok() && model::OverviewToJson(again.value()) == text,
-         "overview: the same when read again");
+         "overview: a written overview is equal");
 }
 
 }  // namespace
@@ -239,10 +241,10 @@ SessionReaders::SessionReaders(fs::path scratch) : scratch_(std::move(scratch)) 
   Expect(session::MergeSessions({(scratch_ / "a").string(), (scratch_ / "b").string()},
                                 (scratch_ / "ab").string())
              .ok(),
-         "sessions are merged");
+         "sessions can be merged");
   Replay(MadeProfile(11), (scratch_ / "other").string());
   Result<analysis::Run> run = analysis::LoadRun(*model::ReadProfile(profile), "run.csv");
-  Expect(run.ok(), "a run is loaded");
+  Expect(run.ok(), "a run can be loaded");
   run_ = std::move(run).value();
   for (const char* name : {"a", "ab"}) {
     sessions_.push_back(TextsOf(scratch_ / name));
@@ -274,9 +276,9 @@ SessionReaders::Outcome SessionReaders::Read(std::size_t session,
     const Result<ui::Report> report = ui::LoadReport(directory.string(), "");
     if (!report.ok()) ExpectOneLine(report.error(), "report");
     if (report.ok()) {
-      Expect(plan.ok() && counters.ok() && overview.ok(), "report: what others refuse");
+      Expect(plan.ok() && counters.ok() && overview.ok(), "report: accepts only valid files");
       Expect(report.value().totals.invocations == plan.value().totals.invocations,
-             "report: the totals of the plan");
+             "report: totals match the plan");
     }
 
     const std::string out = (scratch_ / "m").string();
@@ -285,18 +287,18 @@ SessionReaders::Outcome SessionReaders::Read(std::size_t session,
     outcome.merged = merged.ok();
     if (!merged.ok()) {
       ExpectOneLine(merged.error(), "merge");
-      Expect(!fs::exists(out), "merge: nothing is left of what failed");
+      Expect(!fs::exists(out), "merge: a failed merge leaves no files");
       return outcome;
     }
-    Expect(plan.ok() && counters.ok() && overview.ok(), "merge: what others refuse");
+    Expect(plan.ok() && counters.ok() && overview.ok(), "merge: accepts only valid files");
     const Result<model::Plan> read = model::LoadPlan(out + "/plan.json");
-    Expect(read.ok(), "merge: a plan that is read: " + (read.ok() ? "" : read.error().message));
+    Expect(read.ok(), "merge: the plan is valid: " + (read.ok() ? "" : read.error().message));
     SumsOf(read.value(), "merge");
     Expect(read.value().totals.invocations == plan.value().totals.invocations + 240,
-           "merge: the launches of both");
-    Expect(model::LoadOverview(out + "/overview.json").ok(), "merge: an overview that is read");
+           "merge: launches of both sessions");
+    Expect(model::LoadOverview(out + "/overview.json").ok(), "merge: the overview is valid");
     Expect(model::ParseSession(TextOf(out + "/session.json"), "m").ok(),
-           "merge: a session that is read");
+           "merge: the session is valid");
     fs::remove_all(out);
   } catch (const std::logic_error& broken) {
     outcome.broken = broken.what();

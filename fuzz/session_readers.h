@@ -17,8 +17,7 @@ namespace stemtap {
 inline constexpr const char* kEditedFiles[] = {"plan.json", "session.json", "overview.json",
                                                "cells.json"};
 
-// SessionReaders owns the sessions to edit, in its own directory, and reads them like every
-// command.
+// SessionReaders owns the sessions to edit, in its own directory, and reads them with every reader.
 class SessionReaders {
  public:
   // `scratch` must be empty.

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Functions that are newer than glibc 2.17 and that libstdc++ or our libraries use, for shared
-// libraries that load on older systems. Each is defined by what glibc 2.17 has. See
-// packaging/glibc_stubs.
+// Functions that libstdc++ or our libraries use and that glibc 2.17 lacks, for shared libraries
+// that load on older systems. They call only functions of glibc 2.17. See packaging/glibc_stubs.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
@@ -14,11 +13,11 @@
 #include <time.h>
 #include <unistd.h>
 
-// GLIBC_2.32. 0: atomic reference counts are always used.
+// GLIBC_2.32. 0 means that reference counts are always atomic.
 char __libc_single_threaded = 0;
 
-// GLIBC_2.33. Before, <sys/stat.h> called these with the version of struct stat, which is 1 on
-// x86-64.
+// GLIBC_2.33. Older versions of <sys/stat.h> call these functions with the version of struct stat,
+// which is 1 on x86-64.
 struct stat;
 int __xstat(int version, const char* path, struct stat* result);
 int __lxstat(int version, const char* path, struct stat* result);
@@ -43,7 +42,7 @@ int lstat64(const char*, struct stat*) __attribute__((alias("lstat")));
 int fstat64(int, struct stat*) __attribute__((alias("fstat")));
 int fstatat64(int, const char*, struct stat*, int) __attribute__((alias("fstatat")));
 
-// GLIBC_2.28. On x86-64, fcntl has large offsets anyway.
+// GLIBC_2.28. On x86-64, fcntl also has 64-bit offsets.
 int fcntl(int descriptor, int command, ...);
 int fcntl64(int descriptor, int command, ...) {
   va_list arguments;
@@ -70,7 +69,7 @@ pid_t gettid(void) {
   return (pid_t)syscall(SYS_gettid);
 }
 
-// GLIBC_2.30. The C++ library waits with the monotonic clock; older functions know only the
+// GLIBC_2.30. The C++ library waits with the monotonic clock; older functions support only the
 // real-time clock.
 static struct timespec RealTime(clockid_t clock, const struct timespec* deadline) {
   struct timespec now, real;
@@ -98,8 +97,8 @@ int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, cl
   return pthread_cond_timedwait(condition, mutex, &real);
 }
 
-// GLIBC_2.18. Registers the destructor of a thread_local object, to be called at the end of the
-// thread.
+// GLIBC_2.18. Registers the destructor of a thread_local object, which is called when the thread
+// exits.
 struct Destructor {
   void (*destroy)(void*);
   void* object;

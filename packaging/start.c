@@ -16,7 +16,7 @@ extern void (*__fini_array_end[])(void) __attribute__((visibility("hidden")));
 int __libc_start_main(int (*main)(int, char**, char**), int argc, char** argv, Function* init,
                       void (*fini)(void), void (*loader_fini)(void), void* stack_end);
 
-// Identifies this program in the list of destructors; usually in crtbegin.o.
+// Identifies this program in the list of destructors. Usually defined in crtbegin.o.
 __attribute__((visibility("hidden"))) void* __dso_handle = NULL;
 
 static void Initialize(int argc, char** argv, char** environment) {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The part of tools/gpu_check that runs programs and compares numbers; see there."""
+"""Runs the programs of tools/gpu_check and compares their results. See tools/gpu_check."""
 
 import argparse
 import collections
@@ -19,13 +19,13 @@ import tempfile
 import time
 
 MODES = {"eager": [], "graph": ["--cuda-graph"]}
-RUN_TIMEOUT_S = 300  # a run takes seconds; one that hangs must not use up the machine
+RUN_TIMEOUT_S = 300  # a run takes seconds; the limit ends a run that hangs
 
 
 # --- names ---------------------------------------------------------------------------------------
 
 def make_demangler():
-    """Returns a name in a common form: CUPTI reports mangled names, torch.profiler demangled names."""
+    """Returns a function that demangles names: CUPTI reports mangled names, torch.profiler demangled names."""
     try:
         demangle = ctypes.CDLL("libstdc++.so.6").__cxa_demangle
         free = ctypes.CDLL(None).free
@@ -58,7 +58,7 @@ class Check:
             self.example.append("--tiny")
 
     def run(self, command, environment=None):
-        """Runs decode.py to its end; returns its output and the wall time."""
+        """Runs decode.py to completion; returns its output and the wall time."""
         begin = time.perf_counter()
         done = subprocess.run(command, env=environment, capture_output=True, text=True,
                               timeout=RUN_TIMEOUT_S)
@@ -74,7 +74,7 @@ class Check:
         return self.run(self.example + MODES[mode])
 
     def sampled(self, mode, level, folder):
-        """Runs it under stemtap. Python does not use the libraries that were packed for stemtap."""
+        """Runs decode.py under stemtap. Python does not use the libraries that were packed for stemtap."""
         environment = dict(os.environ)
         program = self.example + MODES[mode]
         if self.options.library_path:
@@ -87,7 +87,7 @@ class Check:
                          "--quiet", "--", *program], environment)
 
     def other(self, mode, tool, scratch):
-        """Runs it under another tool to measure the overhead; the recording is discarded."""
+        """Runs decode.py under another tool to measure its overhead; discards the recording."""
         if tool == "torch.profiler":
             return self.reference(mode, scratch / "other.json.gz")
         result = self.run(["nsys", "profile", "--trace=cuda", "--cuda-graph-trace=node",
@@ -98,17 +98,17 @@ class Check:
         return result
 
     def reference(self, mode, trace):
-        """Runs it under torch.profiler; `trace` receives the kernels as a profile that stemtap can read."""
+        """Runs decode.py under torch.profiler; writes the kernels to `trace`, in a format that stemtap reads."""
         return self.run([self.options.python, __file__, "--reference", str(trace), "--",
                          *self.example[1:], *MODES[mode]])
 
 
 def record_reference(trace, script, arguments):
-    """Runs in a separate process: there is one CUPTI subscriber per process."""
+    """Must run in a separate process, because a process can have only one CUPTI subscriber."""
     import torch
     from torch.profiler import ProfilerActivity, profile
 
-    torch.zeros(1, device="cuda")  # CUDA exists before the profile begins
+    torch.zeros(1, device="cuda")  # initializes CUDA before profiling starts
     torch.cuda.synchronize()
     sys.argv = [script, *arguments]
     with profile(activities=[ProfilerActivity.CUDA]) as recorded:
@@ -119,7 +119,7 @@ def record_reference(trace, script, arguments):
         recorded.export_chrome_trace(whole)
         with open(whole, encoding="utf-8") as file:
             content = json.load(file)
-    # Only the kernels: the other events are large and not needed.
+    # Keeps only the kernels: the other events are large and not needed.
     content["traceEvents"] = [e for e in content["traceEvents"] if e.get("cat") == "kernel"]
     with gzip.open(trace, "wt", encoding="utf-8") as file:
         json.dump(content, file)
@@ -171,12 +171,12 @@ def check_mode(check, mode, sessions, output):
     trace = output / f"profile-{mode}.json.gz"
     check.reference(mode, trace)
 
-    check.bare(mode)  # files and clocks are warm from here on
+    check.bare(mode)  # warms up the file cache and the GPU clocks
     bare = []
     sampled = {level: [] for level in options.levels}
     others = {tool: [] for tool in options.others}
     for pair in range(options.pairs):
-        # Every second round is reversed, so that drift of the clocks affects all modes equally.
+        # Reverses every second round, so that clock drift affects all modes equally.
         order = ["bare", *options.levels, *options.others]
         for what in order if pair % 2 == 0 else reversed(order):
             if what == "bare":
@@ -207,7 +207,7 @@ def check_mode(check, mode, sessions, output):
     for level, runs in sampled.items():
         found, totals = kernels_of_session(sessions / f"{mode}-{level}-0", readable)
         rows = compare(expected, found)
-        whole_graphs = totals.get("graph_launches", 0) != 0  # then kernels cannot be counted
+        whole_graphs = totals.get("graph_launches", 0) != 0  # if so, kernels cannot be counted
         levels[level] = {
             **slowdowns(runs),
             "counts_agree": whole_graphs or all(r["count_profiler"] == r["count_stemtap"] for r in rows),
@@ -233,14 +233,14 @@ def describe_machine(python):
          "  'python': platform.python_version(), 'system': platform.platform()}))"],
         capture_output=True, text=True)
     if text.returncode != 0:
-        raise SystemExit(f"gpu_check: PyTorch with a GPU is needed\n{text.stderr[-2000:]}")
+        raise SystemExit(f"gpu_check: needs PyTorch with a GPU\n{text.stderr[-2000:]}")
     machine = json.loads(text.stdout)
     try:
         machine["driver"] = subprocess.run(
             ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"],
             capture_output=True, text=True, timeout=60).stdout.strip()
     except (OSError, subprocess.TimeoutExpired):
-        machine["driver"] = "not known"
+        machine["driver"] = "unknown"
     machine["date"] = datetime.date.today().isoformat()
     return machine
 
@@ -251,7 +251,7 @@ def shown(values, form="{:.3f}"):
 
 def percent(value):
     # A plan with real captures has no observed error.
-    return "not known" if value is None else f"{100 * value:.2f} %"
+    return "unknown" if value is None else f"{100 * value:.2f} %"
 
 
 def shorten(name, most=80):
@@ -264,9 +264,9 @@ def to_markdown(results):
     lines = ["# GPU check", "",
              f"{machine['gpu']}, driver {machine['driver']}, PyTorch {machine['torch']}, CUDA "
              f"{machine['cuda']}, {machine['date']}. {options['tokens']} tokens, {options['pairs']} "
-             "pairs of runs; median (least to most).", "",
-             "Slowdown is the time of a run under stemtap over that of the bare run beside it: 1.000 is "
-             "free. The spread of the bare runs is what cannot be told from noise.", "",
+             "pairs of runs; median (minimum to maximum).", "",
+             "Slowdown is the time of a run under stemtap divided by the time of the bare run of the same "
+             "pair; 1.000 means no overhead. Differences within the spread of the bare runs are noise.", "",
              "| mode | level | bare tokens/s | slowdown of decoding | slowdown of the process | kernels, "
              "torch.profiler | kernels, stemtap | dropped | counts agree | output unchanged |",
              "|---|---|---|---|---|---|---|---|---|---|"]
@@ -283,8 +283,8 @@ def to_markdown(results):
                 f"| {mode} | {tool} | {shown(result['bare_tokens_per_s'], '{:.1f}')} | "
                 f"{shown(r['slowdown_of_decoding'])} | {shown(r['slowdown_of_process'])} | | | | | |")
     if "probe" in results:
-        lines += ["", "## What CUPTI costs and does", "",
-                  "`gpu_probe`; README.md of docs/measurements says what each is for. Times in ns.", "",
+        lines += ["", "## Cost and behavior of CUPTI", "",
+                  "Results of `gpu_probe`; docs/measurements/README.md explains them. Times are in ns.", "",
                   "```", json.dumps(results["probe"], indent=1), "```"]
     for mode, result in results["modes"].items():
         for level, r in result["levels"].items():
@@ -309,21 +309,21 @@ def parse_arguments():
     parser.add_argument("--stemtap", type=pathlib.Path, required=True, help=argparse.SUPPRESS)
     parser.add_argument("--library-path", type=pathlib.Path, help=argparse.SUPPRESS)
     parser.add_argument("--example", type=pathlib.Path, required=True, help=argparse.SUPPRESS)
-    parser.add_argument("--output", type=pathlib.Path, required=True, help="folder for the results")
-    parser.add_argument("--pairs", type=int, default=5, help="pairs of runs (default and least: 5)")
+    parser.add_argument("--output", type=pathlib.Path, required=True, help="directory for the results")
+    parser.add_argument("--pairs", type=int, default=5, help="pairs of runs (default and minimum: 5)")
     parser.add_argument("--tokens", type=int, default=512, help="tokens per run (default: 512)")
-    parser.add_argument("--tiny", action="store_true", help="a small model, to try the check itself")
+    parser.add_argument("--tiny", action="store_true", help="use a small model, to test this check")
     parser.add_argument("--modes", default="eager,graph", help="default: eager,graph")
     parser.add_argument("--levels", default="graph,kernels,gate",
                         help="default: graph,kernels,gate")
     parser.add_argument("--others", default="torch.profiler,nsys",
-                        help="other tools to compare to, where they are installed "
+                        help="other tools to compare with, if installed "
                              "(default: torch.profiler,nsys)")
     parser.add_argument("--probe", type=pathlib.Path, help=argparse.SUPPRESS)
-    parser.add_argument("--cupti", default="libcupti.so", help="the libcupti that gpu_probe asks "
-                                                               "(default: the loader's)")
-    parser.add_argument("--probe-only", action="store_true", help="gpu_probe alone; needs no PyTorch")
-    parser.add_argument("--python", default=sys.executable, help="the Python that has PyTorch")
+    parser.add_argument("--cupti", default="libcupti.so", help="libcupti that gpu_probe loads "
+                                                               "(default: found by the loader)")
+    parser.add_argument("--probe-only", action="store_true", help="run only gpu_probe; needs no PyTorch")
+    parser.add_argument("--python", default=sys.executable, help="Python with PyTorch")
     options = parser.parse_args()
     options.modes = options.modes.split(",")
     options.levels = options.levels.split(",")

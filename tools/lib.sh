@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 #
-# Functions that tools/demo and tools/test share: packages, timed sections, building a preset.
-# Sourced from the repository root, under `set -euo pipefail`.
+# Functions that the scripts in tools/ share: packages, timed sections, building a preset.
+# Scripts source this file from the repository root, under `set -euo pipefail`.
 
 # Packages that a build needs on Debian 12. This is the only list.
 packages=(
@@ -13,12 +13,12 @@ packages=(
   doctest-dev libbenchmark-dev tmux codespell
 )
 
-# For the page of `stemtap report` and its browser tests. Without them, everything else is built, and these
-# tests are skipped. A package counts as installed if its program exists: Node.js from another source
+# For the page of `stemtap report` and its browser tests. Without them, everything else is still built, and
+# these tests are skipped. A package counts as installed if its program exists: Node.js from another source
 # includes npm and conflicts with Debian's npm.
 page_packages=(nodejs npm)
 browser_packages=(chromium)
-# For the test of the types of the Python package, which is skipped without it.
+# For the type check of the Python package, which is skipped without it.
 type_packages=(mypy)
 declare -A program_of=([nodejs]=node [npm]=npm [chromium]=chromium)
 
@@ -55,7 +55,7 @@ ensure_packages() {  # package...
   # shellcheck source=/dev/null
   distribution=$(. /etc/os-release 2>/dev/null && printf '%s' "${ID-}") || true
   if [[ $distribution != debian ]]; then
-    printf 'This is not Debian. The build needs the packages that Debian calls: %s\n' "${packages[*]} $*"
+    printf 'This is not Debian. Install the equivalents of these Debian packages: %s\n' "${packages[*]} $*"
     return 0
   fi
   mapfile -t missing < <(missing_packages "${packages[@]}")
@@ -74,7 +74,7 @@ ensure_packages() {  # package...
   apt-get update -q
   [[ ${#missing[@]} == 0 ]] || install_packages "${missing[@]}"
   if [[ ${#wanted[@]} != 0 ]] && ! install_packages "${wanted[@]}"; then
-    printf 'Going on without: %s\n' "${wanted[*]}" >&2
+    printf 'Continuing without: %s\n' "${wanted[*]}" >&2
   fi
 }
 

@@ -34,8 +34,8 @@ std::uint64_t NowNs() {
          static_cast<std::uint64_t>(t.tv_nsec);
 }
 
-// Returns the cost of one call of `launch` to its thread: the median over blocks. The GPU finishes
-// between blocks.
+// Returns the time that one call of `launch` takes on its thread: the median over blocks. Waits for
+// the GPU between blocks.
 double CostNs(const Gpu& gpu, int launches, const std::function<void()>& launch) {
   std::vector<double> costs;
   for (int block = 0; block < kBlocks; ++block) {
@@ -52,7 +52,7 @@ double CostNs(const Gpu& gpu, int launches, const std::function<void()>& launch)
 struct Client {
   std::atomic<std::uint64_t> requested{0};
   std::atomic<std::uint64_t> completed{0};
-  std::atomic<std::uint64_t> foreign{0};  // completed buffers that the other client had lent
+  std::atomic<std::uint64_t> foreign{0};  // completed buffers of the other client
   std::atomic<std::uint64_t> kernels{0};
   std::atomic<std::uint64_t> graphs{0};
   std::atomic<std::uint64_t> others{0};
@@ -106,7 +106,7 @@ int Register(const Api& api) {
   return api.cuptiActivityRegisterCallbacks(Request<kClient>, Complete<kClient>);
 }
 
-// Returns the records of a client so far, after fetching completed records.
+// Returns the numbers of records and buffers of a client so far, after flushing completed records.
 Json Got(const Gpu& gpu, const Client& client) {
   gpu.Wait();
   gpu.api.cuptiActivityFlushAll(0);
@@ -157,7 +157,7 @@ Json Records(const Api& api, const Arguments& arguments) {
   const Gpu gpu(api);
   Json result;
   const auto costs = [&](const char* when) {
-    CUgraphExec graph = gpu.Graph(kGraphKernels, false);  // kinds apply from instantiation on
+    CUgraphExec graph = gpu.Graph(kGraphKernels, false);  // enabled kinds apply to new graphs
     Check(api.cuGraphLaunch(graph, gpu.stream), "cuGraphLaunch");
     gpu.Wait();
     result[when] = {
@@ -225,7 +225,7 @@ Json Takeover(const Api& api, const Arguments&) {
   };
   step("first_alone");
   for (int i = 0; i < kLaunches; ++i)
-    gpu.Launch();  // in a buffer that is lent when the client changes
+    gpu.Launch();  // their buffer is in use when the client changes
   Check(Register<1>(api), "cuptiActivityRegisterCallbacks");
   Check(api.cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL), "cuptiActivityEnable");
   step("second_registered");
@@ -240,7 +240,7 @@ Json Takeover(const Api& api, const Arguments&) {
   return result;
 }
 
-// How many buffers are lent when many threads launch, and which threads request them?
+// How many buffers are in use when many threads launch, and which threads request them?
 Json Threads(const Api& api, const Arguments&) {
   Check(Register<0>(api), "cuptiActivityRegisterCallbacks");
   Check(api.cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL), "cuptiActivityEnable");
@@ -352,7 +352,7 @@ void CUPTIAPI StartAndStop(void* self, CUpti_CallbackDomain, CUpti_CallbackId, c
 
 }  // namespace
 
-// May a launch be bracketed with cuProfilerStart and Stop from its own callbacks, and at what cost?
+// Can callbacks of a launch call cuProfilerStart and cuProfilerStop around it, and at what cost?
 Json ProfilerBracket(const Api& api, const Arguments&) {
   Bracket bracket{&api};
   CUpti_SubscriberHandle subscriber = nullptr;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// gpu_probe measures on a real GPU, driver and CUPTI what the simulated GPU cannot show: the cost
-// of CUPTI, and its undocumented behavior.
+// gpu_probe measures the cost and the undocumented behavior of CUPTI, which the simulated GPU
+// cannot show, on a real GPU and driver.
 //
 //   gpu_probe [--cupti PATH] [--graph-launches N] [EXPERIMENT...]     JSON on stdout
 //
@@ -39,7 +39,7 @@ constexpr Experiment kExperiments[] = {{"callbacks", "", Callbacks},
                                        {"profiler_bracket", "", ProfilerBracket},
                                        {"preload_alone", "", PreloadAlone}};
 
-// Per experiment; the longest takes about one minute by calculation.
+// Per experiment; the longest should take about one minute.
 constexpr unsigned kMaxSeconds = 150;
 
 std::string FullName(const Experiment& e) {
@@ -54,8 +54,8 @@ struct Options {
 };
 
 int Use() {
-  std::fprintf(stderr,
-               "gpu_probe: expected [--cupti PATH] [--graph-launches N] [EXPERIMENT...], of");
+  std::fprintf(
+      stderr, "usage: gpu_probe [--cupti PATH] [--graph-launches N] [EXPERIMENT...]\nexperiments:");
   for (const Experiment& e : kExperiments) std::fprintf(stderr, " %s", FullName(e).c_str());
   std::fprintf(stderr, "\n");
   return 2;

@@ -15,7 +15,7 @@ namespace gpu_probe {
 using Json = nlohmann::ordered_json;
 
 struct Arguments {
-  std::string variant;                     // of the experiment; empty: none
+  std::string variant;                     // of the experiment, or empty
   std::uint64_t graph_launches = 300'000;  // for GraphLeak: 30 million kernels
 };
 
