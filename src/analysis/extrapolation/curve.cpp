@@ -272,6 +272,7 @@ void FitTilt(std::span<const std::span<const ObservedCluster>> kernels,
   double products = 0.0;
   std::vector<Slope> slopes;
   for (std::size_t k = 0; k < kernels.size(); ++k) {
+    if (std::isinf(curves[k].log_factor)) continue;  // all values are 0
     slopes.clear();
     Slope mean;
     for (const ObservedCluster& cluster : kernels[k]) {

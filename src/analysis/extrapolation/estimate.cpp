@@ -68,17 +68,30 @@ double Compare(const ObservedCluster& cluster, const Curve& curve, Part& part) {
   return values / fitted;
 }
 
-Part PartOf(const ObservedCluster& cluster, const Curve& curve, sampling::Weights weights) {
+// Returns the elasticity of the weights, for values with the elasticity `b`.
+double AlphaOf(Calibration calibration, double b) {
+  switch (calibration) {
+    case Calibration::kPlain:
+      return 0.0;
+    case Calibration::kByDuration:
+      return 1.0;
+    case Calibration::kFitted:
+      break;
+  }
+  return std::clamp(b, 0.0, 1.0);
+}
+
+Part PartOf(const ObservedCluster& cluster, const Curve& curve, Calibration calibration) {
   Part part;
   if (cluster.seen.empty()) return part;
   const double b = curve.WithinAt(cluster);
-  const double alpha = weights == sampling::Weights::kPlain ? 0.0 : std::clamp(b, 0.0, 1.0);
+  const double alpha = AlphaOf(calibration, b);
   const double ratio = cluster.mean_ns > 0.0
                            ? MeanOf(cluster.seen, &ObservedSample::duration_ns) / cluster.mean_ns
                            : 1.0;
-  const double calibration = ratio > 0.0 ? 1.0 / (1.0 - alpha + alpha * ratio) : 1.0;
-  part.mean = MeanOf(cluster.seen, &ObservedSample::value) * calibration;
-  part.total = cluster.count * DomainMean(cluster.seen) * calibration;
+  const double factor = ratio > 0.0 ? 1.0 / (1.0 - alpha + alpha * ratio) : 1.0;
+  part.mean = MeanOf(cluster.seen, &ObservedSample::value) * factor;
+  part.total = cluster.count * DomainMean(cluster.seen) * factor;
   const double level = Compare(cluster, curve, part);
   if (level == 0.0) return part;
 
@@ -127,7 +140,7 @@ void CompareSingles(std::span<const ObservedCluster> kernel, std::span<Part> par
   }
 }
 
-std::vector<Part> PartsOf(std::span<const ObservedCluster> clusters, sampling::Weights weights) {
+std::vector<Part> PartsOf(std::span<const ObservedCluster> clusters, Calibration calibration) {
   // Maximum share of a kernel's degrees of freedom that the elasticity uses. Otherwise a kernel
   // with one or two degrees would have none left.
   constexpr double kMaxTaken = 0.3;
@@ -140,7 +153,7 @@ std::vector<Part> PartsOf(std::span<const ObservedCluster> clusters, sampling::W
       if (!cluster.seen.empty()) degrees += static_cast<double>(cluster.seen.size()) - 1.0;
     }
     for (const ObservedCluster& cluster : kernels[k]) {
-      Part& part = parts.emplace_back(PartOf(cluster, curves[k], weights));
+      Part& part = parts.emplace_back(PartOf(cluster, curves[k], calibration));
       part.singles_leverage = curves[k].singles_leverage;
       if (degrees > 0.0) part.freedom = 1.0 - std::min(kMaxTaken, curves[k].leverage / degrees);
     }
@@ -187,9 +200,9 @@ Estimate EstimateWithin(double value, const Interval& interval) {
 
 }  // namespace
 
-Estimate EstimateTotal(std::span<const ObservedCluster> clusters, sampling::Weights weights,
+Estimate EstimateTotal(std::span<const ObservedCluster> clusters, Calibration calibration,
                        double confidence, double prior_degrees) {
-  const std::vector<Part> parts = PartsOf(clusters, weights);
+  const std::vector<Part> parts = PartsOf(clusters, calibration);
   const double total = TotalOf(parts);
   const SampledSum sampled = SumSampled(clusters);
   Interval interval =
@@ -201,10 +214,10 @@ Estimate EstimateTotal(std::span<const ObservedCluster> clusters, sampling::Weig
 }
 
 Estimate EstimateRatio(std::span<const ObservedCluster> numerator,
-                       std::span<const ObservedCluster> denominator, sampling::Weights weights,
+                       std::span<const ObservedCluster> denominator, RatioCalibration calibration,
                        double confidence, double prior_degrees) {
-  std::vector<Part> parts = PartsOf(numerator, weights);
-  const std::vector<Part> below = PartsOf(denominator, weights);
+  std::vector<Part> parts = PartsOf(numerator, calibration.numerator);
+  const std::vector<Part> below = PartsOf(denominator, calibration.denominator);
   const double bottom = TotalOf(below);
   if (!(std::abs(bottom) > 0.0)) return {kNaN, kNaN, kNaN, kNaN, 0.0};
   const double top = TotalOf(parts);

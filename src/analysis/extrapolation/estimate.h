@@ -6,8 +6,8 @@
 //   plain        sum_h N_h / n_h * sum y                              unbiased
 //   calibrated   sum_h N_h / n_h * sum y / (1 - a + a * mean sampled d / mu_h)
 //
-// a in [0, 1] is the elasticity of y within the cluster, estimated from the samples of all
-// clusters: 1 gives the ratio estimator, 0 the plain estimator.
+// a is the elasticity of y within the cluster, estimated from the samples of all clusters and
+// limited to [0, 1]: 1 gives the ratio estimator, 0 the plain estimator.
 //
 // n_h counts the samples with a result, which corrects for missing results within a cluster.
 // Clusters without results are left out, and their share of native time is reported as uncovered.
@@ -28,13 +28,25 @@
 #include <span>
 
 #include "analysis/extrapolation/observed_cluster.h"
-#include "sampling/weights.h"
 
 namespace stemtap::analysis {
 
 // Number of degrees of freedom that the pooled spread of all kernels adds to the spread of each
 // kernel. Chosen by measured coverage (docs/math/extrapolate.md).
 inline constexpr double kPriorDegrees = 1.0;
+
+// Calibration selects the elasticity `a`.
+enum class Calibration {
+  kPlain,       // 0
+  kFitted,      // estimated from the samples
+  kByDuration,  // 1: samples are weighted by the time of their cluster
+};
+
+// RatioCalibration is the calibration of the numerator and of the denominator of a ratio.
+struct RatioCalibration {
+  Calibration numerator = Calibration::kFitted;
+  Calibration denominator = Calibration::kFitted;
+};
 
 struct Estimate {
   double value = 0.0;
@@ -45,13 +57,13 @@ struct Estimate {
 };
 
 // Returns the total over the clusters with results. REQUIRES: 0 < confidence < 1.
-Estimate EstimateTotal(std::span<const ObservedCluster> clusters, sampling::Weights weights,
+Estimate EstimateTotal(std::span<const ObservedCluster> clusters, Calibration calibration,
                        double confidence, double prior_degrees = kPriorDegrees);
 
 // Returns the ratio of two totals, with an interval by the delta method; NaN if the denominator is
 // 0. REQUIRES: the same clusters and samples in both.
 Estimate EstimateRatio(std::span<const ObservedCluster> numerator,
-                       std::span<const ObservedCluster> denominator, sampling::Weights weights,
+                       std::span<const ObservedCluster> denominator, RatioCalibration calibration,
                        double confidence, double prior_degrees = kPriorDegrees);
 
 }  // namespace stemtap::analysis

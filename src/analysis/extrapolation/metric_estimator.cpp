@@ -85,14 +85,14 @@ double MetricEstimator::Time() const {
 double MetricEstimator::Launches() const {
   if (domain_.kernel) return static_cast<double>(plan_.kernels[*domain_.kernel].invocations);
   if (!domain_.range) return static_cast<double>(plan_.totals.invocations);
-  return EstimateTotal(Matched(), sampling::Weights::kPlain, confidence_).value;
+  return EstimateTotal(Matched(), Calibration::kPlain, confidence_).value;
 }
 
 double MetricEstimator::NativeTime() const {
   if (!domain_.range) return Time();
   const auto durations =
       Observe([](std::size_t, const model::PlanSample& sample) { return DurationOf(sample); });
-  return EstimateTotal(durations, sampling::Weights::kCalibrated, confidence_).value;
+  return EstimateTotal(durations, Calibration::kByDuration, confidence_).value;
 }
 
 double MetricEstimator::Uncovered(std::span<const ObservedCluster> clusters) const {
@@ -146,9 +146,10 @@ void MetricEstimator::SetRates(std::span<const ObservedCluster> clusters,
       for (ObservedSample& sample : launches[h].seen) sample.value = 1.0;
       for (ObservedSample& sample : seconds[h].seen) sample.value = sample.duration_ns * 1e-9;
     }
-    constexpr auto kCalibrated = sampling::Weights::kCalibrated;
-    estimate.per_launch = EstimateRatio(clusters, launches, kCalibrated, confidence_);
-    estimate.per_second = EstimateRatio(clusters, seconds, kCalibrated, confidence_);
+    estimate.per_launch =
+        EstimateRatio(clusters, launches, {Calibration::kFitted, Calibration::kPlain}, confidence_);
+    estimate.per_second = EstimateRatio(
+        clusters, seconds, {Calibration::kFitted, Calibration::kByDuration}, confidence_);
     return;
   }
   double launches = 0.0;
@@ -183,8 +184,8 @@ MetricEstimate MetricEstimator::Sum(std::size_t column) const {
       Observe([&](std::size_t row, const model::PlanSample&) { return Value(row, column); });
   MetricEstimate estimate;
   estimate.how = "sum";
-  estimate.plain = EstimateTotal(clusters, sampling::Weights::kPlain, confidence_);
-  estimate.calibrated = EstimateTotal(clusters, sampling::Weights::kCalibrated, confidence_);
+  estimate.plain = EstimateTotal(clusters, Calibration::kPlain, confidence_);
+  estimate.calibrated = EstimateTotal(clusters, Calibration::kFitted, confidence_);
   estimate.planned = Planned(column);
   SetRates(clusters, estimate);
   SetShares(clusters, estimate);
@@ -192,12 +193,14 @@ MetricEstimate MetricEstimator::Sum(std::size_t column) const {
 }
 
 MetricEstimate MetricEstimator::Quotient(std::span<const ObservedCluster> numerator,
-                                         std::span<const ObservedCluster> denominator) const {
+                                         std::span<const ObservedCluster> denominator,
+                                         Calibration calibration) const {
   MetricEstimate estimate;
   estimate.additive = false;
-  estimate.plain = EstimateRatio(numerator, denominator, sampling::Weights::kPlain, confidence_);
+  estimate.plain = EstimateRatio(numerator, denominator, {Calibration::kPlain, Calibration::kPlain},
+                                 confidence_);
   estimate.calibrated =
-      EstimateRatio(numerator, denominator, sampling::Weights::kCalibrated, confidence_);
+      EstimateRatio(numerator, denominator, {calibration, calibration}, confidence_);
   estimate.planned = kNaN;
   estimate.per_launch = estimate.per_second = Without();
   SetShares(numerator, estimate);
@@ -220,7 +223,7 @@ MetricEstimate MetricEstimator::Ratio(const formats::ResultRatio& ratio) const {
   const auto denominator = Observe([&](std::size_t row, const model::PlanSample&) {
     return Value(row, bottom) + 0.0 * Value(row, top);
   });
-  MetricEstimate estimate = Quotient(numerator, denominator);
+  MetricEstimate estimate = Quotient(numerator, denominator, Calibration::kFitted);
   estimate.name = ratio.name;
   estimate.how = ratio.numerator + " / " + ratio.denominator;
   return estimate;
@@ -233,7 +236,8 @@ MetricEstimate MetricEstimator::Mean(std::size_t column) const {
   const auto denominator = Observe([&](std::size_t row, const model::PlanSample& sample) {
     return std::isfinite(Value(row, column)) ? DurationOf(sample) : kNaN;
   });
-  MetricEstimate estimate = Quotient(numerator, denominator);
+  // A mean of the sampled values, so it is between the smallest and the largest of them.
+  MetricEstimate estimate = Quotient(numerator, denominator, Calibration::kByDuration);
   estimate.how = "mean over native time";
   return estimate;
 }

@@ -84,9 +84,10 @@ class MetricEstimator {
   std::vector<ObservedCluster> Observe(const ValueOf& value_of) const;
   MetricEstimate Sum(std::size_t column) const;
   MetricEstimate Mean(std::size_t column) const;
-  // Estimates the quotient of two totals.
+  // Estimates the quotient of two totals. `calibration`: of the calibrated estimate.
   MetricEstimate Quotient(std::span<const ObservedCluster> numerator,
-                          std::span<const ObservedCluster> denominator) const;
+                          std::span<const ObservedCluster> denominator,
+                          Calibration calibration) const;
   // Sets the fields that do not depend on the kind of metric.
   void SetShares(std::span<const ObservedCluster> clusters, MetricEstimate& estimate) const;
   void SetRates(std::span<const ObservedCluster> clusters, MetricEstimate& estimate) const;

@@ -17,6 +17,11 @@ namespace stemtap::analysis {
 namespace {
 
 constexpr std::size_t kNamed = 5;  // maximum metrics in a note
+// Relative half-width below which more samples are not recommended.
+constexpr double kNarrow = 0.001;
+// With fewer degrees of freedom, Student's quantile is more than 1.3 times the normal quantile at
+// 95 %, so the interval is wide mainly because the spread is uncertain.
+constexpr double kFewDegrees = 5.0;
 
 std::string TextOption(const model::Plan& plan, std::string_view name) {
   for (const auto& [option, value] : plan.options) {
@@ -60,8 +65,10 @@ std::string HeaderText(const ExtrapolationReport& report) {
         "joined launches: {} of native time, estimated from the other launches of their cluster\n",
         Percent(extrapolation.joined_fraction));
   }
-  return text + fmt::format("intervals at {:g} % confidence; they do not cover {} of native time\n",
-                            100.0 * report.confidence, Percent(OutsideIntervals(extrapolation)));
+  const double outside = OutsideIntervals(extrapolation);
+  text += fmt::format("intervals at {:g} % confidence", 100.0 * report.confidence);
+  if (outside > 0.0) text += fmt::format("; they do not cover {} of native time", Percent(outside));
+  return text + '\n';
 }
 
 std::string RunTable(const Extrapolation& extrapolation) {
@@ -137,6 +144,7 @@ std::string NextStep(const ExtrapolationReport& report) {
            "covers every cluster";
   }
   double widest = 0.0;
+  double degrees = 0.0;  // of the widest interval
   std::string name;
   bool none = false;
   for (const MetricEstimate& metric : report.extrapolation.metrics) {
@@ -148,11 +156,18 @@ std::string NextStep(const ExtrapolationReport& report) {
         estimate.value != 0.0 ? estimate.half_width / std::abs(estimate.value) : 0.0;
     if (relative > widest) {
       widest = relative;
+      degrees = estimate.degrees;
       name = metric.name;
     }
   }
   if (none) return "for an interval, plan with --min-samples 2 or more";
-  if (name.empty()) return "nothing is missing";
+  if (widest < kNarrow) return "nothing is missing";
+  if (degrees < kFewDegrees) {
+    return fmt::format(
+        "nothing is missing; the interval of {} is wide because few samples show its spread: plan "
+        "with --min-samples 2",
+        ShortText(name, kNameColumns));
+  }
   return fmt::format(
       "nothing is missing; {} has the widest calibrated interval; half its width takes about four "
       "times as many samples (stemtap plan --min-samples, --error-bound)",

@@ -191,12 +191,12 @@ Coverage Measure(const Design& design, const Metric& metric, std::uint64_t seeds
     const std::vector<ObservedCluster> clusters = draws.Observe(values);
     std::vector<ObservedCluster> denominators;
     if (!below.empty()) denominators = draws.Observe(below);
-    for (const sampling::Weights weights :
-         {sampling::Weights::kPlain, sampling::Weights::kCalibrated}) {
-      const int w = weights == sampling::Weights::kCalibrated;
+    for (const Calibration weights : {Calibration::kPlain, Calibration::kFitted}) {
+      const int w = weights == Calibration::kFitted;
       const Estimate estimate =
-          below.empty() ? EstimateTotal(clusters, weights, 0.95, prior_degrees)
-                        : EstimateRatio(clusters, denominators, weights, 0.95, prior_degrees);
+          below.empty()
+              ? EstimateTotal(clusters, weights, 0.95, prior_degrees)
+              : EstimateRatio(clusters, denominators, {weights, weights}, 0.95, prior_degrees);
       const double error = estimate.value - truth;
       // The rounding error of a sum of 1e5 terms is ignored.
       const double rounding = 1e-9 * std::abs(truth);
@@ -328,8 +328,8 @@ DomainCoverage MeasureDomains(const Domains& domains, const Metric& metric, std:
       const double truth = truths[domain];
       const double rounding = 1e-9 * std::abs(truth);
       for (int w = 0; w < 2; ++w) {
-        const Estimate estimate = EstimateTotal(
-            clusters, w == 0 ? sampling::Weights::kPlain : sampling::Weights::kCalibrated, 0.95);
+        const Estimate estimate =
+            EstimateTotal(clusters, w == 0 ? Calibration::kPlain : Calibration::kFitted, 0.95);
         coverage.covered[w] +=
             estimate.lower <= truth + rounding && estimate.upper >= truth - rounding;
         widths[w][domain] +=

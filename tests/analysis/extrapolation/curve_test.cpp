@@ -118,7 +118,7 @@ double WidthOfInterval(const ClusterShape& narrow, const ClusterShape& wide, Rng
     variance += kKernels * 1e6 / shape.samples * (1.0 - shape.samples / 1e3) * of_noise *
                 (1.0 + shape.width * shape.width);
   }
-  const Estimate estimate = EstimateTotal(clusters, sampling::Weights::kCalibrated, 0.95);
+  const Estimate estimate = EstimateTotal(clusters, Calibration::kFitted, 0.95);
   return 0.5 * (estimate.upper - estimate.lower) / (1.96 * std::sqrt(variance));
 }
 

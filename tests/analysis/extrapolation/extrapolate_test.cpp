@@ -10,6 +10,7 @@
 #include "analysis/extrapolation/curve.h"
 #include "analysis/extrapolation/domain.h"
 #include "analysis/extrapolation/match.h"
+#include "analysis/extrapolation/report.h"
 #include "analysis/extrapolation/student.h"
 
 namespace stemtap::analysis {
@@ -24,6 +25,8 @@ TEST_CASE("Student's quantiles agree with tables") {
   CHECK(std::isinf(StudentQuantile(0.95, 0.0)));
 }
 
+constexpr RatioCalibration kPlainRatio{Calibration::kPlain, Calibration::kPlain};
+
 // 100 launches with a mean of 10 ns; the two samples took 8 and 12 ns.
 ObservedCluster Cluster(double a, double b) {
   return {0, 100.0, 10.0, 2.0, {{8.0, a}, {12.0, b}}};
@@ -31,13 +34,13 @@ ObservedCluster Cluster(double a, double b) {
 
 TEST_CASE("totals are weighted sums, and metrics proportional to duration have no uncertainty") {
   const std::vector<ObservedCluster> one = {Cluster(16.0, 24.0)};
-  const Estimate plain = EstimateTotal(one, sampling::Weights::kPlain, 0.95);
+  const Estimate plain = EstimateTotal(one, Calibration::kPlain, 0.95);
   CHECK(plain.value == 2000.0);
   // Only duration is uncertain, and its spread is known: 2 * 100 * 2 * sqrt(100/99 * 0.98 / 2).
   CHECK(
       plain.half_width ==
       doctest::Approx(1.959964 * 200.0 * 2.0 * std::sqrt(100.0 / 99.0 * 0.98 / 2.0)).epsilon(1e-6));
-  const Estimate calibrated = EstimateTotal(one, sampling::Weights::kCalibrated, 0.95);
+  const Estimate calibrated = EstimateTotal(one, Calibration::kFitted, 0.95);
   CHECK(calibrated.value == 2000.0);
   CHECK(calibrated.half_width == doctest::Approx(0.0));
 }
@@ -48,7 +51,7 @@ TEST_CASE("equal results have a plain interval of width 0") {
     CAPTURE(value);
     std::vector<ObservedCluster> clusters = {Cluster(value, value), Cluster(value, value)};
     clusters[1].mean_ns = 9.0;
-    const Estimate plain = EstimateTotal(clusters, sampling::Weights::kPlain, 0.95);
+    const Estimate plain = EstimateTotal(clusters, Calibration::kPlain, 0.95);
     CHECK(plain.value == doctest::Approx(200.0 * value));
     CHECK(plain.half_width == doctest::Approx(0.0));
   }
@@ -56,21 +59,21 @@ TEST_CASE("equal results have a plain interval of width 0") {
 
 TEST_CASE("a fully sampled cluster has no error") {
   const std::vector<ObservedCluster> whole = {{0, 2.0, 10.0, 2.0, {{8.0, 3.0}, {12.0, 40.0}}}};
-  CHECK(EstimateTotal(whole, sampling::Weights::kPlain, 0.95).half_width == 0.0);
-  CHECK(EstimateTotal(whole, sampling::Weights::kPlain, 0.95).value == 43.0);
+  CHECK(EstimateTotal(whole, Calibration::kPlain, 0.95).half_width == 0.0);
+  CHECK(EstimateTotal(whole, Calibration::kPlain, 0.95).value == 43.0);
 }
 
 TEST_CASE("a single sample has no interval, unless other clusters provide a spread") {
   const std::vector<ObservedCluster> lone = {{0, 100.0, 10.0, 2.0, {{8.0, 16.0}}}};
-  CHECK(EstimateTotal(lone, sampling::Weights::kPlain, 0.95).value == 1600.0);
-  CHECK(std::isnan(EstimateTotal(lone, sampling::Weights::kPlain, 0.95).half_width));
-  CHECK(std::isnan(EstimateTotal(lone, sampling::Weights::kCalibrated, 0.95).half_width));
+  CHECK(EstimateTotal(lone, Calibration::kPlain, 0.95).value == 1600.0);
+  CHECK(std::isnan(EstimateTotal(lone, Calibration::kPlain, 0.95).half_width));
+  CHECK(std::isnan(EstimateTotal(lone, Calibration::kFitted, 0.95).half_width));
   std::vector<ObservedCluster> two = lone;
   two.push_back({0, 100.0, 20.0, 2.0, {{20.0, 44.0}}});  // collapsed with its neighbor
-  CHECK(EstimateTotal(two, sampling::Weights::kCalibrated, 0.95).half_width > 0.0);
+  CHECK(EstimateTotal(two, Calibration::kFitted, 0.95).half_width > 0.0);
   std::vector<ObservedCluster> other = lone;
   other.push_back({1, 100.0, 20.0, 2.0, {{18.0, 44.0}, {22.0, 40.0}}});  // from another kernel
-  const Estimate borrowed = EstimateTotal(other, sampling::Weights::kCalibrated, 0.95);
+  const Estimate borrowed = EstimateTotal(other, Calibration::kFitted, 0.95);
   CHECK(borrowed.half_width > 0.0);
   CHECK(std::isfinite(borrowed.half_width));
 }
@@ -78,14 +81,14 @@ TEST_CASE("a single sample has no interval, unless other clusters provide a spre
 TEST_CASE("a ratio is a ratio of totals and is exact if all launches have the same ratio") {
   const std::vector<ObservedCluster> top = {Cluster(30.0, 50.0)};
   const std::vector<ObservedCluster> bottom = {Cluster(60.0, 100.0)};
-  const Estimate same = EstimateRatio(top, bottom, sampling::Weights::kPlain, 0.95);
+  const Estimate same = EstimateRatio(top, bottom, kPlainRatio, 0.95);
   CHECK(same.value == doctest::Approx(0.5));
   CHECK(same.half_width == doctest::Approx(0.0));
   const std::vector<ObservedCluster> off = {Cluster(60.0, 40.0)};
-  CHECK(EstimateRatio(top, off, sampling::Weights::kPlain, 0.95).value == doctest::Approx(0.8));
-  CHECK(EstimateRatio(top, off, sampling::Weights::kPlain, 0.95).half_width > 0.1);
+  CHECK(EstimateRatio(top, off, kPlainRatio, 0.95).value == doctest::Approx(0.8));
+  CHECK(EstimateRatio(top, off, kPlainRatio, 0.95).half_width > 0.1);
   const std::vector<ObservedCluster> none = {Cluster(0.0, 0.0)};
-  CHECK(std::isnan(EstimateRatio(top, none, sampling::Weights::kPlain, 0.95).value));
+  CHECK(std::isnan(EstimateRatio(top, none, kPlainRatio, 0.95).value));
 }
 
 TEST_CASE("intervals are wider on the side of the skew and are mirrored with the sign") {
@@ -101,8 +104,7 @@ TEST_CASE("intervals are wider on the side of the skew and are mirrored with the
     mirrored.push_back({i, 100.0, 10.0, 0.0, {{10.0, -a}, {10.0, -b}}});
     even.push_back({i, 100.0, 10.0, 0.0, {{10.0, 9.0}, {10.0, 11.0}}});
   }
-  for (const sampling::Weights weights :
-       {sampling::Weights::kPlain, sampling::Weights::kCalibrated}) {
+  for (const Calibration weights : {Calibration::kPlain, Calibration::kFitted}) {
     const Estimate right = EstimateTotal(skewed, weights, 0.95);
     CHECK(right.upper - right.value > 1.2 * (right.value - right.lower));
     CHECK(right.upper - right.value <= 1.5 * (right.value - right.lower) * (1.0 + 1e-12));
@@ -113,8 +115,8 @@ TEST_CASE("intervals are wider on the side of the skew and are mirrored with the
     const Estimate same = EstimateTotal(even, weights, 0.95);
     CHECK(same.upper - same.value == doctest::Approx(same.value - same.lower).epsilon(0.15));
   }
-  const Estimate above = EstimateRatio(skewed, even, sampling::Weights::kPlain, 0.95);
-  const Estimate below = EstimateRatio(even, mirrored, sampling::Weights::kPlain, 0.95);
+  const Estimate above = EstimateRatio(skewed, even, kPlainRatio, 0.95);
+  const Estimate below = EstimateRatio(even, mirrored, kPlainRatio, 0.95);
   CHECK(above.upper - above.value > above.value - above.lower);
   CHECK(above.lower < above.value);
   CHECK(below.value == doctest::Approx(-1.0 / above.value));
@@ -139,11 +141,11 @@ TEST_CASE("calibrated intervals are around the total minus its bias, which is 0 
   const double theta = 0.96 / 4.0 * 0.25;
   for (const double power : {0.0, 1.0, 2.0}) {
     CAPTURE(power);
-    const Estimate estimate = EstimateTotal(cluster(power), sampling::Weights::kCalibrated, 0.95);
+    const Estimate estimate = EstimateTotal(cluster(power), Calibration::kFitted, 0.95);
     const double alpha = std::min(power, 1.0);
     const double bias = estimate.value * theta * alpha * (alpha - power) / (1.0 + theta);
     CHECK((estimate.lower + estimate.upper) / 2.0 == doctest::Approx(estimate.value - bias));
-    const Estimate plain = EstimateTotal(cluster(power), sampling::Weights::kPlain, 0.95);
+    const Estimate plain = EstimateTotal(cluster(power), Calibration::kPlain, 0.95);
     CHECK((plain.lower + plain.upper) / 2.0 == doctest::Approx(plain.value));
   }
 }
@@ -166,8 +168,8 @@ TEST_CASE("a constant part of values within clusters does not bias the calibrate
     }
   }
   const double truth = 2.0 * 100.0 * 3.0 * 21'000.0;
-  CHECK(EstimateTotal(clusters, sampling::Weights::kPlain, 0.95).value < 0.93 * truth);
-  CHECK(EstimateTotal(clusters, sampling::Weights::kCalibrated, 0.95).value ==
+  CHECK(EstimateTotal(clusters, Calibration::kPlain, 0.95).value < 0.93 * truth);
+  CHECK(EstimateTotal(clusters, Calibration::kFitted, 0.95).value ==
         doctest::Approx(truth).epsilon(0.02));
 }
 
@@ -178,7 +180,7 @@ TEST_CASE("long outliers do not widen intervals of metrics that decrease with du
     const std::vector<ObservedCluster> clusters = {
         {0, 1000.0, 100.0, stddev_ns, {{50.0, 1.0 / 50.0}, {200.0, 1.0 / 200.0}}},
         {0, 1000.0, 1000.0, 10.0, {{990.0, 1.0 / 990.0}, {1010.0, 1.0 / 1010.0}}}};
-    return EstimateTotal(clusters, sampling::Weights::kPlain, 0.95).half_width;
+    return EstimateTotal(clusters, Calibration::kPlain, 0.95).half_width;
   };
   CHECK(estimate(50.0) > 0.0);
   CHECK(estimate(300.0) == doctest::Approx(estimate(50.0)).epsilon(0.01));
@@ -188,9 +190,9 @@ TEST_CASE("one fully sampled launch of a different size does not widen the inter
   std::vector<ObservedCluster> clusters = {
       {0, 1000.0, 1000.0, 20.0, {{990.0, 1980.0}, {1010.0, 2040.0}}},
       {0, 1000.0, 2000.0, 40.0, {{1980.0, 4000.0}, {2020.0, 4020.0}}}};
-  const double before = EstimateTotal(clusters, sampling::Weights::kPlain, 0.95).half_width;
+  const double before = EstimateTotal(clusters, Calibration::kPlain, 0.95).half_width;
   clusters.push_back({0, 1.0, 2e9, 0.0, {{2e9, 4e9}}});
-  CHECK(EstimateTotal(clusters, sampling::Weights::kPlain, 0.95).half_width < 1.5 * before);
+  CHECK(EstimateTotal(clusters, Calibration::kPlain, 0.95).half_width < 1.5 * before);
 }
 
 // Four kernels with a single large value each: Student's interval alone would end below 0.
@@ -206,19 +208,18 @@ TEST_CASE("intervals of values of one sign end at the sum of the samples") {
       sampled += value;
     }
   }
-  for (const sampling::Weights weights :
-       {sampling::Weights::kPlain, sampling::Weights::kCalibrated}) {
+  for (const Calibration weights : {Calibration::kPlain, Calibration::kFitted}) {
     const Estimate estimate = EstimateTotal(counts, weights, 0.95);
     CHECK(estimate.lower == sampled);
     CHECK(estimate.upper > 1.5 * estimate.value);
     CHECK(EstimateTotal(negative, weights, 0.95).upper == -sampled);
-    CHECK(EstimateRatio(counts, counts, weights, 0.95).lower > 0.0);
+    CHECK(EstimateRatio(counts, counts, {weights, weights}, 0.95).lower > 0.0);
     std::vector<ObservedCluster> mixed = counts;
     mixed.front().seen.front().value = -1.0;
     CHECK(EstimateTotal(mixed, weights, 0.95).lower < 0.0);
     std::vector<ObservedCluster> even = counts;
     for (ObservedCluster& cluster : even) cluster.seen.front().value = 1.0;
-    CHECK(EstimateRatio(counts, even, weights, 0.95).lower == 0.0);
+    CHECK(EstimateRatio(counts, even, {weights, weights}, 0.95).lower == 0.0);
   }
 }
 
@@ -234,8 +235,7 @@ TEST_CASE("single samples of many clusters determine how values depend on durati
   const std::vector<Curve> curves = FitCurves(ByKernel(clusters));
   CHECK(std::abs(curves[0].within) < 0.1);
   CHECK(std::abs(curves[0].between) < 0.1);
-  for (const sampling::Weights weights :
-       {sampling::Weights::kPlain, sampling::Weights::kCalibrated}) {
+  for (const Calibration weights : {Calibration::kPlain, Calibration::kFitted}) {
     const Estimate estimate = EstimateTotal(clusters, weights, 0.95);
     CHECK(estimate.lower < 42'000.0);
     CHECK(estimate.upper > 42'000.0);
@@ -248,21 +248,71 @@ TEST_CASE("an interval is valid in any unit even if some values are 0") {
     CAPTURE(size);
     const std::vector<ObservedCluster> some = {Cluster(0.0, 24.0 * size), Cluster(0.0, 0.0),
                                                Cluster(16.0 * size, 0.0)};
-    const Estimate estimate = EstimateTotal(some, sampling::Weights::kPlain, 0.95);
+    const Estimate estimate = EstimateTotal(some, Calibration::kPlain, 0.95);
     CHECK(std::isfinite(estimate.half_width));
     CHECK(estimate.lower < estimate.value);
     CHECK(estimate.upper > estimate.value);
   }
 }
 
+TEST_CASE("a kernel whose values are all 0 does not affect the intervals of other kernels") {
+  const ObservedCluster own = {0, 100.0, 10.0, 2.0, {{8.0, 17.0}, {12.0, 23.0}}};
+  const Estimate alone = EstimateTotal(std::vector{own}, Calibration::kFitted, 0.95);
+  const std::vector<ObservedCluster> both = {own, {1, 50.0, 10.0, 2.0, {{9.0, 0.0}, {11.0, 0.0}}}};
+  for (const Calibration calibration : {Calibration::kPlain, Calibration::kFitted}) {
+    const Estimate estimate = EstimateTotal(both, calibration, 0.95);
+    CHECK(estimate.value == doctest::Approx(alone.value).epsilon(0.02));
+    CHECK(estimate.half_width > 0.0);
+    CHECK(std::isfinite(estimate.half_width));
+  }
+}
+
+TEST_CASE("a mean over time is between the sampled values") {
+  // Samples much shorter or longer than the mean of their cluster, and no clear dependence.
+  std::vector<ObservedCluster> numerator;
+  std::vector<ObservedCluster> time;
+  const double rates[] = {40.0, 95.0, 20.0, 70.0, 90.0, 55.0};
+  for (std::size_t i = 0; i < 6; ++i) {
+    const double duration = i % 2 == 0 ? 4.0 : 30.0;
+    numerator.push_back({i / 2, 100.0, 10.0, 8.0, {{duration, rates[i] * duration}}});
+    time.push_back({i / 2, 100.0, 10.0, 8.0, {{duration, duration}}});
+  }
+  constexpr RatioCalibration kMean{Calibration::kByDuration, Calibration::kByDuration};
+  for (std::size_t i = 0; i < 6; ++i) {
+    const std::vector<ObservedCluster> top = {numerator[i]};
+    const std::vector<ObservedCluster> bottom = {time[i]};
+    CHECK(EstimateRatio(top, bottom, kMean, 0.95).value == doctest::Approx(rates[i]));
+  }
+  const Estimate mean = EstimateRatio(numerator, time, kMean, 0.95);
+  CHECK(mean.value == doctest::Approx((40.0 + 95.0 + 20.0 + 70.0 + 90.0 + 55.0) / 6));
+  CHECK(mean.half_width > 0.0);
+}
+
 TEST_CASE("metrics of 0, durations of 0 and empty plans have defined results") {
   const std::vector<ObservedCluster> zero = {Cluster(0.0, 0.0)};
-  CHECK(EstimateTotal(zero, sampling::Weights::kCalibrated, 0.95).value == 0.0);
-  CHECK(EstimateTotal(zero, sampling::Weights::kCalibrated, 0.95).half_width == 0.0);
+  CHECK(EstimateTotal(zero, Calibration::kFitted, 0.95).value == 0.0);
+  CHECK(EstimateTotal(zero, Calibration::kFitted, 0.95).half_width == 0.0);
   const std::vector<ObservedCluster> instant = {{0, 10.0, 0.0, 0.0, {{0.0, 3.0}, {0.0, 5.0}}}};
-  CHECK(EstimateTotal(instant, sampling::Weights::kCalibrated, 0.95).value == 40.0);
-  CHECK(EstimateTotal(instant, sampling::Weights::kCalibrated, 0.95).half_width > 0.0);
-  CHECK(EstimateTotal({}, sampling::Weights::kPlain, 0.95).value == 0.0);
+  CHECK(EstimateTotal(instant, Calibration::kFitted, 0.95).value == 40.0);
+  CHECK(EstimateTotal(instant, Calibration::kFitted, 0.95).half_width > 0.0);
+  CHECK(EstimateTotal({}, Calibration::kPlain, 0.95).value == 0.0);
+}
+
+TEST_CASE("the next step depends on why the widest interval is wide") {
+  const model::Plan plan;
+  const formats::KernelResults results;
+  const Match match;
+  Extrapolation extrapolation;
+  MetricEstimate& metric = extrapolation.metrics.emplace_back();
+  metric.name = "cycles";
+  const auto next = [&](double half_width, double degrees) {
+    metric.calibrated = {100.0, half_width, 100.0 - half_width, 100.0 + half_width, degrees};
+    return NextStep({plan, results, match, extrapolation});
+  };
+  CHECK(next(20.0, 1.0).find("few samples show its spread") != std::string::npos);
+  CHECK(next(20.0, 20.0).find("half its width takes about four times") != std::string::npos);
+  CHECK(next(0.01, 20.0) == "nothing is missing");
+  CHECK(next(NAN, 0.0) == "for an interval, plan with --min-samples 2 or more");
 }
 
 model::PlanSample Sample(std::uint64_t index, std::uint64_t duration, double weight) {
