@@ -53,7 +53,11 @@ const Metric kMetrics[] = {
      [](Rng& rng, std::uint32_t, double d) { return d * (rng.Below(10) == 0 ? 20.0 : 1.0); }},
 };
 
+// As the denominator of a ratio, it makes the ratio a mean over time.
+const Metric kTime = {"time", [](Rng&, std::uint32_t, double d) { return d; }};
+
 const Metric& MetricOf(std::string_view name) {
+  if (name == kTime.name) return kTime;
   const auto* metric = std::find_if(std::begin(kMetrics), std::end(kMetrics),
                                     [&](const Metric& m) { return name == m.name; });
   REQUIRE(metric != std::end(kMetrics));
@@ -191,8 +195,10 @@ Coverage Measure(const Design& design, const Metric& metric, std::uint64_t seeds
     const std::vector<ObservedCluster> clusters = draws.Observe(values);
     std::vector<ObservedCluster> denominators;
     if (!below.empty()) denominators = draws.Observe(below);
-    for (const Calibration weights : {Calibration::kPlain, Calibration::kFitted}) {
-      const int w = weights == Calibration::kFitted;
+    const Calibration calibrated =
+        denominator == &kTime ? Calibration::kByDuration : Calibration::kFitted;
+    for (const Calibration weights : {Calibration::kPlain, calibrated}) {
+      const int w = weights == calibrated;
       const Estimate estimate =
           below.empty()
               ? EstimateTotal(clusters, weights, 0.95, prior_degrees)
@@ -221,9 +227,17 @@ Coverage Measure(const Design& design, const Metric& metric, std::uint64_t seeds
 }
 
 // Ratios of two totals, by metric name.
-const char* const kRatios[][2] = {{"correlated", "mildly skewed"}, {"mildly skewed", "correlated"},
-                                  {"skewed", "correlated"},        {"skewed", "skewed"},
-                                  {"uncorrelated", "correlated"},  {"power 1.5", "correlated"}};
+const char* const kRatios[][2] = {{"correlated", "mildly skewed"},
+                                  {"mildly skewed", "correlated"},
+                                  {"skewed", "correlated"},
+                                  {"skewed", "skewed"},
+                                  {"uncorrelated", "correlated"},
+                                  {"power 1.5", "correlated"},
+                                  {"correlated", "time"},
+                                  {"mildly skewed", "time"},
+                                  {"skewed", "time"},
+                                  {"uncorrelated", "time"},
+                                  {"heteroscedastic", "time"}};
 
 void Print(const std::string& name, double prior, const Coverage& c) {
   fmt::print(
@@ -419,7 +433,8 @@ TEST_CASE("intervals have the stated coverage and a limited width with one sampl
       {"heteroscedastic", nullptr, 0.93, 3.6}, {"skewed", nullptr, 0.93, 1.9},
       {"mildly skewed", nullptr, 0.93, 2.1},   {"power 1.5", nullptr, 0.93, 7.0},
       {"inverse", nullptr, 0.93, 11.0},        {"mildly skewed", "correlated", 0.93, 2.1},
-      {"skewed", "skewed", 0.93, 2.2},         {"uncorrelated", "correlated", 0.93, 2.8}};
+      {"skewed", "skewed", 0.93, 2.2},         {"uncorrelated", "correlated", 0.93, 2.8},
+      {"skewed", "time", 0.93, 1.9},           {"uncorrelated", "time", 0.93, 2.3}};
   for (const char* workload : {"llm-decode", "training", "phases", "outliers", "llm-serve"}) {
     CAPTURE(std::string(workload));
     CheckBounds(MakeDesign(workload, 100'000, 0.05, 1), bounds);
