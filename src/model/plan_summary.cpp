@@ -52,19 +52,23 @@ std::string AtConfidence(const Plan& plan) {
                                 : fmt::format(" at {:g} % confidence", 100 * confidence);
 }
 
-// Returns whether the launches were chosen while the program or a replay of it ran.
-bool IsOnline(const Plan& plan) {
-  return !OptionText(plan.options, "level").empty() || !OptionText(plan.options, "lag").empty();
+// Returns how to get a smaller bound, or an empty string for a two-pass plan. Merged plans of
+// replays may lack the lag, because it may differ between the sessions.
+const char* BoundAdvice(const Plan& plan) {
+  if (!OptionText(plan.options, "level").empty()) {
+    return ": run longer, or sample a recording with 'stemtap plan'";
+  }
+  if (!plan.sessions.empty()) return ": use 'stemtap plan' to sample these recordings";
+  if (OptionText(plan.options, "lag").empty()) return "";
+  return ": use 'stemtap plan' to sample this recording";
 }
 
 // Returns the line of the summary about a bound above the requested one.
 std::string RequestNote(const Plan& plan) {
   const double requested = OptionNumber(plan, "error_bound");
-  if (!(plan.totals.bound > requested * (1 + 1e-9)) || !IsOnline(plan)) return {};
-  return fmt::format(
-      "the bound is above the requested {:g} %: run longer, or sample a recording with 'stemtap "
-      "plan'\n",
-      100 * requested);
+  if (!(plan.totals.bound > requested * (1 + 1e-9))) return {};
+  return fmt::format("the bound is above the requested {:g} %{}\n", 100 * requested,
+                     BoundAdvice(plan));
 }
 
 // Returns the lines of the summary that explain what the bound covers.
@@ -135,10 +139,11 @@ std::string TotalsText(const Plan& plan) {
     text += fmt::format(", joined launches {:.2f} %", 100 * t.joined_fraction);
   }
   text += '\n' + BoundNotes(plan) + RequestNote(plan) + ChoiceNote(plan);
-  text += fmt::format(
-      "estimates of that time from the sample: plain {:.3f} ms ({}), ", t.plain_estimate_ns * 1e-6,
-      std::isnan(t.observed_error) ? std::string("error not known")
-                                   : fmt::format("error {:.2f} %", 100 * t.observed_error));
+  text += fmt::format("estimates of the GPU time from the sample: plain {:.3f} ms ({}), ",
+                      t.plain_estimate_ns * 1e-6,
+                      std::isnan(t.observed_error)
+                          ? std::string("error not known")
+                          : fmt::format("error {:.2f} %", 100 * t.observed_error));
   text += fmt::format("calibrated {:.3f} ms (error {:.2f} %)\n", t.calibrated_estimate_ns * 1e-6,
                       100 * calibrated_error);
   return text;
@@ -154,14 +159,18 @@ std::string Notes(const PlanTotals& t) {
   note(t.gaps, "gaps with an unknown number of launches; the run was longer than recorded");
   note(t.zero_duration, "launches were recorded with 0 ns (rounded by the profiler)");
   note(t.graph_launches, "launches are whole graphs, each timed as one launch");
-  note(t.imputed, fmt::format("launches were perturbed by captures; they are imputed with {:.3f} "
-                              "ms, the means of unperturbed launches",
+  note(t.imputed, fmt::format("launches were perturbed by captures and imputed with {:.3f} ms, the "
+                              "means of unperturbed launches",
                               Milliseconds(t.imputed_duration_ns)));
   note(t.native_unknown,
        "of these have no unperturbed counterpart; their recorded durations are used");
-  note(t.excluded_invocations,
-       fmt::format("launches with {:.3f} ms were excluded by --exclude and are not counted above",
-                   Milliseconds(t.excluded_duration_ns)));
+  if (t.excluded_invocations != 0) {
+    const bool one = t.excluded_invocations == 1;
+    text +=
+        fmt::format("{} with {:.3f} ms {} excluded by --exclude and {} not counted above\n",
+                    Plural(t.excluded_invocations, "launch", "launches"),
+                    Milliseconds(t.excluded_duration_ns), one ? "was" : "were", one ? "is" : "are");
+  }
   return text;
 }
 

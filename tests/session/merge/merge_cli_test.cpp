@@ -39,6 +39,19 @@ void Record(const TempDir& scratch) {
   Printed({"merge", "-q", "s0", "s1", "s2", "-o", "m"}, scratch);
 }
 
+TEST_CASE("the summary of merged replays says that the bound is above the requested bound") {
+  TempDir scratch;
+  Printed({"generate", "llm-decode", "--launches", "3000", "-o", "p.csv"}, scratch);
+  for (const char* lag : {"300", "400"}) {
+    Printed({"replay", "-q", "--lag", lag, "p.csv", "-o", lag}, scratch);
+  }
+  const std::string summary = Printed({"merge", "-q", "300", "400", "-o", "m"}, scratch);
+  CAPTURE(summary);
+  CHECK(ReadJson(scratch / "m/plan.json")["options"].count("lag") == 0);
+  CHECK(summary.find("\nthe bound is above the requested 5 %: use 'stemtap plan' to sample these "
+                     "recordings\n") != std::string::npos);
+}
+
 TEST_CASE("the sessions of three machines become one session") {
   TempDir scratch;
   Record(scratch);
