@@ -108,9 +108,8 @@ std::vector<StatsRow> DeviceRows(const model::RecordedSession& session, StatsAxi
   for (const model::DeviceTotals& device : session.devices) {
     const auto [at, added] = row_of.emplace(std::pair(device.session, device.pid), rows.size());
     if (added || by == StatsAxis::kDevice) {
-      StatsRow row{by == StatsAxis::kProcess          ? std::to_string(device.pid)
-                   : device.device == shm::kUnknown16 ? "unknown"
-                                                      : std::to_string(device.device)};
+      StatsRow row{by == StatsAxis::kProcess ? std::to_string(device.pid)
+                                             : DeviceName(device.device)};
       row.process = by == StatsAxis::kDevice ? device.pid : 0;
       for (const model::ProcessReport& process : session.processes) {
         if (process.pid == device.pid && process.session == device.session) {
@@ -178,7 +177,7 @@ bool AddSample(const model::PlanKernel& kernel, const model::PlanCluster& cluste
   bool is_known = true;
   if (by == StatsAxis::kDevice) {
     is_known = record.device != shm::kUnknown16;
-    key = row.name = is_known ? std::to_string(record.device) : "unknown";
+    key = row.name = DeviceName(record.device);
   } else if (by == StatsAxis::kRange) {
     is_known = !sample.range.empty();
     key = row.name = is_known ? sample.range : "(none)";
@@ -235,11 +234,13 @@ void SetKernelRows(const SampledRun& run, StatsTable& table) {
   for (const model::PlanKernel& kernel : run.plan.kernels) {
     table.rows.push_back(KernelRow(run.plan, kernel, confidence));
   }
-  if (!run.session && std::any_of(table.rows.begin(), table.rows.end(),
-                                  [](const StatsRow& row) { return !std::isnan(row.bound); })) {
+  if (!run.has_cells && std::any_of(table.rows.begin(), table.rows.end(),
+                                    [](const StatsRow& row) { return !std::isnan(row.bound); })) {
     table.notes.emplace_back(
-        "the bounds of kernels assume normal durations in each cluster: a plan.json lacks the "
-        "distributions that a session has");
+        run.session ? "the bounds of kernels assume normal durations in each cluster: the session "
+                      "has no cells.json, which contains the distributions"
+                    : "the bounds of kernels assume normal durations in each cluster: a plan.json "
+                      "lacks the distributions that a session has");
   }
 }
 
@@ -275,14 +276,15 @@ Status SetOtherRows(const SampledRun& run, StatsTable& table) {
         table.rows = DeviceRows(*run.session, table.by);
         return Success{};
       }
-      missing = "has no sample with a device number";
+      missing = "has no sample with a device number; expected a run with device numbers";
       break;
     case StatsAxis::kShape:
       if (std::any_of(plan.kernels.begin(), plan.kernels.end(), has_config)) {
         SetKernelRows(run, table);
         return Success{};
       }
-      missing = "has no sample with a launch configuration";
+      missing =
+          "has no sample with a launch configuration; expected a run with launch configurations";
       break;
     case StatsAxis::kRange:
       missing = model::kNoRanges;

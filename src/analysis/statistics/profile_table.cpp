@@ -74,11 +74,11 @@ Error Lacks(const std::string& source, const char* what) {
 const char* MissingInProfiles(StatsAxis by) {
   switch (by) {
     case StatsAxis::kCluster:
-      return "is a profile, which has no clusters; expected a plan or session ('stemtap plan')";
+      return "profiles have no clusters; expected a plan or session ('stemtap plan')";
     case StatsAxis::kProcess:
-      return "is a profile, which has no process ids; expected a live session";
+      return "profiles have no process ids; expected a live session";
     case StatsAxis::kRange:
-      return "is a profile, which has no ranges; expected a session recorded at level gate";
+      return "profiles have no ranges; expected a session recorded at level gate";
     case StatsAxis::kRank:
       return "is one rank; expected several profiles, or a merged session";
     case StatsAxis::kKernel:
@@ -112,7 +112,7 @@ class RowGroups {
   std::vector<StatsRow> Rows() const {
     std::vector<StatsRow> rows;
     for (const auto& [device, durations] : devices_) {
-      rows.push_back({device == shm::kUnknown16 ? "unknown" : std::to_string(device)});
+      rows.push_back({DeviceName(device)});
       SetDurations(durations, rows.back());
     }
     for (std::uint32_t i = 0; i < kernels_.size(); ++i) {
@@ -151,8 +151,11 @@ Result<StatsTable> TableOfProfile(model::ProfileReader& reader, StatsAxis by,
     table.launches += read;
   }
   if (table.launches != 0 && !groups.is_known()) {
-    return Lacks(source, by == StatsAxis::kDevice ? "contains no device numbers"
-                                                  : "contains no launch configurations");
+    return Lacks(source,
+                 by == StatsAxis::kDevice
+                     ? "no launch has a device number; expected a profile with device numbers"
+                     : "no launch has a grid and block; expected a profile with launch "
+                       "configurations");
   }
   table.kernels = reader.names().size();
   table.rows = groups.Rows();

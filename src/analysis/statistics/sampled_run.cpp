@@ -33,7 +33,8 @@ Result<SampledRun> LoadSampledRun(const std::string& path) {
   }
   run.plan = STEMTAP_TRY(model::LoadPlan((directory / "plan.json").string()));
   const fs::path cells = directory / model::kCellsFileName;
-  if (Exists(cells)) STEMTAP_TRY(model::LoadCells(cells.string(), run.plan));
+  run.has_cells = Exists(cells);
+  if (run.has_cells) STEMTAP_TRY(model::LoadCells(cells.string(), run.plan));
   const fs::path session = directory / "session.json";
   if (Exists(session)) {
     const std::string text = STEMTAP_TRY(

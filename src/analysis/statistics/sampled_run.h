@@ -18,6 +18,7 @@ namespace stemtap::analysis {
 
 struct SampledRun {
   model::Plan plan;
+  bool has_cells = false;  // the clusters of `plan` have their cells
   // Empty for a plan.json without a session directory.
   std::optional<model::RecordedSession> session;
   std::optional<model::Overview> overview;

@@ -32,7 +32,8 @@ inline constexpr const char* kStatsAxisNames[] = {"kernel", "cluster", "shape", 
                                                   "rank",   "process", "range"};
 
 struct StatsRow {
-  std::string name;               // of the kernel; otherwise device, rank, pid or range
+  std::string name;               // of the kernel; otherwise device, rank, pid or range; empty: an
+                                  // unknown device
   std::string detail = {};        // of a rank: its file or host; of a process: its program
   std::int32_t process = 0;       // owning process id, or 0
   shm::LaunchConfig config = {};  // grid 0 if not part of the row
@@ -76,6 +77,9 @@ Result<StatsTable> TableOfRanks(std::span<const std::string> paths, const OpenRa
 
 // Fails with exit code 2 if the property is not known. `source` names the plan or session.
 Result<StatsTable> TableOfPlan(const SampledRun& run, StatsAxis by, const std::string& source);
+
+// Returns the name of a device's row.
+std::string DeviceName(std::uint16_t device);
 
 // Sorts the rows by time, then by name.
 void SortRows(StatsTable& table);

@@ -37,10 +37,16 @@ bool HasKernels(const StatsTable& table) {
          table.by == StatsAxis::kShape;
 }
 
+bool IsUnknownDevice(const StatsTable& table, const StatsRow& row) {
+  return table.by == StatsAxis::kDevice && row.name.empty();
+}
+
 // Returns the names in the table for people, of at most `max_columns`.
 std::vector<std::string> Names(const StatsTable& table, std::size_t max_columns) {
   std::vector<std::string_view> names;
-  for (const StatsRow& row : table.rows) names.push_back(row.name);
+  for (const StatsRow& row : table.rows) {
+    names.push_back(IsUnknownDevice(table, row) ? "unknown" : std::string_view(row.name));
+  }
   return model::NamesForTerminal(HasKernels(table)
                                      ? model::BriefNames(names)
                                      : std::vector<std::string>(names.begin(), names.end()),
@@ -141,6 +147,10 @@ ordered_json Fields(const StatsTable& table, const StatsRow& row) {
 
 }  // namespace
 
+std::string DeviceName(std::uint16_t device) {
+  return device == shm::kUnknown16 ? "" : std::to_string(device);
+}
+
 void SortRows(StatsTable& table) {
   std::stable_sort(table.rows.begin(), table.rows.end(), [](const StatsRow& a, const StatsRow& b) {
     return a.duration_ns != b.duration_ns ? a.duration_ns > b.duration_ns : a.name < b.name;
@@ -194,7 +204,8 @@ std::string StatsCsv(const StatsTable& table) {
 std::string StatsJson(const StatsTable& table) {
   ordered_json rows = ordered_json::array();
   for (const StatsRow& row : table.rows) {
-    ordered_json json = {{"name", row.name}};
+    ordered_json json = {
+        {"name", IsUnknownDevice(table, row) ? ordered_json() : ordered_json(row.name)}};
     if (!row.detail.empty()) json["detail"] = row.detail;
     json["process"] = row.process == 0 ? ordered_json() : ordered_json(row.process);
     json["grid"] = HasConfig(row) ? ordered_json(row.config.grid) : ordered_json();
