@@ -100,6 +100,7 @@ void SetBatches(const KernelSlices& of_name, ComparedKernel& kernel) {
 
 Result<ComparedRun> ComparedProfile(model::ProfileReader& reader, const std::string& source) {
   ComparedRun run{source};
+  run.is_profile = true;
   std::vector<KernelLaunches> kernels;
   std::uint64_t step = 0;   // of the profiler's clock: it divides all durations
   std::uint32_t shift = 0;  // a slice has 2^shift launches

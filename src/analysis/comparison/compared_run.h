@@ -47,6 +47,7 @@ struct ComparedRun {
   std::uint64_t launches = 0;
   std::uint64_t duration_ns = 0;
   std::vector<ComparedKernel> kernels = {};  // one per name
+  bool is_profile = false;
 };
 
 // Reads `reader` to its end. Memory: O(kernels and their shapes), see LaunchBatches.

@@ -26,6 +26,12 @@ std::string Milliseconds(double ns) {
   return fmt::format("{:+.3f}", std::fabs(ns) < 500.0 ? 0.0 : 1e-6 * ns);  // not -0.000
 }
 
+// Returns a relative change in percent, for example "+1.50".
+std::string Percent(double change) {
+  const std::string text = fmt::format("{:+.2f}", 100 * change);
+  return text == "-0.00" ? "+0.00" : text;
+}
+
 std::string SourceLine(char letter, const ComparedRun& run) {
   return fmt::format("{}: {}: {}, {:.3f} ms of GPU time\n", letter, model::NameOfSource(run.source),
                      Plural(run.launches, "launch", "launches"),
@@ -39,7 +45,7 @@ std::string Heading(const RunDiff& diff) {
   std::string text = SourceLine('A', diff.a) + SourceLine('B', diff.b);
   text += fmt::format("B - A: {} ms", Milliseconds(difference));
   if (diff.a.duration_ns != 0) {
-    text += fmt::format(" ({:+.2f} %)", 100 * difference / static_cast<double>(diff.a.duration_ns));
+    text += fmt::format(" ({} %)", Percent(difference / static_cast<double>(diff.a.duration_ns)));
   }
   text += fmt::format(": {} ms from numbers of launches, {} ms from shapes, {} ms from durations\n",
                       Milliseconds(diff.by_launches_ns), Milliseconds(diff.by_shapes_ns),
@@ -53,13 +59,26 @@ std::string Heading(const RunDiff& diff) {
 
 std::string Change(const KernelDiff& kernel) {
   const double change = kernel.change.relative;
-  return std::isnan(change) ? std::string("-") : fmt::format("{:+.2f}", 100 * change);
+  return std::isnan(change) ? std::string("-") : Percent(change);
 }
 
+// Returns the interval in percent. With few launches, its upper end may be absurd. An end that is
+// above 1000 % and above ten times the change is shown as "over" a power of ten.
 std::string Interval(const KernelDiff& kernel) {
   const MeanChange& change = kernel.change;
   if (std::isnan(change.lower)) return "-";
-  return fmt::format("{:+.2f} to {:+.2f}", 100 * change.lower, 100 * change.upper);
+  double limit = 10.0;
+  while (limit < 10.0 * change.relative) limit *= 10.0;
+  const std::string upper =
+      change.upper > limit ? fmt::format("over {:+.0f}", 100 * limit) : Percent(change.upper);
+  return fmt::format("{} to {}", Percent(change.lower), upper);
+}
+
+// Returns whether the kernel is `same` although all of its interval is beyond the threshold: the
+// intervals are not corrected for the number of kernels.
+bool IsSameBeyondThreshold(const KernelDiff& kernel, double threshold) {
+  return kernel.verdict == DiffVerdict::kSame &&
+         (kernel.change.lower > threshold || kernel.change.upper < 1.0 / (1.0 + threshold) - 1.0);
 }
 
 // Returns why an unclear kernel is not tested; empty for other kernels.
@@ -153,6 +172,13 @@ std::string DiffText(const RunDiff& diff, std::size_t max_name_columns) {
       text += fmt::format("{:>{}}  ", row[i], widths[i]);
     }
     text += row.back() + '\n';
+  }
+  if (std::any_of(diff.kernels.begin(), diff.kernels.end(), [&](const KernelDiff& kernel) {
+        return IsSameBeyondThreshold(kernel, diff.options.threshold);
+      })) {
+    text +=
+        "'same' with an interval beyond the threshold: intervals are for each kernel alone, "
+        "verdicts for the whole table\n";
   }
   return text;
 }

@@ -181,10 +181,11 @@ RunDiff DiffRuns(ComparedRun a, ComparedRun b, const DiffOptions& options) {
                     Plural(no_order, "kernel is", "kernels are")));
   }
   if (no_shapes != 0) {
-    diff.notes.push_back(
-        fmt::format("{} unclear (no shapes): a run has no times by grid and block; compare "
-                    "profiles, or sessions with --group-by launch",
-                    Plural(no_shapes, "kernel is", "kernels are")));
+    diff.notes.push_back(fmt::format(
+        "{} unclear (no shapes): a run has no times by grid and block; {}",
+        Plural(no_shapes, "kernel is", "kernels are"),
+        a.is_profile && b.is_profile ? "use a profile format with grid and block"
+                                     : "compare profiles, or sessions with --group-by launch"));
   }
   a.kernels.clear();
   b.kernels.clear();
