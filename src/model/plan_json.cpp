@@ -149,6 +149,10 @@ std::string PlanToJson(const Plan& plan) {
   return text += "\n}\n";
 }
 
+bool LooksLikePlan(std::string_view leading) {
+  return leading.substr(0, kPlanSchemaWithin).find("\"stemtap.plan/") != std::string_view::npos;
+}
+
 Result<Plan> ParsePlan(std::string_view json, std::string_view source) {
   Plan plan;
   STEMTAP_TRY(ReadJson(json, source, kSchema, kExpected, plan));

@@ -4,9 +4,12 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <filesystem>
 #include <optional>
 #include <utility>
 
+#include "base/file.h"
+#include "base/text.h"
 #include "formats/importers/binary_profile.h"
 #include "formats/importers/canonical_csv.h"
 #include "formats/importers/database_profile.h"
@@ -18,6 +21,8 @@
 #include "formats/importers/rocprof_csv.h"
 #include "formats/importers/stem_columns_csv.h"
 #include "formats/importers/unread_formats.h"
+#include "model/plan_reader.h"
+#include "shm/session_env.h"
 
 namespace stemtap::formats {
 namespace {
@@ -56,6 +61,11 @@ constexpr std::array kFormats = {
                   OpenStemColumnsCsv},
 };
 
+// Returns whether `path` is the directory of a session that runs or has ended.
+bool IsSessionDirectory(const std::filesystem::path& path) {
+  return Exists(path / shm::kMaskFileName) || Exists(path / shm::kSessionFileName);
+}
+
 }  // namespace
 
 std::span<const ProfileFormat> ProfileFormats() {
@@ -66,6 +76,9 @@ Result<std::unique_ptr<model::ProfileReader>> OpenProfile(std::unique_ptr<ByteSo
   const std::string_view leading = STEMTAP_TRY(source->Peek(kDetectBytes));
   if (leading.empty()) {
     return Error{fmt::format("{}: empty file; expected a profile", source->name())};
+  }
+  if (model::LooksLikePlan(leading)) {
+    return Error{fmt::format("{}: is a plan; expected a recorded run", source->name())};
   }
   if (std::optional<Error> unread = RefuseUnread(source->name(), leading)) return *unread;
   for (const ProfileFormat& format : kFormats) {
@@ -87,6 +100,10 @@ Result<std::unique_ptr<model::ProfileReader>> OpenProfile(std::unique_ptr<ByteSo
 
 Result<std::unique_ptr<model::ProfileReader>> OpenProfile(const std::string& path,
                                                           ReadWatch watch) {
+  if (path != "-" && IsSessionDirectory(path)) {
+    return Error{fmt::format("{}: is a session directory; expected a recorded run",
+                             EscapeForTerminal(path))};
+  }
   std::unique_ptr<ByteSource> source = STEMTAP_TRY(OpenStream(path, std::move(watch)));
   return OpenProfile(std::move(source));
 }

@@ -8,23 +8,21 @@
 
 #include "base/byte_source.h"
 #include "base/file.h"
+#include "model/plan_reader.h"
 
 namespace stemtap::ui {
 
 namespace fs = std::filesystem;
 
 Result<RunInput> KindOfInput(const std::string& path) {
-  // The schema is the first field of a plan. White space and a byte order mark may precede it.
-  constexpr std::size_t kLeading = 256;
-  constexpr std::string_view kPlanSchema = "\"stemtap.plan/";
   std::error_code ignored;
   if (path == "-") return RunInput::kProfile;
   if (fs::is_directory(path, ignored)) return RunInput::kSession;
   // A stream can be read only once, by the reader of profiles.
   if (Exists(path) && !fs::is_regular_file(path, ignored)) return RunInput::kProfile;
   std::unique_ptr<ByteSource> source = STEMTAP_TRY(OpenByteSource(path));
-  const std::string_view leading = STEMTAP_TRY(source->Peek(kLeading));
-  return leading.find(kPlanSchema) == std::string_view::npos ? RunInput::kProfile : RunInput::kPlan;
+  const std::string_view leading = STEMTAP_TRY(source->Peek(model::kPlanSchemaWithin));
+  return model::LooksLikePlan(leading) ? RunInput::kPlan : RunInput::kProfile;
 }
 
 }  // namespace stemtap::ui

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <string>
@@ -38,6 +39,41 @@ TEST_CASE("a profile that cannot be read is reported") {
   } else {
     MESSAGE("SKIPPED: root can read every file");
   }
+}
+
+TEST_CASE("a plan or a session in place of a recorded run is named as what it is") {
+  TempDir scratch;
+  std::filesystem::copy_file(SourceDir() / "tests/data/tiny.csv", scratch / "p.csv");
+  REQUIRE(RunStemtap(scratch, {"plan", "p.csv", "-o", "plan.json"}).exit_code == 0);
+  REQUIRE(RunStemtap(scratch, {"plan", "p.csv", "-o", "plan.json.gz"}).exit_code == 0);
+  REQUIRE(RunStemtap(scratch, {"replay", "p.csv", "-q", "-o", "session"}).exit_code == 0);
+  // A session that still runs has no session.json.
+  std::filesystem::create_directory(scratch / "running");
+  scratch.Write("running/mask.ndjson", "");
+  std::filesystem::create_directory(scratch / "other");
+  const std::vector<std::vector<std::string>> commands = {{"plan", "%"},
+                                                          {"plan", "--method", "random", "%"},
+                                                          {"plan", "p.csv", "%"},
+                                                          {"replay", "%"},
+                                                          {"convert", "%", "-o", "c.csv"},
+                                                          {"evaluate", "%"},
+                                                          {"align", "%", "p.csv"},
+                                                          {"align", "p.csv", "%"}};
+  for (const std::vector<std::string>& command : commands) {
+    CAPTURE(command);
+    const auto fails = [&](const std::string& input, const std::string& what) {
+      std::vector<std::string> words = command;
+      std::replace(words.begin(), words.end(), std::string("%"), input);
+      CheckFailure(RunStemtap(scratch, words), 1, {"stemtap: " + input + ": is " + what + "\n"});
+    };
+    fails("plan.json", "a plan; expected a recorded run");
+    fails("plan.json.gz", "a plan; expected a recorded run");
+    fails("session/plan.json", "a plan; expected a recorded run");
+    fails("session", "a session directory; expected a recorded run");
+    fails("running", "a session directory; expected a recorded run");
+    fails("other", "a directory; expected a file");
+  }
+  CHECK_FALSE(std::filesystem::exists(scratch / "c.csv"));
 }
 
 TEST_CASE("errors name standard input") {
