@@ -60,9 +60,14 @@ std::map<const CLI::Option*, std::size_t> AddOptions(CLI::App& app, const Comman
   return index;
 }
 
-// Returns a suggestion for `word`, which is not in the table.
+// Returns where the user finds what is expected.
+std::string SeeHelp(const CommandSpec& command) {
+  return fmt::format(", see 'stemtap help{}{}'", command.name.empty() ? "" : " ", command.name);
+}
+
+// Returns a suggestion for `word`, which is not in the table, or `otherwise` if no name is near.
 std::string Hint(const std::vector<CommandSpec>& table, const CommandSpec& command,
-                 const std::string& word) {
+                 const std::string& word, const std::string& otherwise) {
   std::vector<std::string> names;
   if (word.starts_with('-')) {
     for (const OptionSpec& option : command.options) {
@@ -74,7 +79,7 @@ std::string Hint(const std::vector<CommandSpec>& table, const CommandSpec& comma
     }
   }
   const std::string_view nearest = NearestName(word.substr(0, word.find('=')), names);
-  return nearest.empty() ? "" : fmt::format(", did you mean {}?", nearest);
+  return nearest.empty() ? otherwise : fmt::format(", did you mean {}?", nearest);
 }
 
 Error UsageError(std::string message) {
@@ -82,7 +87,8 @@ Error UsageError(std::string message) {
 }
 
 std::string MessageOf(const CLI::ParseError& error) {
-  const std::string message = error.what();
+  std::string message = error.what();
+  if (message == "A subcommand is required") return "a command is required";
   if (!message.ends_with(" missing")) return message;
   return message.substr(0, message.find(':')) +
          ": expected a value";  // was: 1 required TEXT missing
@@ -109,7 +115,8 @@ Error UnplacedArgument(const std::vector<CommandSpec>& table, const CommandSpec&
                                                         : "unexpected argument";
   const bool misplaced = command.name == "run" &&
                          std::find(arguments.begin(), arguments.end(), "--") == arguments.end();
-  return UsageError(fmt::format("{} '{}'{}{}", what, word, Hint(table, command, word),
+  const std::string otherwise = misplaced ? "" : SeeHelp(command);
+  return UsageError(fmt::format("{} '{}'{}{}", what, word, Hint(table, command, word, otherwise),
                                 misplaced ? ", expected stemtap run [options] -- PROGRAM" : ""));
 }
 
@@ -146,8 +153,8 @@ Result<ParsedLine> ParseCommandLine(std::vector<CommandSpec>& table, int argc,
   } catch (const CLI::Success&) {
     // Do not print help for an unknown command.
     if (command().name.empty() && !first.empty() && !first.starts_with('-')) {
-      return UsageError(
-          fmt::format("unknown command '{}'{}", first, Hint(table, command(), first)));
+      return UsageError(fmt::format("unknown command '{}'{}", first,
+                                    Hint(table, command(), first, SeeHelp(command()))));
     }
     return ParsedLine{Wanted::kHelp, &command()};
   } catch (const CLI::ExtrasError&) {
@@ -157,9 +164,9 @@ Result<ParsedLine> ParseCommandLine(std::vector<CommandSpec>& table, int argc,
     if (command().name.empty() && !arguments.empty()) {
       return UsageError(fmt::format("unknown {} '{}'{}",
                                     first.starts_with('-') ? "option" : "command", first,
-                                    Hint(table, command(), first)));
+                                    Hint(table, command(), first, SeeHelp(command()))));
     }
-    return UsageError(MessageOf(error) + ", see --help");
+    return UsageError(MessageOf(error) + SeeHelp(command()));
   }
 }
 

@@ -69,8 +69,8 @@ std::string Story(const model::Plan& plan, const online::SamplerStatus& sampler,
 int DemoByReplay(const DemoArguments& arguments, const std::string& profile,
                  const std::string& directory) {
   PrintMessage(
-      "stemtap: the simulated GPU is not installed, or cannot run without glibc; the demo uses\n"
-      "stemtap: 'stemtap replay' instead\n");
+      "stemtap: the simulated GPU is not installed, or cannot run without glibc; the demo uses "
+      "'stemtap replay' instead\n");
   Result<std::unique_ptr<model::ProfileReader>> reader = formats::OpenProfile(profile);
   if (!reader.ok()) return Fail(reader.error());
   session::ReplayOptions options;

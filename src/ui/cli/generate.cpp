@@ -49,8 +49,8 @@ int Generate(const GenerateArguments& arguments) {
   const Status finished = writer.value()->Finish();
   if (!finished.ok()) return Fail(finished.error());
   PrintMessage(fmt::format(
-      "stemtap: {} of {}, {:.3f} s of kernel time, in {}\n", Plural(launches, "launch", "launches"),
-      Plural(reader.value()->names().size(), "kernel"), static_cast<double>(duration_ns) * 1e-9,
+      "stemtap: {} of {}, {:.3f} ms of GPU time, in {}\n", Plural(launches, "launch", "launches"),
+      Plural(reader.value()->names().size(), "kernel"), static_cast<double>(duration_ns) * 1e-6,
       to_stdout ? "standard output" : EscapeForTerminal(arguments.output)));
   if (!arguments.json) return 0;
   const nlohmann::ordered_json json = {{"workload", arguments.workload},

@@ -34,6 +34,13 @@ std::string Stem(const std::string& path) {
   return path == "-" ? "stdin" : name.substr(0, name.find('.'));
 }
 
+// Returns the speed of the replay in a unit that suits it.
+std::string Speed(double kernels_per_second) {
+  return kernels_per_second < 1e5
+             ? fmt::format("{:.0f} kernels/s", kernels_per_second)
+             : fmt::format("{:.2f} million kernels/s", kernels_per_second * 1e-6);
+}
+
 int Replay(const ReplayArguments& arguments) {
   const Status use = arguments.sampling.CheckOnline();
   if (!use.ok()) return Fail(use.error());
@@ -59,8 +66,8 @@ int Replay(const ReplayArguments& arguments) {
   if (!arguments.quiet) {
     const std::string directory = EscapeForTerminal(outcome.value().folder);
     PrintMessage(
-        fmt::format("stemtap: {:.2f} million kernels/s, session in {}\nnext: stemtap report {}\n",
-                    static_cast<double>(plan.totals.invocations) * 1e-6 / outcome.value().seconds,
+        fmt::format("stemtap: {}, session in {}\nnext: stemtap report {}\n",
+                    Speed(static_cast<double>(plan.totals.invocations) / outcome.value().seconds),
                     directory, directory));
   }
   return arguments.json ? Print(TotalsJson(plan)) : PrintText(model::PlanSummary(plan));

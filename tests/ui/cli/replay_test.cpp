@@ -28,6 +28,26 @@ nlohmann::json WithoutTimes(const std::filesystem::path& file) {
   return overview;
 }
 
+TEST_CASE("the speed of a replay is in a unit that suits it") {
+  TempDir scratch;
+  const auto first_line = [&](const std::string& launches) {
+    const std::string profile = launches + ".stemtap";
+    const auto made =
+        RunStemtap(scratch, {"generate", "llm-decode", "--launches", launches, "-o", profile});
+    CAPTURE(made.err);
+    CHECK(made.err.find(" ms of GPU time, in " + profile + "\n") != std::string::npos);
+    const auto run = RunStemtap(scratch, {"replay", profile, "-o", launches});
+    CHECK(run.exit_code == 0);
+    return run.err.substr(0, run.err.find(", session in"));
+  };
+  // One launch takes more than 10 us, with the files of the session.
+  const std::string slow = first_line("1");
+  CAPTURE(slow);
+  CHECK(slow.ends_with(" kernels/s"));
+  CHECK(slow.find("million") == std::string::npos);
+  CHECK(slow.find('.') == std::string::npos);
+}
+
 TEST_CASE("the mask, plan and overview are identical with 1 and with 4 threads") {
   TempDir scratch;
   std::vector<std::filesystem::path> profiles = {Generate(scratch, "300000")};
