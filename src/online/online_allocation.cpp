@@ -94,7 +94,8 @@ std::vector<ClusterTarget> SizesOf(const sampling::WorkloadStrata& cut) {
   return targets;
 }
 
-// Returns the captured time of a cut, without strata that are sampled completely.
+}  // namespace
+
 double CapturedTime(const sampling::WorkloadStrata& cut) {
   double captured_ns = 0.0;
   for (const std::vector<sampling::StratumRange>& strata : cut.kernels) {
@@ -105,8 +106,6 @@ double CapturedTime(const sampling::WorkloadStrata& cut) {
   }
   return captured_ns;
 }
-
-}  // namespace
 
 std::vector<JointStratum> JoinClusters(std::span<const OnlineCluster> clusters,
                                        CountedCaptures counted, double& bias_ns) {

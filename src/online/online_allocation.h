@@ -57,6 +57,9 @@ std::vector<stats::Moments> StrataFrom(sampling::CellsView cells,
 bool IsWorthCutting(sampling::CellsView cells, std::span<const std::size_t> current,
                     std::span<const sampling::StratumRange> best, std::uint64_t min_samples);
 
+// Returns the captured time of a cut, without strata that are sampled completely.
+double CapturedTime(const sampling::WorkloadStrata& cut);
+
 // Returns whether the captures so far meet the error bound.
 bool MeetsBound(std::span<const ClustersView> kernels, const sampling::SamplingOptions& options);
 

@@ -125,10 +125,10 @@ void OnlineSampler::Allocate(const ParallelFor& parallel, bool last) {
                                        !MeetsBound(Views(), options_)))) {
     SetTargets(CutKernels(parallel));
     schedule_.SetCutsCompared(status_.observed);
-    if (!last) Supplement(false);
+    if (!last) Supplement();
   } else if (!last) {
     KeepCaptures();
-    Supplement(true);
+    Supplement();
   }
   if (status_.duration_ns != 0) {
     status_.bound = BoundOf(Views(), options_) / static_cast<double>(status_.duration_ns);
@@ -183,6 +183,7 @@ sampling::WorkloadStrata OnlineSampler::CutKernels(const ParallelFor& parallel) 
 void OnlineSampler::SetTargets(const sampling::WorkloadStrata& best) {
   const std::vector<ClusterTarget> targets =
       AllocateTargets(Views(), best, static_cast<double>(status_.duration_ns), options_);
+  planned_ns_ = CapturedTime(best);
   const double share = releases_.ShareAt(status_.observed);
   auto next = targets.begin();
   for (OnlineCluster* const cluster : AllClusters()) {
@@ -193,16 +194,27 @@ void OnlineSampler::SetTargets(const sampling::WorkloadStrata& best) {
 }
 
 void OnlineSampler::KeepCaptures() {
-  const bool started = releases_.HasStarted(status_.observed);
   for (OnlineCluster* const cluster : AllClusters()) {
     cluster->target = std::max<std::uint64_t>(cluster->captured, 1);
-    cluster->release = started && !cluster->unreachable ? 1 : 0;
+    cluster->release = 0;
+  }
+  if (!releases_.HasStarted(status_.observed)) return;
+  double bias_ns = 0.0;
+  for (KernelState& kernel : kernels_) {
+    if (options_.bound == sampling::BoundScope::kKernel) bias_ns = 0.0;
+    for (const JointStratum& joint :
+         JoinClusters(kernel.clusters(), CountedCaptures::kAll, bias_ns)) {
+      if (joint.covered()) continue;
+      for (std::size_t i = joint.first; i < joint.end; ++i) {
+        kernel.clusters()[i].release = kernel.clusters()[i].unreachable ? 0 : 1;
+      }
+    }
   }
 }
 
-void OnlineSampler::Supplement(bool bound_met) {
-  supplements_.Add(AllClusters(), options_.error_bound * static_cast<double>(status_.duration_ns),
-                   bound_met);
+void OnlineSampler::Supplement() {
+  supplements_.Add(AllClusters(), planned_ns_,
+                   options_.error_bound * static_cast<double>(status_.duration_ns));
 }
 
 std::vector<OnlineCluster*> OnlineSampler::AllClusters() {

@@ -141,9 +141,10 @@ class OnlineSampler {
   // Cuts the kernels into clusters. Returns the best cut; a kernel may keep its current cut.
   sampling::WorkloadStrata CutKernels(const ParallelFor& parallel);
   void SetTargets(const sampling::WorkloadStrata& best);
-  // Sets the targets to the captures made so far, at least 1.
+  // Sets the targets to the captures made so far, at least 1. Releases a capture only of clusters
+  // that no capture represents.
   void KeepCaptures();
-  void Supplement(bool bound_met);
+  void Supplement();
   std::vector<OnlineCluster*> AllClusters();
   std::vector<ClustersView> Views() const;
   // Closes and reopens the clusters of a kernel and publishes their credits.
@@ -165,6 +166,7 @@ class OnlineSampler {
   AllocationSchedule schedule_;
   ReleaseSchedule releases_;
   Supplements supplements_;
+  double planned_ns_ = 0.0;  // captured time of the last best cut
   double multiplier_ = 0.0;  // price at the end of the last search for strata
   Observation latest_;       // last launch of the last epoch
   std::vector<MaskEvent> events_;

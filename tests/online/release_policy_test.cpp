@@ -59,47 +59,40 @@ OnlineCluster Captured(double mean) {
   return cluster;
 }
 
-// Returns the targets after one round of supplements.
+// Returns the targets after one round of supplements. The best cut costs six captures, so 3600 ns
+// may be spent.
 std::vector<std::uint64_t> Supplemented(Supplements& supplements,
-                                        std::vector<OnlineCluster>& clusters, double bound_ns,
-                                        bool bound_met = true) {
+                                        std::vector<OnlineCluster>& clusters, double bound_ns) {
   std::vector<OnlineCluster*> pointers;
   for (OnlineCluster& cluster : clusters) pointers.push_back(&cluster);
-  supplements.Add(pointers, bound_ns, bound_met);
+  supplements.Add(pointers, 6000.0, bound_ns);
   std::vector<std::uint64_t> targets;
   for (const OnlineCluster& cluster : clusters) targets.push_back(cluster.target);
   return targets;
 }
 
-TEST_CASE("once the bound is met, clusters whose captures differ from the mean get one more") {
-  // The estimates differ by 100, -1200, and 0 ns, and 10 % of the bound is 1000 ns. A fifth of the
-  // six captures that the clusters need pays for one more capture.
-  std::vector<OnlineCluster> clusters = {Captured(1001.0), Captured(988.0), Captured(1000.0)};
+TEST_CASE("clusters get supplements on the side of the error while the estimate is far off") {
+  // The estimates differ by 100, -1000, and -100 ns.
+  std::vector<OnlineCluster> clusters = {Captured(1001.0), Captured(990.0), Captured(999.0)};
   using Targets = std::vector<std::uint64_t>;
   Supplements supplements;
-  CHECK(Supplemented(supplements, clusters, 10'000.0, false) == Targets{2, 2, 2});
-  CHECK(Supplemented(supplements, clusters, 10'000.0) == Targets{2, 3, 2});
+  CHECK(Supplemented(supplements, clusters, 1300.0) == Targets{2, 2, 2});
+  CHECK(Supplemented(supplements, clusters, 1200.0) == Targets{2, 3, 3});
   CHECK(clusters[1].release == 3);
-  // The cluster is below its target until the capture returns.
-  CHECK(Supplemented(supplements, clusters, 10'000.0) == Targets{2, 3, 2});
-}
-
-TEST_CASE("an estimate with a large error is supplemented on the side of the error") {
-  std::vector<OnlineCluster> clusters = {Captured(1001.0), Captured(990.0), Captured(999.0)};
-  Supplements supplements;
-  CHECK(Supplemented(supplements, clusters, 1000.0, false) == std::vector<std::uint64_t>{2, 3, 3});
+  // The clusters are below their targets until the captures return.
+  CHECK(Supplemented(supplements, clusters, 1200.0) == Targets{2, 3, 3});
 }
 
 TEST_CASE("supplements cost at most their share of the planned captures and are charged once") {
-  std::vector<OnlineCluster> clusters(4, Captured(1000.0));
-  clusters[0] = Captured(980.0);
-  clusters[3] = Captured(1021.0);
+  std::vector<OnlineCluster> clusters(6, Captured(1000.0));
+  for (std::size_t i = 1; i < 6; ++i) clusters[i] = Captured(1000.0 + static_cast<double>(i));
   Supplements supplements;
-  // A fifth of 8000 ns pays for one capture of 1000 ns, and the largest difference is first.
+  // Three captures of 1000 ns are within the budget, and the largest differences are first.
   using Targets = std::vector<std::uint64_t>;
-  CHECK(Supplemented(supplements, clusters, 10'000.0) == Targets{2, 2, 2, 3});
+  CHECK(Supplemented(supplements, clusters, 1000.0) == Targets{2, 2, 2, 3, 3, 3});
   clusters[3].target = 2;  // allocated again while the capture is in flight
-  CHECK(Supplemented(supplements, clusters, 10'000.0) == Targets{2, 2, 2, 3});
+  CHECK(Supplemented(supplements, clusters, 1000.0) == Targets{2, 2, 2, 3, 3, 3});
+  CHECK(Supplemented(supplements, clusters, 1000.0) == Targets{2, 2, 2, 3, 3, 3});
 }
 
 TEST_CASE("a supplement is charged for the other launches that it captures") {
@@ -108,10 +101,10 @@ TEST_CASE("a supplement is charged for the other launches that it captures") {
     clusters[0] = Captured(980.0);
     clusters[0].source.price_ns = price_ns;
     Supplements supplements;
-    return Supplemented(supplements, clusters, 10'000.0)[0] == 3;
+    return Supplemented(supplements, clusters, 1000.0)[0] == 3;
   };
-  CHECK(is_supplemented(1600.0));
-  CHECK(!is_supplemented(1601.0));
+  CHECK(is_supplemented(3600.0));
+  CHECK(!is_supplemented(3601.0));
 }
 
 // Returns the credits of the lines of a kernel whose clusters begin to wait.
