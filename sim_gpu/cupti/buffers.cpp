@@ -64,9 +64,10 @@ class ThreadSlot {
     registry().slots.push_back(slot_);
   }
   ~ThreadSlot() {
+    t_slot_gone = true;
+    if (IsForkedChild()) return;  // a thread of the parent may have held the mutex
     const std::lock_guard lock(registry().mutex);
     slot_->abandoned = true;
-    t_slot_gone = true;
   }
   Slot& slot() { return *slot_; }
 

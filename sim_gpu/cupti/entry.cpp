@@ -57,8 +57,12 @@ CUptiResult TakeLastError() {
   return error;
 }
 
+bool IsForkedChild() {
+  return g_forked.load(std::memory_order_relaxed);
+}
+
 void CheckCaller(const char* function) {
-  if (!g_forked.load(std::memory_order_relaxed)) return;
+  if (!IsForkedChild()) return;
   while (settings().fork_hangs) pause();
   std::fprintf(stderr, "fake CUPTI: %s called in a forked child, where the real one hangs\n",
                function);

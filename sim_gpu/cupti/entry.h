@@ -55,7 +55,9 @@ class ScriptedError {
 CUptiResult Remember(CUptiResult error);
 CUptiResult TakeLastError();
 
-// Aborts in a forked child whose parent had used CUPTI.
+// Returns whether this process is a forked child whose parent had used CUPTI.
+bool IsForkedChild();
+// Aborts in such a child.
 void CheckCaller(const char* function);
 
 // Marks this process as a user of CUPTI.
