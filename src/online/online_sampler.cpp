@@ -125,10 +125,10 @@ void OnlineSampler::Allocate(const ParallelFor& parallel, bool last) {
                                        !MeetsBound(Views(), options_)))) {
     SetTargets(CutKernels(parallel));
     schedule_.SetCutsCompared(status_.observed);
-    if (!last) Supplement();
+    if (!last) Supplement(false);
   } else if (!last) {
     KeepCaptures();
-    Supplement();
+    Supplement(true);
   }
   if (status_.duration_ns != 0) {
     status_.bound = BoundOf(Views(), options_) / static_cast<double>(status_.duration_ns);
@@ -212,9 +212,9 @@ void OnlineSampler::KeepCaptures() {
   }
 }
 
-void OnlineSampler::Supplement() {
+void OnlineSampler::Supplement(bool bound_met) {
   supplements_.Add(AllClusters(), planned_ns_,
-                   options_.error_bound * static_cast<double>(status_.duration_ns));
+                   options_.error_bound * static_cast<double>(status_.duration_ns), bound_met);
 }
 
 std::vector<OnlineCluster*> OnlineSampler::AllClusters() {

@@ -144,7 +144,7 @@ class OnlineSampler {
   // Sets the targets to the captures made so far, at least 1. Releases a capture only of clusters
   // that no capture represents.
   void KeepCaptures();
-  void Supplement();
+  void Supplement(bool bound_met);
   std::vector<OnlineCluster*> AllClusters();
   std::vector<ClustersView> Views() const;
   // Closes and reopens the clusters of a kernel and publishes their credits.

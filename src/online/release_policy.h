@@ -4,7 +4,7 @@
 // made now, and which launches may spend the credits.
 //
 //   ReleaseSchedule   spreads the captures of a cluster over the run
-//   Supplements       adds captures while the estimate has a large error
+//   Supplements       adds captures to clusters whose captures differ from their mean
 //   CreditsOfLines    converts what the clusters of a kernel need into credits
 //
 // THREADS: none.  UNITS: ns.  SOURCE: docs/math/online.md, findings 2 to 4;
@@ -42,15 +42,17 @@ class ReleaseSchedule {
   std::uint64_t first_release_;
 };
 
-// Supplements requests additional captures while the estimate has a large error.
+// Supplements requests additional captures where captures differ from the known means.
 class Supplements {
  public:
-  // If the plain estimate differs from the known total by a large share of the error bound, raises
-  // the target of clusters that differ in the same direction by one and releases it. Many clusters
-  // may differ by little, for example because they were captured on the same cold clocks.
-  // `clusters` are the clusters of all kernels. `planned_ns`: captured time of the best cut.
-  // `bound_ns`: the error bound.
-  void Add(std::span<OnlineCluster* const> clusters, double planned_ns, double bound_ns);
+  // Raises the target of clusters that have their captures by one and releases it: of all clusters
+  // that differ in the same direction if the plain estimate differs from the known total by a large
+  // share of the error bound, for example because they were captured on the same cold clocks;
+  // otherwise, once the bound is met (`bound_met`), of clusters that differ much. `clusters` are
+  // the clusters of all kernels. `planned_ns`: captured time of the best cut. `bound_ns`: the error
+  // bound.
+  void Add(std::span<OnlineCluster* const> clusters, double planned_ns, double bound_ns,
+           bool bound_met);
 
  private:
   double spent_ns_ = 0.0;

@@ -62,10 +62,11 @@ OnlineCluster Captured(double mean) {
 // Returns the targets after one round of supplements. The best cut costs six captures, so 3600 ns
 // may be spent.
 std::vector<std::uint64_t> Supplemented(Supplements& supplements,
-                                        std::vector<OnlineCluster>& clusters, double bound_ns) {
+                                        std::vector<OnlineCluster>& clusters, double bound_ns,
+                                        bool bound_met = false) {
   std::vector<OnlineCluster*> pointers;
   for (OnlineCluster& cluster : clusters) pointers.push_back(&cluster);
-  supplements.Add(pointers, 6000.0, bound_ns);
+  supplements.Add(pointers, 6000.0, bound_ns, bound_met);
   std::vector<std::uint64_t> targets;
   for (const OnlineCluster& cluster : clusters) targets.push_back(cluster.target);
   return targets;
@@ -81,6 +82,18 @@ TEST_CASE("clusters get supplements on the side of the error while the estimate 
   CHECK(clusters[1].release == 3);
   // The clusters are below their targets until the captures return.
   CHECK(Supplemented(supplements, clusters, 1200.0) == Targets{2, 3, 3});
+}
+
+TEST_CASE("once the bound is met, clusters whose captures differ from the mean get one more") {
+  // The estimates differ by 100, -1200, and 0 ns, and 10 % of the bound is 1000 ns.
+  std::vector<OnlineCluster> clusters = {Captured(1001.0), Captured(988.0), Captured(1000.0)};
+  using Targets = std::vector<std::uint64_t>;
+  Supplements supplements;
+  CHECK(Supplemented(supplements, clusters, 10'000.0) == Targets{2, 2, 2});
+  CHECK(Supplemented(supplements, clusters, 10'000.0, true) == Targets{2, 3, 2});
+  // The budget of 1200 ns is spent.
+  clusters[0] = Captured(1012.0);
+  CHECK(Supplemented(supplements, clusters, 10'000.0, true) == Targets{2, 3, 2});
 }
 
 TEST_CASE("supplements cost at most their share of the planned captures and are charged once") {
