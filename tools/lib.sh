@@ -6,7 +6,7 @@
 
 # Packages that a build needs on Debian 12. This is the only list.
 packages=(
-  cmake ninja-build g++ ccache pkg-config binutils
+  cmake ninja-build g++ ccache pkg-config binutils python3-pip
   libboost-dev libtbb-dev libspdlog-dev libfmt-dev libcli11-dev nlohmann-json3-dev
   zlib1g-dev libzstd-dev libxxhash-dev libre2-dev libeigen3-dev
   libsimdjson-dev libsqlite3-dev libroaring-dev libncurses-dev
@@ -20,7 +20,7 @@ page_packages=(nodejs npm)
 browser_packages=(chromium)
 # For the type check of the Python package, which is skipped without it.
 type_packages=(mypy)
-declare -A program_of=([nodejs]=node [npm]=npm [chromium]=chromium)
+declare -A program_of=([nodejs]=node [npm]=npm [chromium]=chromium [python3-pip]=pip3)
 
 section_title=''
 section_begin=0
@@ -80,7 +80,21 @@ ensure_packages() {  # package...
 
 install_packages() { DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$@"; }
 
-configure_preset() { cmake --preset "$@" -Wno-dev; }  # preset, options
+# configure_preset PRESET OPTION...: if stemtap's build files explain why they fail, prints that as one line.
+configure_preset() {
+  local errors explanation code=0
+  errors=$(mktemp)
+  cmake --preset "$@" -Wno-dev 2>"$errors" || code=$?
+  explanation=$(awk '/^  stemtap: / { found = 1 } found && !/^  / { exit } found { sub(/^ +/, ""); printf "%s ", $0 }' \
+    "$errors")
+  if [[ $code != 0 && -n $explanation ]]; then
+    printf '%s\n' "${explanation% }" >&2
+  else
+    cat "$errors" >&2
+  fi
+  rm -f "$errors"
+  return $code
+}
 
 # existing_targets PRESET NAME...: prints the names that are targets of the configured build.
 existing_targets() {
