@@ -32,7 +32,7 @@ endmacro()
 # Sets `result` to whether the headers can be included: wheels, for example, are installed one by one.
 function(_check_headers result)
   set(_source ${CMAKE_BINARY_DIR}/headers/check.c)
-  file(WRITE ${_source} "#include <cuda.h>\n#include <cupti.h>\nint main(void) { return 0; }\n")
+  file(WRITE ${_source} "#include <cuda.h>\n#include <cudaProfiler.h>\n#include <cupti.h>\nint main(void) { return 0; }\n")
   try_compile(_compiles ${CMAKE_BINARY_DIR}/headers ${_source}
               CMAKE_FLAGS "-DINCLUDE_DIRECTORIES=${CUPTI_INCLUDE_DIR};${CUDA_INCLUDE_DIR}" OUTPUT_VARIABLE _output)
   string(REGEX MATCH "[^\n]*(error|No such file)[^\n]*" _error "${_output}")
