@@ -107,7 +107,8 @@ void DurationEngine::Flush(bool forced) noexcept {
     files_->Count(shm::Loss::kCuptiDropped, dropped);
     AddTo(header.seen, dropped);
   }
-  header.last_flush_ns.store(MonotonicNs(), std::memory_order_relaxed);
+  // Release: publishes the records of the flush; pairs with the acquire in RingReader::last_flush.
+  header.last_flush_ns.store(MonotonicNs(), std::memory_order_release);
 }
 
 // Adds the flusher's CPU time to the cost, and compares the total cost to the budget.

@@ -32,11 +32,22 @@ void LaunchSequencer::Add(const std::vector<shm::KernelRecord>& arrived, std::in
   std::inplace_merge(held_.begin(), middle, held_.end(), Before);
 }
 
+void LaunchSequencer::Flushed(std::int64_t now_ms) {
+  // Records that arrived by the end of the previous flush arrived before this flush began.
+  const auto latest = std::find_if(held_.rbegin(), held_.rend(), [&](const Held& held) {
+    return held.arrived_ms <= flushed_ms_;
+  });
+  if (latest != held_.rend()) complete_ = latest->launch;
+  flushed_ms_ = now_ms;
+}
+
 void LaunchSequencer::Release(std::int64_t now_ms, bool all, std::vector<shm::KernelRecord>& out) {
   out.insert(out.end(), late_records_.begin(), late_records_.end());
   late_records_.clear();
-  while (!held_.empty() &&
-         (all || held_.size() > kWindow || now_ms - held_.front().arrived_ms >= kHoldMs)) {
+  const auto is_due = [&](const Held& held) {
+    return now_ms - held.arrived_ms >= kHoldMs || (late_ == 0 && held.launch <= complete_);
+  };
+  while (!held_.empty() && (all || held_.size() > kWindow || is_due(held_.front()))) {
     out.push_back(held_.front().record);
     released_ = held_.front().launch;
     held_.pop_front();

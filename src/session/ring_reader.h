@@ -65,6 +65,12 @@ class RingReader {
   bool elsewhere() const { return elsewhere_; }
 
   std::int32_t pid() const { return pid_; }
+  // Returns the time of the last flush, which changes with each flush. All records of that flush
+  // are in the ring.
+  std::uint64_t last_flush() const {
+    // Acquire: pairs with the release in DurationEngine::Flush, so that the records are visible.
+    return ring().header.last_flush_ns.load(std::memory_order_acquire);
+  }
   // Returns the current counters, which are final once Ended returns true.
   ProcessReport Report() const;
   // Returns the last report on a ring that is read no further. Its counts are derived from the

@@ -40,6 +40,7 @@ struct TracedProcesses::Source {
   std::size_t number;  // index of its report
   RingReader ring;
   LaunchSequencer order;
+  std::uint64_t last_flush = 0;  // the last flush that `order` knows
   bool replaced = false;     // the process continued as another program (exec), with its own ring
   std::size_t remarked = 0;  // bytes of its remarks that NewRemarks has returned
 };
@@ -114,11 +115,15 @@ bool TracedProcesses::Drain(bool final) {
 bool TracedProcesses::DrainOne(Source& source, bool final, std::int64_t now_ms) {
   arrived_.clear();
   released_.clear();
+  const std::uint64_t last_flush = source.ring.last_flush();  // before its records are read
   const std::size_t taken = source.ring.Drain(
       kDrainBatch, [&](std::string_view name) { return AddKernel(name, source.ring.pid()); },
       arrived_);
   const bool more = taken == kDrainBatch;
   source.order.Add(arrived_, now_ms);
+  if (!more && last_flush != std::exchange(source.last_flush, last_flush)) {
+    source.order.Flushed(now_ms);
+  }
   source.order.Release(now_ms, !more && final, released_);
   for (const shm::KernelRecord& record : released_) {
     const auto process = static_cast<std::uint16_t>(source.number);

@@ -44,6 +44,38 @@ TEST_CASE("records are held for a fixed time and then released") {
   CHECK(out.size() == 1);
 }
 
+TEST_CASE("records are released after the flush that follows their arrival") {
+  LaunchSequencer order;
+  std::vector<shm::KernelRecord> out;
+  order.Add({Launched(5), Launched(7)}, 1000);
+  order.Flushed(1000);  // the flush that returned the records
+  order.Release(1000, false, out);
+  CHECK(out.empty());
+  order.Add({Launched(6), Launched(8)}, 1200);  // 6 waited in the buffer of a quiet thread
+  order.Flushed(1200);
+  order.Release(1200, false, out);
+  CHECK(Ids(out) == std::vector<std::uint32_t>{5, 6, 7});
+  CHECK(order.late() == 0);
+  CHECK(order.held() == 1);
+}
+
+TEST_CASE("after a late record, a flush no longer releases records") {
+  LaunchSequencer order;
+  std::vector<shm::KernelRecord> out;
+  order.Add({Launched(10)}, 0);
+  order.Flushed(0);
+  order.Flushed(200);
+  order.Release(200, false, out);
+  order.Add({Launched(9), Launched(11)}, 250);
+  order.Flushed(250);
+  order.Flushed(450);
+  order.Release(450, false, out);
+  CHECK(Ids(out) == std::vector<std::uint32_t>{10, 9});
+  CHECK(order.late() == 1);
+  order.Release(250 + LaunchSequencer::kHoldMs, false, out);
+  CHECK(Ids(out) == std::vector<std::uint32_t>{10, 9, 11});
+}
+
 TEST_CASE("a record that arrives after its successors were released is kept and counted as late") {
   LaunchSequencer order;
   std::vector<shm::KernelRecord> out;
