@@ -4,18 +4,19 @@
 #include <cstddef>
 #include <vector>
 
-#include "online/release_policy.h"
-
 namespace stemtap::online {
 
-void GatePublisher::Publish(std::uint32_t id, KernelState& kernel, std::uint64_t observed) {
-  GrantCredits(id, kernel, observed);
+void GatePublisher::Publish(std::uint32_t id, KernelState& kernel, std::uint64_t observed,
+                            Pace pace) {
+  GrantCredits(id, kernel, observed, pace);
   PublishContexts(id, kernel);
 }
 
-void GatePublisher::GrantCredits(std::uint32_t id, KernelState& kernel, std::uint64_t observed) {
+void GatePublisher::GrantCredits(std::uint32_t id, KernelState& kernel, std::uint64_t observed,
+                                 Pace pace) {
   UpdateWaits(kernel.clusters());
-  const std::vector<LineCredits> lines = CreditsOfLines(kernel.clusters(), kernel.offered());
+  const std::vector<LineCredits> lines =
+      CreditsOfLines(kernel.clusters(), kernel.offered(), pace);
   for (std::size_t line = 0; line < lines.size(); ++line) {
     // Contexts without a slot can be published when their line gets one.
     if (ledger_.Grant(id, line, lines[line].credits, lines[line].accept, observed)) {

@@ -14,6 +14,7 @@
 
 #include "online/credit_ledger.h"
 #include "online/kernel_state.h"
+#include "online/release_policy.h"
 #include "shm/gate_table.h"
 
 namespace stemtap::online {
@@ -34,14 +35,14 @@ class GatePublisher {
 
   // Grants the credits that the clusters of kernel `id` need and publishes the contexts that
   // changed. `observed` is the number of launches observed so far.
-  void Publish(std::uint32_t id, KernelState& kernel, std::uint64_t observed);
+  void Publish(std::uint32_t id, KernelState& kernel, std::uint64_t observed, Pace pace);
 
   // Numbers of failed attempts to publish a context and to get a slot for a line.
   std::uint64_t contexts_refused() const { return contexts_refused_; }
   std::uint64_t slots_refused() const { return ledger_.slots_refused(); }
 
  private:
-  void GrantCredits(std::uint32_t id, KernelState& kernel, std::uint64_t observed);
+  void GrantCredits(std::uint32_t id, KernelState& kernel, std::uint64_t observed, Pace pace);
   void PublishContexts(std::uint32_t id, KernelState& kernel);
 
   shm::GateTable& gate_;

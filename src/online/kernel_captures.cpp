@@ -91,7 +91,7 @@ void KernelCaptures::CountIn(KernelClusters& clusters) const {
     if (capture.expired) {
       ++cluster.expired;
     } else {
-      cluster.AddCapture(capture.launch.sample.record.duration_ns);
+      cluster.AddCapture(capture.launch.sample.record.duration_ns, capture.launches);
     }
   }
 }

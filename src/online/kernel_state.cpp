@@ -49,7 +49,7 @@ void KernelState::AddCaptured(const CapturedLaunch& captured) {
   CapturedLaunch launch = captured;
   if (sketch_.imputes() && !sketch_.stale()) sketch_.Impute(launch, false);
   OnlineCluster& cluster = clusters()[ClusterOf(launch.bin)];
-  cluster.AddCapture(launch.sample.record.duration_ns);
+  cluster.AddCapture(launch.sample.record.duration_ns, sketch_.durations().count());
   cluster.waiting_since = 0;  // the next capture gets a new window
   captures_.Add(launch, sketch_.durations().count());
 }

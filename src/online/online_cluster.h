@@ -33,6 +33,7 @@ struct OnlineCluster {
   stats::Moments explored;      // exploratory captures, as of the last allocation
   std::uint64_t expired = 0;    // captures by credit, as of the last allocation
   double captured_ns = 0.0;     // of the captures by credit that have not expired
+  std::uint64_t newest_capture = 0;  // launches of the kernel when the newest of them was made
   std::uint64_t target = 0;     // as of the last allocation
   std::uint64_t release = 0;    // maximum captures until the next allocation
   std::size_t line = 0;         // line that launches predicted for this cluster are offered to
@@ -45,9 +46,11 @@ struct OnlineCluster {
   // charged once, for however long it is in flight.
   std::uint64_t supplemented_at = ~std::uint64_t{0};
 
-  void AddCapture(std::uint64_t duration_ns) {
+  // `launches`: of the kernel, when the capture was made.
+  void AddCapture(std::uint64_t duration_ns, std::uint64_t launches) {
     ++captured;
     captured_ns += static_cast<double>(duration_ns);
+    newest_capture = std::max(newest_capture, launches);
   }
   // Returns the number of random captures that represent the cluster. Expired captures count only
   // if there are no others.

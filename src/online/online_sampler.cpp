@@ -62,25 +62,35 @@ void OnlineSampler::UpdateKernel(std::size_t i) {
   }
 }
 
-void OnlineSampler::Commit(const ParallelFor& parallel) {
+void OnlineSampler::Commit(const ParallelFor& parallel, bool publish) {
   if (schedule_.due()) {
-    Allocate(parallel, false);
+    Allocate(parallel);
     schedule_.SetNext(status_.observed, status_.duration_ns, releases_.first_release());
-    status_.clusters_open = 0;
-    status_.clusters_closed = 0;
-    for (std::uint32_t id = 0; id < kernels_.size(); ++id) {
-      kernels_[id].SetAllocated();
-      PublishKernel(id);
-      for (const OnlineCluster& cluster : kernels_[id].clusters()) {
-        ++(cluster.closed ? status_.clusters_closed : status_.clusters_open);
-      }
-    }
+    for (KernelState& kernel : kernels_) kernel.SetAllocated();
   } else {
     SettleCaptures();
+  }
+  if (!publish) {
+    unpublished_ = true;
+  } else if (schedule_.due() || std::exchange(unpublished_, false)) {
+    PublishAll();
+  } else {
     for (std::size_t i = 0; i < batches_.size(); ++i) PublishKernel(batches_.kernel(i));
   }
   status_.contexts_refused = publisher_.contexts_refused();
   status_.slots_refused = publisher_.slots_refused();
+}
+
+void OnlineSampler::PublishAll() {
+  unpublished_ = false;
+  status_.clusters_open = 0;
+  status_.clusters_closed = 0;
+  for (std::uint32_t id = 0; id < kernels_.size(); ++id) {
+    PublishKernel(id);
+    for (const OnlineCluster& cluster : kernels_[id].clusters()) {
+      ++(cluster.closed ? status_.clusters_closed : status_.clusters_open);
+    }
+  }
 }
 
 void OnlineSampler::SettleCaptures() {
@@ -109,27 +119,30 @@ void OnlineSampler::SettleCaptures() {
   }
 }
 
-void OnlineSampler::Allocate(const ParallelFor& parallel, bool last) {
+void OnlineSampler::Allocate(const ParallelFor& parallel) {
   // Assign captures to the clusters that they were made for before the clusters change.
   UpdateClusters();
   SettleCaptures();
   if (perturbed_) UpdateDurations();
 
-  // Compare cuts while captures are missing, or if the last comparison is old. Keep the cuts at the
-  // end of the run, because new clusters could not be captured any more.
+  // Compare cuts while captures are missing, or if the last comparison is old. Keep the cuts after
+  // the end of the run, because new clusters could not be captured any more.
   const bool always_cuts = options_.method == sampling::Method::kStem;
-  if (!releases_.HasStarted(status_.observed) && !last) {
+  const bool is_met = MeetsBound(Views(), options_);
+  pace_ = is_met ? Pace::kSpread : Pace::kUrgent;
+  if (!releases_.HasStarted(status_.observed) && !captures_ended_) {
     if (releases_.IsTimeToCut(status_.observed)) CutKernels(parallel);
     KeepCaptures();
-  } else if (always_cuts || (!last && (schedule_.AreCutsOld(status_.observed) ||
-                                       !MeetsBound(Views(), options_)))) {
+  } else if (always_cuts ||
+             (!captures_ended_ && (schedule_.AreCutsOld(status_.observed) || !is_met))) {
     SetTargets(CutKernels(parallel));
     schedule_.SetCutsCompared(status_.observed);
-    if (!last) Supplement(false);
-  } else if (!last) {
+    if (!captures_ended_) Supplement(false);
+  } else if (!captures_ended_) {
     KeepCaptures();
     Supplement(true);
   }
+  if (releases_.HasStarted(status_.observed) && !captures_ended_) Renew();
   if (status_.duration_ns != 0) {
     status_.bound = BoundOf(Views(), options_) / static_cast<double>(status_.duration_ns);
   }
@@ -217,6 +230,13 @@ void OnlineSampler::Supplement(bool bound_met) {
                    options_.error_bound * static_cast<double>(status_.duration_ns), bound_met);
 }
 
+void OnlineSampler::Renew() {
+  const double bound_ns = options_.error_bound * static_cast<double>(status_.duration_ns);
+  for (KernelState& kernel : kernels_) {
+    renewals_.Add(kernel.clusters(), kernel.sketch().durations().count(), planned_ns_, bound_ns);
+  }
+}
+
 std::vector<OnlineCluster*> OnlineSampler::AllClusters() {
   std::vector<OnlineCluster*> clusters;
   for (KernelState& kernel : kernels_) {
@@ -242,7 +262,7 @@ void OnlineSampler::PublishKernel(std::uint32_t id) {
     cluster.closed = cluster.has_enough();
     Emit(cluster.closed ? MaskEventKind::kClose : MaskEventKind::kReopen, id, i);
   }
-  publisher_.Publish(id, kernel, status_.observed);
+  publisher_.Publish(id, kernel, status_.observed, pace_);
 }
 
 void OnlineSampler::Emit(MaskEventKind kind, std::uint32_t kernel, std::size_t cluster) {
@@ -254,24 +274,51 @@ void OnlineSampler::Emit(MaskEventKind kind, std::uint32_t kernel, std::size_t c
 model::Plan OnlineSampler::Finish(const ParallelFor& parallel) {
   events_.clear();
   batches_.Begin({});
+  EndCaptures();
   for (KernelState& kernel : kernels_) {
     if (kernel.sketch().stale()) kernel.UpdateCells(options_.error_bound);
   }
-  Allocate(parallel, true);
+  Allocate(parallel);
+  model::Plan plan = BuildPlan();
+  if (plan.totals.certified_bound > options_.error_bound) {
+    std::vector<std::vector<std::size_t>> cuts;
+    for (const KernelState& kernel : kernels_) cuts.push_back(kernel.CurrentFirstCells());
+    CutKernels(parallel);
+    model::Plan recut = BuildPlan();
+    if (recut.totals.certified_bound < plan.totals.certified_bound) {
+      plan = std::move(recut);
+    } else {
+      for (std::size_t id = 0; id < cuts.size(); ++id) {
+        if (!cuts[id].empty()) kernels_[id].SetCut(cuts[id], true);
+      }
+    }
+  }
+  EmitTopUps(plan);
+  return plan;
+}
+
+void OnlineSampler::EmitTopUps(const model::Plan& plan) {
+  auto planned = plan.kernels.begin();
+  for (std::uint32_t id = 0; id < kernels_.size(); ++id) {
+    if (kernels_[id].launches() == 0) continue;
+    const std::vector<model::PlanCluster>& clusters = (planned++)->clusters;
+    // A second pass does not capture kernels on the deny list either.
+    if (shm::WhyDenied(names_.name(kernels_[id].name_id())) != nullptr) continue;
+    for (std::size_t i = 0; i < clusters.size(); ++i) {
+      if (clusters[i].samples.empty()) Emit(MaskEventKind::kTopUp, id, i);
+    }
+  }
+}
+
+model::Plan OnlineSampler::BuildPlan() const {
   sampling::PlanBuilder builder(options_);
   model::PlanTotals imputed;
   double bias_ns = 0.0;
-  for (std::uint32_t id = 0; id < kernels_.size(); ++id) {
-    KernelState& kernel = kernels_[id];
+  for (const KernelState& kernel : kernels_) {
     if (kernel.launches() == 0) continue;
     if (options_.bound == sampling::BoundScope::kKernel) bias_ns = 0.0;
     std::vector<sampling::SampledCluster> clusters =
         FinalClusters(kernel, JoinClusters(kernel.clusters(), CountedCaptures::kAll, bias_ns));
-    // A second pass does not capture kernels on the deny list either.
-    const bool denied = shm::WhyDenied(names_.name(kernel.name_id())) != nullptr;
-    for (std::size_t i = 0; i < clusters.size() && !denied; ++i) {
-      if (clusters[i].samples.empty()) Emit(MaskEventKind::kTopUp, id, i);
-    }
     builder.AddKernel(std::string(names_.name(kernel.name_id())), kernel.launches(),
                       kernel.duration_ns(), kernel.sketch().zero_duration(), std::move(clusters),
                       kernel.config(), names_.process(kernel.name_id()));

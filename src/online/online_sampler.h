@@ -111,7 +111,13 @@ class OnlineSampler {
   void Begin(std::span<const Observation> batch);
   std::size_t touched() const { return batches_.size(); }
   void UpdateKernel(std::size_t i);
-  void Commit(const ParallelFor& parallel = Serially);
+  // `publish`: false if further launches are at hand. Decisions are then published by the next
+  // Commit that publishes, because they would be outdated before a launch could follow them.
+  void Commit(const ParallelFor& parallel = Serially, bool publish = true);
+
+  // Reports that no further launch can be captured, because the program has ended. From now on, cuts
+  // and targets stay as they are while the remaining launches are observed.
+  void EndCaptures() { captures_ended_ = true; }
 
   // Events of the last Commit or Finish, in order.
   const std::vector<MaskEvent>& events() const { return events_; }
@@ -125,15 +131,15 @@ class OnlineSampler {
   void Describe(model::Overview& overview) const;
 
   // Returns the plan of all observations. Clusters without a capture are joined to a neighbor
-  // (JoinStrata) or left uncovered. Uncovered clusters are reported as top_up events, except
-  // kernels on the deny list. Call once, at the end.
+  // (JoinStrata) or left uncovered. If the plan does not meet the error bound, the kernels are cut
+  // again, and the cut with the smaller certified bound is kept. Uncovered clusters are reported as
+  // top_up events, except kernels on the deny list. Call once, at the end.
   model::Plan Finish(const ParallelFor& parallel = Serially);
 
  private:
   void SettleCaptures();
   // Allocates samples: decides about cuts and sets the targets and releases of the clusters.
-  // `last`: the run has ended, so nothing can be captured any more.
-  void Allocate(const ParallelFor& parallel, bool last);
+  void Allocate(const ParallelFor& parallel);
   // Updates the clusters with the launches since the last allocation.
   void UpdateClusters();
   // Sums the imputed durations again, which change with every native launch.
@@ -145,11 +151,17 @@ class OnlineSampler {
   // that no capture represents.
   void KeepCaptures();
   void Supplement(bool bound_met);
+  // Requests captures of clusters whose captures are from early in the run.
+  void Renew();
   std::vector<OnlineCluster*> AllClusters();
   std::vector<ClustersView> Views() const;
   // Closes and reopens the clusters of a kernel and publishes their credits.
   void PublishKernel(std::uint32_t id);
+  void PublishAll();
   void Emit(MaskEventKind kind, std::uint32_t kernel, std::size_t cluster);
+  // Returns the plan of the current cuts.
+  model::Plan BuildPlan() const;
+  void EmitTopUps(const model::Plan& plan);
 
   sampling::SamplingOptions options_;
   bool perturbed_;
@@ -166,11 +178,15 @@ class OnlineSampler {
   AllocationSchedule schedule_;
   ReleaseSchedule releases_;
   Supplements supplements_;
+  Renewals renewals_;
   double planned_ns_ = 0.0;  // captured time of the last best cut
   double multiplier_ = 0.0;  // price at the end of the last search for strata
   Observation latest_;       // last launch of the last epoch
   std::vector<MaskEvent> events_;
   SamplerStatus status_;
+  Pace pace_ = Pace::kSpread;
+  bool captures_ended_ = false;
+  bool unpublished_ = false;  // the last Commit did not publish
 };
 
 }  // namespace stemtap::online

@@ -34,6 +34,17 @@ constexpr double kSupplementShare = 0.2;
 // bound.
 constexpr double kSupplementShareFar = 0.6;
 
+// A cluster is renewed if a single capture would have a standard error of more than this share of
+// the error bound. Narrower clusters represent later launches well enough. At 0.15, the captures of
+// the demo took 1.25 times as long, with the same bounds.
+constexpr double kRenewedSpread = 0.2;
+// A capture is old when the launches of the kernel have grown by this factor since. At 1.5, the last
+// part of a run of the demo, whose durations grow, often had no capture.
+constexpr double kRenewalGrowth = 1.2;
+// Renewals cost at most this share of the captures of the best cut. Without a limit, `training`,
+// whose long kernels are renewed over and over, captured 2.2 times as much, with the same bounds.
+constexpr double kRenewalShare = 0.5;
+
 // Of the captures that a cluster still needs, one in this many has an open credit at a time, but at
 // least one. The next credit is granted when a capture has returned, because an allocation may have
 // lowered the target by then.
@@ -63,6 +74,11 @@ constexpr double kWindow = 1.25;
 // estimate has the error of the drift: with 0.375, only 93 of 100 runs of `warmup` at 5 % were
 // within their bound.
 constexpr double kWindowExpired = 0.125;
+// The window while the captures so far do not meet the error bound: the run may end at any time. With
+// kWindow, two of three runs of the demo ended while a new cluster still waited for its capture.
+constexpr double kWindowUrgent = 0.25;
+// The window of a further capture of a cluster. Renewals are spread over the run by their growth.
+constexpr double kWindowFurther = 0.1;
 // The captures of an unpredicted cluster are by-products of its line, so they have a constant
 // probability instead of a window: as many as the cluster needs are expected over this share of its
 // launches so far. With 1.25, runs of four feedback delays left 2.7 % of the time of unpredictable
@@ -108,8 +124,10 @@ Need NeedOf(std::span<const OnlineCluster> clusters, std::size_t at) {
 
 // Returns the part of the cluster's window that is left, as a share of its launches so far. The
 // window of an unpredicted cluster does not close, which would only raise the number of captures.
-double RemainingWindow(const OnlineCluster& cluster) {
-  const double window = cluster.captured == 0 && cluster.expired > 0 ? kWindowExpired : kWindow;
+double RemainingWindow(const OnlineCluster& cluster, Pace pace) {
+  double window = pace == Pace::kUrgent ? kWindowUrgent : kWindow;
+  if (cluster.captured > 0) window = kWindowFurther;
+  if (cluster.captured == 0 && cluster.expired > 0) window = kWindowExpired;
   if (!cluster.source.predicted()) return std::min(kUnpredictedWindow, window);
   const double growth = std::max(1.0, static_cast<double>(cluster.moments.count()) /
                                           static_cast<double>(cluster.waiting_since));
@@ -172,6 +190,25 @@ void Supplements::Add(std::span<OnlineCluster* const> clusters, double planned_n
   }
 }
 
+void Renewals::Add(std::span<OnlineCluster> clusters, std::uint64_t launches, double planned_ns,
+                   double bound_ns) {
+  for (OnlineCluster& cluster : clusters) {
+    const double spread_ns =
+        static_cast<double>(cluster.moments.count()) * std::sqrt(cluster.moments.variance());
+    if (cluster.captured == 0 || spread_ns <= kRenewedSpread * bound_ns ||
+        static_cast<double>(launches) < kRenewalGrowth * static_cast<double>(cluster.newest_capture)) {
+      continue;
+    }
+    if (cluster.supplemented_at != cluster.captured) {
+      if (spent_ns_ + cluster.price_ns() > kRenewalShare * planned_ns) continue;
+      spent_ns_ += cluster.price_ns();
+      cluster.supplemented_at = cluster.captured;
+    }
+    cluster.target = std::max(cluster.target, cluster.captured + 1);
+    cluster.release = std::max(cluster.release, cluster.captured + 1);
+  }
+}
+
 void UpdateWaits(std::span<OnlineCluster> clusters) {
   for (std::size_t i = 0; i < clusters.size(); ++i) {
     OnlineCluster& cluster = clusters[i];
@@ -184,7 +221,7 @@ void UpdateWaits(std::span<OnlineCluster> clusters) {
 }
 
 std::vector<LineCredits> CreditsOfLines(std::span<const OnlineCluster> clusters,
-                                        std::span<const double> offered) {
+                                        std::span<const double> offered, Pace pace) {
   struct Line {
     std::uint64_t credits = 0;
     double draws = 0.0;  // divided by the share of the launches over which they are made
@@ -195,7 +232,7 @@ std::vector<LineCredits> CreditsOfLines(std::span<const OnlineCluster> clusters,
     if (need.credits == 0) continue;
     Line& line = lines[clusters[i].source.line];
     line.credits = std::max(line.credits, need.credits);
-    line.draws = std::max(line.draws, need.draws / RemainingWindow(clusters[i]));
+    line.draws = std::max(line.draws, need.draws / RemainingWindow(clusters[i], pace));
   }
   std::vector<LineCredits> credits;
   credits.reserve(lines.size());

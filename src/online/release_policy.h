@@ -5,6 +5,7 @@
 //
 //   ReleaseSchedule   spreads the captures of a cluster over the run
 //   Supplements       adds captures to clusters whose captures differ from their mean
+//   Renewals          adds captures to clusters whose captures are from early in the run
 //   CreditsOfLines    converts what the clusters of a kernel need into credits
 //
 // THREADS: none.  UNITS: ns.  SOURCE: docs/math/online.md, findings 2 to 4;
@@ -65,6 +66,28 @@ struct LineCredits {
   std::uint32_t accept = 0;
 };
 
+// Renewals requests further captures of clusters that matter and whose newest capture is old,
+// because the launches of a run change. Their captures are made soon, so that captures come from
+// all parts of the run. The decision depends on the durations of all launches and on when captures
+// were made, never on the durations of captures.
+class Renewals {
+ public:
+  // Raises the target of the clusters of a kernel by one and releases it. `launches`: of the kernel
+  // so far. `planned_ns`: captured time of the best cut of all kernels. `bound_ns`: the error bound
+  // of the run.
+  void Add(std::span<OnlineCluster> clusters, std::uint64_t launches, double planned_ns,
+           double bound_ns);
+
+ private:
+  double spent_ns_ = 0.0;
+};
+
+// Pace is how soon the captures of a cluster are made.
+enum class Pace : std::uint8_t {
+  kSpread,  // the captures so far meet the error bound, so further ones are spread over the run
+  kUrgent,  // they do not, and the run may end at any time
+};
+
 // Begins the wait of each cluster of a kernel that needs a capture and ends the wait of the others.
 void UpdateWaits(std::span<OnlineCluster> clusters);
 
@@ -73,6 +96,6 @@ void UpdateWaits(std::span<OnlineCluster> clusters);
 // granted when the capture has returned. `offered`: launches offered to each line so far.
 // REQUIRES: UpdateWaits has been called since the clusters changed.
 std::vector<LineCredits> CreditsOfLines(std::span<const OnlineCluster> clusters,
-                                        std::span<const double> offered);
+                                        std::span<const double> offered, Pace pace);
 
 }  // namespace stemtap::online

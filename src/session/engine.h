@@ -87,6 +87,14 @@ class Engine {
   // occurrence count and the history of its stream, and has no other effect.
   void Skip(const shm::KernelRecord& record, std::uint16_t process = 0);
 
+  // Sets how many launches the caller holds beyond the next one that it pushes. Decisions are
+  // published after the last epoch of these launches, so that a live gate does not capture by what
+  // was known in the middle of a batch.
+  void SetAtHand(std::size_t launches) { at_hand_ = launches; }
+
+  // Reports that the program has ended: no launch can be captured any more.
+  void EndCaptures() { sampler_.EndCaptures(); }
+
   // Processes pending launches, ends the sampler and returns the plan. Call once.
   model::Plan Finish();
 
@@ -138,6 +146,7 @@ class Engine {
   StreamHistories histories_;
   CaptureMarks marks_;
   EpochQueue queue_;
+  std::size_t at_hand_ = 0;
 };
 
 }  // namespace stemtap::session

@@ -28,6 +28,8 @@ class EpochQueue {
     return size() >= epoch_ && launches - pending_[head_ + epoch_ - 1].index > lag_;
   }
   bool empty() const { return size() == 0; }
+  // Returns the length of the next epoch, except at the end of the run.
+  std::uint64_t epoch() const { return epoch_; }
 
   // Returns the launches of the next epoch; at the end of the run, it may be shorter.
   std::span<const online::Observation> Next() const {

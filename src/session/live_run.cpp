@@ -89,6 +89,7 @@ void LiveRun::Watch(std::optional<ChildProcess>& child, SignalRelay& signals) {
     }
     if (!busy) signals.Wait(kIdleMs);
   }
+  engine_.EndCaptures();
   // Drains what the processes left in their rings. Rings of live processes (daemons) are read as
   // they are. A finished ring frees its descriptor for a ring that could not be opened so far.
   for (bool found = true; found;) {

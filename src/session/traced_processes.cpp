@@ -125,7 +125,9 @@ bool TracedProcesses::DrainOne(Source& source, bool final, std::int64_t now_ms) 
     source.order.Flushed(now_ms);
   }
   source.order.Release(now_ms, !more && final, released_);
+  std::size_t at_hand = released_.size();
   for (const shm::KernelRecord& record : released_) {
+    engine_.SetAtHand(--at_hand);
     const auto process = static_cast<std::uint16_t>(source.number);
     const bool captured = (record.flags & shm::kFlagCaptured) != 0;
     const NamedMark mark = captured ? source.ring.TakeMark(record.correlation_id) : NamedMark();

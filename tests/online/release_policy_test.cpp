@@ -124,7 +124,7 @@ TEST_CASE("a supplement is charged for the other launches that it captures") {
 std::vector<LineCredits> Credits(std::vector<OnlineCluster> clusters,
                                  const std::vector<double>& offered) {
   UpdateWaits(clusters);
-  return CreditsOfLines(clusters, offered);
+  return CreditsOfLines(clusters, offered, Pace::kSpread);
 }
 
 TEST_CASE("a line gets credits for half of the need of its cluster with the largest need") {
@@ -144,7 +144,7 @@ TEST_CASE("a line gets credits for half of the need of its cluster with the larg
   CHECK(lines[0].credits == 300);  // three expected captures
   CHECK(lines[0].accept == shm::AcceptOf(300 / 5000.0));
   CHECK(lines[1].credits == 4);
-  CHECK(lines[1].accept == shm::AcceptOf(4 / 100.0));
+  CHECK(lines[1].accept == shm::AcceptOf(4 / 8.0));  // further captures are made soon
   CHECK(lines[2].credits == 0);
 
   predicted.captured = 0;
@@ -179,7 +179,8 @@ TEST_CASE("a capture is made at a random launch in a window that starts with the
   const auto accept = [&](std::uint64_t launches) {
     cluster.moments = {launches, 1000.0, 0.0};
     UpdateWaits(clusters);
-    return CreditsOfLines(clusters, std::vector{static_cast<double>(launches)})[0].accept;
+    return CreditsOfLines(clusters, std::vector{static_cast<double>(launches)},
+                          Pace::kSpread)[0].accept;
   };
   CHECK(accept(1000) == shm::AcceptOf(1 / 1250.0));
   CHECK(accept(1600) == shm::AcceptOf(1 / 650.0));
@@ -190,7 +191,65 @@ TEST_CASE("a capture is made at a random launch in a window that starts with the
   UpdateWaits(clusters);
   CHECK(cluster.waiting_since == 0);
   cluster.release = cluster.target = 2;
-  CHECK(accept(10'000) == shm::AcceptOf(1 / 12'500.0));
+  CHECK(accept(10'000) == shm::AcceptOf(1 / 1000.0));  // a further capture
+}
+
+TEST_CASE("the first capture of a cluster is made soon while the bound is not met") {
+  std::vector<OnlineCluster> clusters(1);
+  clusters[0].target = clusters[0].release = 1;
+  clusters[0].source = {0, 1.0, 0.0};
+  clusters[0].moments = {1000, 1000.0, 0.0};
+  UpdateWaits(clusters);
+  const auto accept = [&](Pace pace) {
+    return CreditsOfLines(clusters, std::vector{1000.0}, pace)[0].accept;
+  };
+  CHECK(accept(Pace::kSpread) == shm::AcceptOf(1 / 1250.0));
+  CHECK(accept(Pace::kUrgent) == shm::AcceptOf(1 / 250.0));
+}
+
+// Returns a cluster of 1,000 launches with a standard deviation of 300 ns, whose only capture was
+// made after `captured_at` launches of the kernel.
+OnlineCluster CapturedAt(std::uint64_t captured_at) {
+  OnlineCluster cluster;
+  cluster.moments = {1000, 1000.0, 1000 * 300.0 * 300.0};
+  cluster.AddCapture(1000, captured_at);
+  cluster.target = 1;
+  return cluster;
+}
+
+TEST_CASE("a wide cluster whose capture is old is captured again") {
+  const auto target = [](std::uint64_t captured_at, double bound_ns) {
+    std::vector<OnlineCluster> clusters = {CapturedAt(captured_at)};
+    Renewals().Add(clusters, 12'000, 1e6, bound_ns);
+    CHECK(clusters[0].release == (clusters[0].target == 2 ? 2 : 0));
+    return clusters[0].target;
+  };
+  // The standard error of one capture is about 300,000 ns.
+  CHECK(target(10'000, 1'450'000.0) == 2);
+  CHECK(target(10'001, 1'450'000.0) == 1);  // the capture is recent
+  CHECK(target(10'000, 1'550'000.0) == 1);  // the cluster is narrow
+}
+
+TEST_CASE("a cluster without a capture is not renewed") {
+  std::vector<OnlineCluster> clusters = {CapturedAt(10'000)};
+  clusters[0].captured = 0;
+  Renewals().Add(clusters, 12'000, 1e6, 1e6);
+  CHECK(clusters[0].target == 1);
+}
+
+TEST_CASE("renewals cost at most half of the best cut, and each is charged once") {
+  std::vector<OnlineCluster> clusters(4, CapturedAt(1000));
+  Renewals renewals;
+  const auto targets = [&] {
+    renewals.Add(clusters, 12'000, 4000.0, 1e6);
+    std::vector<std::uint64_t> all;
+    for (const OnlineCluster& cluster : clusters) all.push_back(cluster.target);
+    return all;
+  };
+  using Targets = std::vector<std::uint64_t>;
+  CHECK(targets() == Targets{2, 2, 1, 1});  // two captures of 1000 ns
+  clusters[0].target = clusters[1].target = 1;  // allocated again while they are in flight
+  CHECK(targets() == Targets{2, 2, 1, 1});
 }
 
 TEST_CASE("launches of an unpredicted cluster are drawn with a constant probability") {
@@ -200,7 +259,8 @@ TEST_CASE("launches of an unpredicted cluster are drawn with a constant probabil
   for (const std::uint64_t launches : {1000, 2000}) {
     clusters[0].moments = {launches, 1000.0, 0.0};
     UpdateWaits(clusters);
-    CHECK(CreditsOfLines(clusters, std::vector{1000.0})[0].accept == shm::AcceptOf(30 / 500.0));
+    CHECK(CreditsOfLines(clusters, std::vector{1000.0}, Pace::kSpread)[0].accept ==
+          shm::AcceptOf(30 / 500.0));
   }
 }
 
