@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cstring>
 #include <optional>
+#include <span>
 #include <utility>
 
 namespace stemtap::session {
@@ -24,20 +25,18 @@ constexpr std::uint64_t kMaxDurationNs = std::uint64_t{1} << 50;
 // A counter beyond 2^44 is damage: a process that launches a kernel per microsecond takes half a
 // year to reach it. The sum over 65,536 processes fits 64 bits.
 constexpr std::uint64_t kMaxCount = std::uint64_t{1} << 44;
+// 2^47 ns are 39 hours of a thread's time, all of it spent on recording. The sum over 65,536
+// processes fits 64 bits.
+constexpr std::uint64_t kMaxCostNs = std::uint64_t{1} << 47;
 // Records taken from the queue at a time, on the stack.
 constexpr std::size_t kPiece = 256;
 
-// Checks the queue's indices, which the traced process can write: pop() would use them unchecked.
-struct QueueIndices : shm::RecordQueue {
-  static bool Valid(const shm::RecordQueue& queue) {
-    constexpr std::size_t kCells = shm::kRingCapacity + 1;  // one cell stays free
-    return (queue.*&QueueIndices::write_index_).load(std::memory_order_relaxed) < kCells &&
-           (queue.*&QueueIndices::read_index_).load(std::memory_order_relaxed) < kCells;
-  }
-};
-
-std::string FixedText(const char* bytes, std::size_t size) {
-  return std::string(bytes, strnlen(bytes, size));
+// Returns the 0-terminated text in `bytes`, which may change during the call.
+template <std::size_t kSize>
+std::string FixedText(const char (&bytes)[kSize]) {
+  std::string text(bytes, kSize);
+  text.resize(std::min(text.find('\0'), kSize));
+  return text;
 }
 
 }  // namespace
@@ -68,19 +67,23 @@ Result<RingReader> RingReader::OpenAt(int directory, const std::string& name,
   ::close(fd);
   if (!mapping) return Error{fmt::format("{}: cannot be mapped: {}", path, std::strerror(errno))};
   const shm::RingHeader& header = static_cast<shm::RingFile*>(mapping->memory())->header;
-  if (header.magic != shm::kRingMagic || header.version != shm::kRingVersion ||
+  const std::uint32_t version = header.version;
+  const std::int32_t pid = header.pid;
+  const std::uint32_t pid_namespace = header.pid_namespace;
+  if (header.magic != shm::kRingMagic || version != shm::kRingVersion ||
       header.record_bytes != shm::kRecordBytes || header.file_bytes != sizeof(shm::RingFile)) {
     return Error{fmt::format("{}: ring has version {}; this build expects version {}", path,
-                             header.version, shm::kRingVersion)};
+                             version, shm::kRingVersion)};
   }
   const std::uint32_t here = shm::PidNamespace();
-  const bool elsewhere = here != 0 && header.pid_namespace != 0 && header.pid_namespace != here;
-  const int pidfd = elsewhere ? -1 : static_cast<int>(::syscall(SYS_pidfd_open, header.pid, 0));
-  return RingReader(*std::move(mapping), elsewhere, pidfd);
+  const bool elsewhere = here != 0 && pid_namespace != 0 && pid_namespace != here;
+  const int pidfd = elsewhere ? -1 : static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
+  return RingReader(*std::move(mapping), pid, elsewhere, pidfd);
 }
 
 RingReader::RingReader(RingReader&& other) noexcept
     : mapping_(std::move(other.mapping_)),
+      queue_(other.queue_),
       pid_(other.pid_),
       elsewhere_(other.elsewhere_),
       pidfd_(std::exchange(other.pidfd_, -1)),
@@ -124,16 +127,18 @@ std::size_t RingReader::Drain(std::size_t limit, const NameToId& id_of,
   shm::Record piece[kPiece];
   std::size_t taken = 0;
   while (taken < limit && Damage() == nullptr) {
-    if (!QueueIndices::Valid(ring().queue)) {
+    const std::optional<std::size_t> count =
+        queue_.Pop(std::span(piece).first(std::min(kPiece, limit - taken)));
+    // If the file was truncated during Pop, any part of the piece and the indices may be zeros.
+    if (mapping_.lost()) break;
+    if (!count) {
       bad_indices_ = true;
       ++malformed_;
       break;
     }
-    const std::size_t count = ring().queue.pop(piece, std::min(kPiece, limit - taken));
-    // If the file was truncated during pop, any part of the piece may be zeros.
-    if (mapping_.lost() || count == 0) break;
-    for (std::size_t i = 0; i < count; ++i) Take(piece[i], id_of, out);
-    taken += count;
+    if (*count == 0) break;
+    for (std::size_t i = 0; i < *count; ++i) Take(piece[i], id_of, out);
+    taken += *count;
   }
   return taken;
 }
@@ -206,7 +211,7 @@ ProcessReport RingReader::ReadHeader() const {
   const shm::RingHeader& h = ring().header;
   ProcessReport report;
   report.pid = pid_;
-  report.program = FixedText(h.program, sizeof(h.program));
+  report.program = FixedText(h.program);
   switch (static_cast<shm::RingState>(h.state.load(std::memory_order_acquire))) {
     case shm::RingState::kDisabled:
       report.state = ProcessState::kDisabled;
@@ -217,15 +222,13 @@ ProcessReport RingReader::ReadHeader() const {
     default:
       report.state = ProcessState::kRecording;
   }
-  report.reason = FixedText(h.reason, sizeof(h.reason));
+  report.reason = FixedText(h.reason);
   report.cupti_version = h.cupti_version;
   report.driver_version = h.driver_version;
-  const auto load = [](const std::atomic<std::uint64_t>& counter) {
-    return counter.load(std::memory_order_relaxed);
-  };
-  const auto count = [&](const std::atomic<std::uint64_t>& counter) {
-    const std::uint64_t value = load(counter);
-    if (value <= kMaxCount) return value;
+  const auto count = [&](const std::atomic<std::uint64_t>& counter,
+                         std::uint64_t max = kMaxCount) {
+    const std::uint64_t value = counter.load(std::memory_order_relaxed);
+    if (value <= max) return value;
     report.reason = "its counters are damaged";
     return std::uint64_t{0};
   };
@@ -236,9 +239,9 @@ ProcessReport RingReader::ReadHeader() const {
   report.launches_captured = count(h.launches_captured);
   report.paused = count(h.paused);
   report.buffers = count(h.buffers);
-  report.cost_program_ns = load(h.cost_program_ns);
-  report.cost_background_ns = load(h.cost_background_ns);
-  report.cost_cupti_ns = load(h.cost_cupti_ns);
+  report.cost_program_ns = count(h.cost_program_ns, kMaxCostNs);
+  report.cost_background_ns = count(h.cost_background_ns, kMaxCostNs);
+  report.cost_cupti_ns = count(h.cost_cupti_ns, kMaxCostNs);
   for (std::uint32_t i = 0; i < shm::kLossCount; ++i) report.losses[i] = count(h.losses[i]);
   return report;
 }

@@ -3,11 +3,11 @@
 // RingReader is the collector's end of one traced process: it maps the process's ring file, removes
 // records, resolves name definitions, and detects whether the process is still alive.
 //
-// Another program writes the ring, so every value is checked before it is used as an index or a
-// length. Invalid records are counted as malformed. If the queue's indices are invalid or the file
-// is truncated, the ring is read no further and the lost records count as malformed. A process may
-// define an id once and 64 MiB of names in total; kernels with further names count as
-// too_many_names.
+// Another program may write the ring at any time, so every value is read once, and checked before
+// it is used as an index or a length. Invalid records are counted as malformed. If the queue's
+// indices are invalid or the file is truncated, the ring is read no further and the lost records
+// count as malformed. A process may define an id once and 64 MiB of names in total; kernels with
+// further names count as too_many_names.
 //
 // THREADS: none.
 #pragma once
@@ -25,6 +25,7 @@
 #include "session/capture_marks.h"
 #include "session/process_report.h"
 #include "session/ring_definitions.h"
+#include "session/ring_queue.h"
 #include "session/shared_mapping.h"
 #include "shm/record.h"
 #include "shm/ring.h"
@@ -80,9 +81,10 @@ class RingReader {
 
  private:
   static Result<RingReader> OpenAt(int directory, const std::string& name, const std::string& path);
-  RingReader(SharedMapping mapping, bool elsewhere, int pidfd)
+  RingReader(SharedMapping mapping, std::int32_t pid, bool elsewhere, int pidfd)
       : mapping_(std::move(mapping)),
-        pid_(ring().header.pid),
+        queue_(ring().queue),
+        pid_(pid),
         elsewhere_(elsewhere),
         pidfd_(pidfd) {}
   shm::RingFile& ring() const { return *static_cast<shm::RingFile*>(mapping_.memory()); }
@@ -94,6 +96,7 @@ class RingReader {
   bool IsValid(const shm::MarkRecord& mark) const;
 
   SharedMapping mapping_;
+  RingQueue queue_;
   std::int32_t pid_;
   bool elsewhere_;
   int pidfd_;  // -1: no pidfd, so the process is checked by its pid

@@ -861,6 +861,27 @@ TEST_CASE("all processes of a run are recorded") {
   CHECK(Kept(session) == 7000);
 }
 
+TEST_CASE("a program that damages its ring neither ends the collector nor changes its exit code") {
+  for (const std::string what : {"indices", "records", "header", "state", "gate", "all"}) {
+    CAPTURE(what);
+    TempDir scratch;
+    const auto run = RunProcess(
+        RunCommand({"--level", "gate"}, {TestProgram("hostile").string(), what, "300000"}),
+        OnFakeGpu(scratch));
+    CAPTURE(run.err);
+    CHECK(run.exit_code == 7);
+    const auto session = ReadJson(scratch / "session/session.json");
+    REQUIRE(session["processes"].size() == 1);
+    const auto& process = session["processes"][0];
+    if (what == "indices") CHECK(process["reason"] == "its ring is damaged");
+    if (what == "header") CHECK(process["reason"] == "its counters are damaged");
+    if (what == "records") CHECK(process["malformed"] >= 900);
+    const auto& counters = session["counters"];
+    CHECK(counters["seen"] == counters["kept"].get<std::uint64_t>() +
+                                  counters["dropped"].get<std::uint64_t>());
+  }
+}
+
 // Plays 20,000 launches of a language model at 8,000 per second so that feedback arrives in time.
 std::vector<std::string> PlayDecode(const TempDir& scratch) {
   const auto made = RunProcess({StemtapProgram().string(), "generate", "llm-decode", "--launches",

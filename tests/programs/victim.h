@@ -33,7 +33,8 @@ static inline void Check(CUresult result, const char* what) {
 }
 
 static inline long LaunchCount(int argc, char** argv) {
-  return argc > 1 ? strtol(argv[1], NULL, 10) : kDefaultLaunches;
+  if (argc > 1) return strtol(argv[1], NULL, 10);
+  return kDefaultLaunches;
 }
 
 static inline uint64_t DurationOf(long step) {

@@ -214,8 +214,10 @@ TEST_CASE("impossible counters are not used") {
   writer.Define(0, "k");
   writer.Kernel(0, 5);
   shm::RingHeader& header = writer.ring->header;
-  for (auto* counter : {&header.seen, &header.kept, &header.skipped, &header.launches_gated,
-                        &header.launches_captured, &header.buffers}) {
+  for (auto* counter :
+       {&header.seen, &header.kept, &header.skipped, &header.launches_gated,
+        &header.launches_captured, &header.paused, &header.buffers, &header.cost_program_ns,
+        &header.cost_background_ns, &header.cost_cupti_ns}) {
     *counter = ~std::uint64_t{0};
   }
   for (auto& loss : header.losses) loss = ~std::uint64_t{0} - 5;
@@ -230,6 +232,7 @@ TEST_CASE("impossible counters are not used") {
   CHECK(report.dropped() == 0);
   CHECK(report.gaps() == 0);
   CHECK(report.launches_captured == 0);
+  CHECK(report.cost_program_ns + report.cost_background_ns + report.cost_cupti_ns == 0);
 }
 
 // Returns the private pages of this process, in KiB.
