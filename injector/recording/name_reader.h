@@ -19,6 +19,8 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -105,10 +107,12 @@ class NameReader {
   static bool CopyByCall(const void* from, char* to) noexcept {
     const iovec local = {to, kPageBytes};
     const iovec remote = {const_cast<void*>(from), kPageBytes};
-    const bool copied = ::process_vm_readv(::getpid(), &local, 1, &remote, 1, 0) ==
-                        static_cast<ssize_t>(kPageBytes);
-    const bool refused = !copied && (errno == ENOSYS || errno == EPERM || errno == EACCES);
-    return copied || (refused && CopyBySocket(from, to));
+    // The id of this thread, because the id of the process is the id of its main thread, which has
+    // no memory after pthread_exit.
+    const auto self = static_cast<pid_t>(::syscall(SYS_gettid));
+    const ssize_t copied = ::process_vm_readv(self, &local, 1, &remote, 1, 0);
+    const bool refused = copied < 0 && errno != EFAULT;
+    return copied == static_cast<ssize_t>(kPageBytes) || (refused && CopyBySocket(from, to));
   }
 
   // Returns whether a thread that read names is under a seccomp filter. Checked once per buffer,

@@ -238,6 +238,20 @@ TEST_CASE("launches of other threads after the ring is closed change no count") 
   CHECK(seen_closed > 0);
 }
 
+TEST_CASE("all launches are kept if the main thread ended before them") {
+  const Injected injected;
+  CheckSame(injected.Run("main_thread_gone", {"3000", "exit"}),
+            RunProcess(Command("main_thread_gone", {"3000", "exit"}), BareOptions()));
+  Ring ring(injected.RingFile());
+  ring.Drain();
+  CheckAccounts(ring);
+  CHECK(ring.state() == shm::RingState::kClosed);
+  CHECK(ring.lost_records() == 0);
+  CHECK(SumByName(ring) == VictimTruth(3000));
+  CHECK(std::string(ring.header().program) == "main_thread_gon");
+  CHECK(ring.header().pid_namespace == shm::PidNamespace());
+}
+
 TEST_CASE("two processes that fork before cuInit have a ring each") {
   const Injected injected;
   CheckSame(injected.Run("fork_cuda", {"3000"}),

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -320,6 +321,56 @@ TEST_CASE("without pidfds, a running process is not considered ended") {
   const std::string gone = (scratch / "ring.2").string();
   WrittenRing dead(gone, 0x7FFFFFF0);
   CHECK(EndedWithoutPidfd(gone) == 1);
+}
+
+// Returns the process id of a child whose main thread has ended while another thread waits for the
+// pipe `until` to close. Closes `until`.
+pid_t StartWithoutMainThread(int (&until)[2]) {
+  int ready[2];
+  REQUIRE(::pipe(ready) == 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::close(until[1]);
+    static const pthread_t main_thread = ::pthread_self();
+    static const int ready_end = ready[1];
+    static const int until_end = until[0];
+    pthread_t thread;
+    ::pthread_create(
+        &thread, nullptr,
+        [](void*) -> void* {
+          char byte = 0;
+          ::pthread_join(main_thread, nullptr);
+          const bool told = ::write(ready_end, &byte, 1) == 1;
+          ::_exit(told ? static_cast<int>(::read(until_end, &byte, 1)) : 1);
+        },
+        nullptr);
+    // Not pthread_exit, which unwinds the stack through noexcept functions.
+    ::syscall(SYS_exit, 0);
+  }
+  char byte = 0;
+  ::close(ready[1]);
+  CHECK(::read(ready[0], &byte, 1) == 1);
+  ::close(ready[0]);
+  return child;
+}
+
+TEST_CASE("a ring has not ended while other threads run after the main thread") {
+  int until[2];
+  REQUIRE(::pipe(until) == 0);
+  const pid_t child = StartWithoutMainThread(until);
+  TempDir scratch;
+  const std::string path = (scratch / "ring.1").string();
+  const WrittenRing writer(path, child);
+  const auto reader = RingReader::Open(path);
+  REQUIRE(reader.ok());
+  CHECK_FALSE(reader.value().Ended());
+  CHECK(EndedWithoutPidfd(path) != 1);
+  ::close(until[0]);
+  ::close(until[1]);
+  int status = -1;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+  CHECK(reader.value().Ended());
 }
 
 TEST_CASE("a ring with a different size, version or format is rejected with a one-line error") {
