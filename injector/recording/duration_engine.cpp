@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "recording/duration_engine.h"
 
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
 
 #include "control/program_control.h"
@@ -15,9 +17,11 @@ DurationEngine* g_engine = nullptr;
 }  // namespace
 
 bool DurationEngine::Start(const CuptiApi& api, SessionFiles& files, const Options& options,
-                           char* problem, std::size_t problem_size) noexcept {
+                           RecordingThreads& threads, char* problem,
+                           std::size_t problem_size) noexcept {
   api_ = api;
   files_ = &files;
+  threads_ = &threads;
   flush_ms_ = options.flush_ms;
   budget_.Init(options.max_overhead, MonotonicNs(), 0, ProcessCpuNs());
   if (!pool_.Init(options.buffer_bytes, AddressLimit())) {
@@ -32,6 +36,7 @@ bool DurationEngine::Start(const CuptiApi& api, SessionFiles& files, const Optio
   calls_.Restart();
   decoder_.CheckClock();  // before any buffer can be returned
   Control().SetClock(RecordClock);
+  threads.EndSetup();
   if (!StartThread(FlusherMain, this)) {
     // Disabling recording must be the last event: no record may follow it.
     claim_.Release();
@@ -157,18 +162,37 @@ void DurationEngine::RunFlusher() noexcept {
   while (!stop_.requested()) {
     stop_.Sleep(flush_ms_);
     if (abandoned()) return;
-    files_->MapGate();
-    if (watch_ != nullptr) watch_(watched_);
-    pool_.Grow();
-    const bool heard = calls_.Update();
-    if (recording() && claim_.Lost()) {
-      claim_.TakeBack();
-      calls_.Restart();
-    }
-    // If nothing is lent, there is nothing to fetch: an idle program is not disturbed.
-    if (pool_.lent_weak() != 0 && !stop_.requested()) Flush(false);
-    if (!stopped_) CountCost(heard);
+    RunPeriod();
+    if (!stop_.requested() && threads_->OnlyOnesLeft()) EndProcess();
   }
+  Finish();
+}
+
+void DurationEngine::RunPeriod() noexcept {
+  files_->MapGate();
+  if (watch_ != nullptr) watch_(watched_);
+  pool_.Grow();
+  const bool heard = calls_.Update();
+  if (recording() && claim_.Lost()) {
+    claim_.TakeBack();
+    calls_.Restart();
+  }
+  // If nothing is lent, there is nothing to fetch: an idle program is not disturbed.
+  if (pool_.lent_weak() != 0 && !stop_.requested()) Flush(false);
+  if (!stopped_) CountCost(heard);
+}
+
+// Ends the process as libc does when the last thread has ended: with exit(0) on this thread, which
+// runs the program's exit handlers, and among them the one that calls Stop. Signals are unblocked
+// before, because no other thread is left to receive them.
+void DurationEngine::EndProcess() noexcept {
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::exit(0);
+}
+
+void DurationEngine::Finish() noexcept {
   Flush(false);
   Flush(true);  // running kernels are delivered as incomplete and counted
   AwaitLateBuffers();
@@ -192,7 +216,12 @@ void DurationEngine::AwaitLateBuffers() noexcept {
 }
 
 void DurationEngine::Stop() noexcept {
-  if (stop_.Request()) stop_.Await(kExitMs);
+  if (!stop_.Request()) return;
+  if (flusher_.load(std::memory_order_relaxed) == ThreadNumber()) {
+    Finish();
+  } else {
+    stop_.Await(kExitMs);
+  }
 }
 
 }  // namespace stemtap::inject

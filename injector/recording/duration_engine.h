@@ -6,7 +6,8 @@
 //   launching thread ──Request──► pool     CUPTI worker or flusher ──Complete──► decode ──► ring
 //   flusher: every 200 ms calls FlushAll(0), counts records that CUPTI dropped, refills the pool,
 //            maps the gate, compares CUPTI's clock to ours, reclaims CUPTI from a profiler that has
-//            stopped, sums up the overhead, and stops recording if it is too high
+//            stopped, sums up the overhead, and stops recording if it is too high; ends the process
+//            when the program's last thread has ended
 //
 // THREADS: Request runs on application threads and only pops a buffer. Complete runs on CUPTI's
 // worker or on the flusher; a spin lock serializes them into one producer.
@@ -22,6 +23,7 @@
 #include "recording/record_decoder.h"
 #include "startup/cupti_api.h"
 #include "startup/options.h"
+#include "startup/recording_threads.h"
 #include "startup/runtime.h"
 #include "startup/session_files.h"
 
@@ -30,11 +32,12 @@ namespace stemtap::inject {
 class DurationEngine {
  public:
   // Sets up CUPTI and starts the flusher. On failure writes the reason to `problem` and returns
-  // false.
-  bool Start(const CuptiApi& api, SessionFiles& files, const Options& options, char* problem,
-             std::size_t problem_size) noexcept;
+  // false. `threads.BeginSetup` was called before CUPTI was loaded.
+  bool Start(const CuptiApi& api, SessionFiles& files, const Options& options,
+             RecordingThreads& threads, char* problem, std::size_t problem_size) noexcept;
 
-  // Fetches the remaining records and marks the ring as closed. Waits at most kExitMs.
+  // Fetches the remaining records and marks the ring as closed. Waits at most kExitMs for the
+  // flusher, or does it itself on the flusher.
   void Stop() noexcept;
 
   // Sets a function that the flusher calls in each period and once at the end. Call before Start.
@@ -75,9 +78,13 @@ class DurationEngine {
   void Flush(bool forced) noexcept;
   void AwaitLateBuffers() noexcept;
   void RunFlusher() noexcept;
+  void RunPeriod() noexcept;
+  void Finish() noexcept;
+  void EndProcess() noexcept;
 
   CuptiApi api_;
   SessionFiles* files_ = nullptr;
+  RecordingThreads* threads_ = nullptr;
   std::uint32_t flush_ms_ = 0;
   void (*watch_)(void*) = nullptr;
   void* watched_ = nullptr;

@@ -21,6 +21,7 @@
 #include "startup/cupti_api.h"
 #include "startup/locator.h"
 #include "startup/options.h"
+#include "startup/recording_threads.h"
 #include "startup/runtime.h"
 #include "startup/say.h"
 #include "startup/session_files.h"
@@ -45,6 +46,7 @@ struct Library {
   Options options;
   SessionFiles files;
   CuptiApi api;
+  RecordingThreads threads;
   DurationEngine engine;
   LaunchGate gate;
   void* chained = nullptr;  // library of STEMTAP_CHAIN
@@ -152,6 +154,7 @@ bool StartRecording(Library& library, char* problem) noexcept {
     ::snprintf(problem, kReasonBytes, "an NVBit tool is loaded in this process");
     return false;
   }
+  library.threads.BeginSetup();
   void* cupti = LocateCupti(library.options.cupti, header.driver_version, problem, kReasonBytes);
   if (cupti == nullptr) return false;
   if (const char* missing = LoadCuptiApi(cupti, library.api)) {
@@ -180,7 +183,8 @@ bool StartRecording(Library& library, char* problem) noexcept {
   const bool gated = gate && StartGate(library, driver);
   // Release the subscriber slot as at level kernels, so that torch.profiler can use it.
   if (gate && !gated) library.api.Unsubscribe(subscriber);
-  if (!library.engine.Start(library.api, library.files, library.options, problem, kReasonBytes)) {
+  if (!library.engine.Start(library.api, library.files, library.options, library.threads, problem,
+                            kReasonBytes)) {
     if (gated) {
       library.gate.Close();
       library.api.Unsubscribe(subscriber);

@@ -238,18 +238,35 @@ TEST_CASE("launches of other threads after the ring is closed change no count") 
   CHECK(seen_closed > 0);
 }
 
-TEST_CASE("all launches are kept if the main thread ended before them") {
+TEST_CASE("a program without a main thread is recorded, and ends by exit or with its last thread") {
+  for (const char* how : {"exit", "return"}) {
+    for (const char* level : {"kernels", "gate"}) {
+      CAPTURE(how);
+      CAPTURE(level);
+      const Injected injected;
+      // Long enough for several periods of the flusher.
+      const std::vector<std::string> arguments = {"200000", how};
+      const Variables variables = {{"STEMTAP_FLUSH_MS", "10"}, {"STEMTAP_LEVEL", level}};
+      CheckSame(injected.Run("main_thread_gone", arguments, variables),
+                RunProcess(Command("main_thread_gone", arguments), BareOptions()));
+      Ring ring(injected.RingFile());
+      ring.Drain();
+      CheckAccounts(ring);
+      CHECK(ring.state() == shm::RingState::kClosed);
+      CHECK(ring.lost_records() == 0);
+      CHECK(SumByName(ring) == VictimTruth(200000));
+      CHECK(std::string(ring.header().program) == "main_thread_gon");
+      CHECK(ring.header().pid_namespace == shm::PidNamespace());
+    }
+  }
+}
+
+TEST_CASE("an exit handler that runs after the last thread receives signals") {
   const Injected injected;
-  CheckSame(injected.Run("main_thread_gone", {"3000", "exit"}),
-            RunProcess(Command("main_thread_gone", {"3000", "exit"}), BareOptions()));
-  Ring ring(injected.RingFile());
-  ring.Drain();
-  CheckAccounts(ring);
-  CHECK(ring.state() == shm::RingState::kClosed);
-  CHECK(ring.lost_records() == 0);
-  CHECK(SumByName(ring) == VictimTruth(3000));
-  CHECK(std::string(ring.header().program) == "main_thread_gon");
-  CHECK(ring.header().pid_namespace == shm::PidNamespace());
+  Process child(Command("main_thread_gone", {"100", "stay"}), injected.Options());
+  REQUIRE(child.WaitForOutput("exiting\n"));
+  child.Signal(SIGTERM);
+  CHECK(child.Wait().signal == SIGTERM);
 }
 
 TEST_CASE("two processes that fork before cuInit have a ring each") {
