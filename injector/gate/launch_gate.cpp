@@ -32,6 +32,9 @@ bool LaunchGate::Init(const Options& options, SessionFiles& files, DurationEngin
   client_.Init({options.captures_per_second});
   watch_.Init(options);
   engine.AlsoCall([](void* self) { static_cast<LaunchGate*>(self)->Watch(); }, this);
+  engine.OnLostCapture(
+      [](void* self, const PendingCapture& lost) { static_cast<LaunchGate*>(self)->Return(lost); },
+      this);
   if (actuator_.Load(options, driver, problem, size)) return true;
   watch_.Disable();
   return false;
@@ -68,14 +71,14 @@ void CUPTIAPI LaunchGate::OnCallback(void* self, CUpti_CallbackDomain domain, CU
     const CallKind kind = KindOf(cbid);
     if (kind == CallKind::kBeginCapture || kind == CallKind::kEndCapture) {
       gate.graph_captures_.AfterCall(kind == CallKind::kBeginCapture, ResultOf(data));
+    } else if (kind == CallKind::kGraphLaunch && ResultOf(data) == CUDA_SUCCESS) {
+      gate.files_->Count(shm::Loss::kGraphLaunches);
     }
     return;
   }
   const auto enter = [&](const LaunchCall& call) { gate.Enter(call, data); };
   if (VisitLaunch(cbid, data.functionParams, enter)) return;
-  const CallKind kind = KindOf(cbid);
-  if (kind == CallKind::kGraphLaunch) gate.files_->Count(shm::Loss::kGraphLaunches);
-  if (kind == CallKind::kBeginCapture) gate.graph_captures_.Begin();
+  if (KindOf(cbid) == CallKind::kBeginCapture) gate.graph_captures_.Begin();
 }
 
 // The path of every launch is one function, which saves 2 of 20 ns. Rarely needed code is outside.
@@ -115,7 +118,7 @@ bool LaunchGate::Decide(const LaunchCall& call, const CUpti_CallbackData& data,
   if (!answer.captures()) return false;
   const Outcome outcome = Capture({call, data, number, name_hash, answer});
   if (outcome == Outcome::kCaptured) return true;
-  client_.Return(*table, name_hash, answer);
+  table->Refund(answer.credit_slot);
   if (outcome == Outcome::kPassed) return false;
   files_->Count(outcome == Outcome::kThrottled ? shm::Loss::kCapturesThrottled
                                                : shm::Loss::kCapturesDenied);
@@ -148,7 +151,7 @@ bool LaunchGate::Decide(const LaunchCall& call, const CUpti_CallbackData& data,
 LaunchGate::Outcome LaunchGate::Begin(const Chosen& launch) noexcept {
   const bool acts = actuator_.acts();
   const std::uint32_t id = launch.data.correlationId;
-  PendingCapture pending{launch.answer, Control().CurrentMark()};
+  PendingCapture pending{launch.answer, Control().CurrentMark(), launch.name_hash};
   if (graph_captures_.Takes(launch.call.stream)) return Outcome::kPassed;
   if (graph_captures_.any()) return Outcome::kDenied;  // counted only if the actuator acts
   // If the actuator acts, another thread may have captured the kernel before this thread held it.
@@ -193,11 +196,17 @@ void LaunchGate::Exit(const CUpti_CallbackData& data) noexcept {
   if (actuator_.acts()) actuator_.Stop(result);
   actuator_.Leave();
   if (result == CUDA_SUCCESS) return;
-  // Nothing was launched, so no record will arrive and the credit is returned.
+  // Nothing was launched, so no record will arrive.
   PendingCapture capture{};
   if (!engine_->pending().Take(data.correlationId, capture)) return;
   files_->ring().header.launches_captured.fetch_sub(1, std::memory_order_relaxed);
-  if (shm::GateTable* table = files_->gate()) table->Refund(capture.answer.credit_slot);
+  Return(capture);
+}
+
+void LaunchGate::Return(const PendingCapture& capture) noexcept {
+  if (shm::GateTable* table = files_->gate()) {
+    client_.Return(*table, capture.name_hash, capture.answer);
+  }
 }
 
 void LaunchGate::Watch() noexcept {

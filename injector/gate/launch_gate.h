@@ -94,14 +94,17 @@ class LaunchGate {
   bool Decide(const LaunchCall& call, const CUpti_CallbackData& data,
               std::uint64_t number) noexcept;
   // Captures the launch that is being entered; an exploratory launch only if no other thread
-  // captured its kernel first. On any outcome other than kCaptured, the kernel stays unexplored and
-  // the caller returns the answer.
+  // captured its kernel first. On any outcome other than kCaptured, the set of explored kernels is
+  // unchanged and the caller refunds the credit.
   Outcome Capture(const Chosen& launch) noexcept;
   // REQUIRES: the caller holds the actuator and a token.
   Outcome Begin(const Chosen& launch) noexcept;
   bool StartActuator(const Chosen& launch) noexcept;
   // Called after a captured launch returned.
   void Exit(const CUpti_CallbackData& data) noexcept;
+  // Undoes a capture that has no record because its launch failed or its record was lost: returns
+  // the credit, and an exploratory capture is made later. Any thread.
+  void Return(const PendingCapture& capture) noexcept;
   // Runs on the flusher once per period.
   void Watch() noexcept;
   void DisableCallbacks() noexcept;

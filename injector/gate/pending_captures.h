@@ -18,7 +18,8 @@ namespace stemtap::inject {
 
 struct PendingCapture {
   shm::GateAnswer answer;
-  shm::LaunchMark mark;  // its range is an id of RangePaths
+  shm::LaunchMark mark;         // its range is an id of RangePaths
+  std::uint64_t name_hash = 0;  // by which the gate knows the kernel
 };
 
 class PendingCaptures {
@@ -39,10 +40,10 @@ class PendingCaptures {
     for (std::uint32_t probe = 0; probe < kProbe; ++probe) {
       Entry& entry = entries_[(correlation_id + probe) % kEntries];
       std::uint64_t free = 0;
-      // Acquire: pairs with the release in Take, which has read the mark of the last owner.
+      // Acquire: pairs with the release in Take, which has read the data of the last owner.
       if (entry.word.compare_exchange_strong(free, kClaimed, std::memory_order_acquire)) {
         in_flight_.fetch_add(1, std::memory_order_relaxed);
-        entry.Fill(word, capture.mark);
+        entry.Fill(word, capture);
         return true;
       }
       // `free` now contains the existing word. The age is computed in 32 bits because ids wrap. If
@@ -50,7 +51,7 @@ class PendingCaptures {
       const std::uint32_t age = correlation_id - static_cast<std::uint32_t>(free);
       if (free != kClaimed && age > kStale && age < kWrapped &&
           entry.word.compare_exchange_strong(free, kClaimed, std::memory_order_acquire)) {
-        entry.Fill(word, capture.mark);
+        entry.Fill(word, capture);
         return true;
       }
     }
@@ -66,15 +67,16 @@ class PendingCaptures {
     if (in_flight_.load(std::memory_order_relaxed) == 0) return false;  // the common case
     for (std::uint32_t probe = 0; probe < kProbe; ++probe) {
       Entry& entry = entries_[(correlation_id + probe) % kEntries];
-      // Acquire: pairs with the release in Fill, so that the mark belongs to the word.
+      // Acquire: pairs with the release in Fill, so that the mark and the hash belong to the word.
       std::uint64_t word = entry.word.load(std::memory_order_acquire);
       if ((word & kUsed) == 0 || static_cast<std::uint32_t>(word) != correlation_id) continue;
       const PendingCapture found = {
           {static_cast<std::uint16_t>(word >> 32), static_cast<std::uint8_t>(word >> 48)},
           {entry.range_id.load(std::memory_order_relaxed),
-           entry.step.load(std::memory_order_relaxed)}};
+           entry.step.load(std::memory_order_relaxed)},
+          entry.name_hash.load(std::memory_order_relaxed)};
       // Fails if a later launch has just replaced this entry. Release: the next owner of the entry
-      // writes the mark after it was read here.
+      // writes its data after these were read here.
       if (!entry.word.compare_exchange_strong(word, 0, std::memory_order_release,
                                               std::memory_order_relaxed)) {
         return false;
@@ -97,11 +99,13 @@ class PendingCaptures {
     // Written by the thread that claimed the entry; relaxed.
     std::atomic<std::uint32_t> range_id{0};
     std::atomic<std::uint64_t> step{0};
+    std::atomic<std::uint64_t> name_hash{0};
 
-    void Fill(std::uint64_t used, const shm::LaunchMark& mark) noexcept {
-      range_id.store(mark.range_id, std::memory_order_relaxed);
-      step.store(mark.step, std::memory_order_relaxed);
-      // Release: publishes the mark; pairs with the acquire in Take.
+    void Fill(std::uint64_t used, const PendingCapture& capture) noexcept {
+      range_id.store(capture.mark.range_id, std::memory_order_relaxed);
+      step.store(capture.mark.step, std::memory_order_relaxed);
+      name_hash.store(capture.name_hash, std::memory_order_relaxed);
+      // Release: publishes the other members; pairs with the acquire in Take.
       word.store(used, std::memory_order_release);
     }
   };

@@ -46,6 +46,12 @@ class DurationEngine {
     watched_ = argument;
   }
 
+  // Sets the function that the producer calls with captures whose records are lost. Call before
+  // Start.
+  void OnLostCapture(LostCapture* call, void* gate) noexcept {
+    decoder_.OnLostCapture(call, gate);
+  }
+
   // Called in a forked child, where CUPTI's threads do not exist and its calls would hang. Written
   // by the child, read by callbacks and the flusher; relaxed.
   void Abandon() noexcept { abandoned_.store(true, std::memory_order_relaxed); }

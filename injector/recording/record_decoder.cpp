@@ -65,8 +65,9 @@ void RecordDecoder::DecodeOne(const void* activity) noexcept {
     kernel.credit_slot = capture.answer.credit_slot;
   }
   if (Deliver(decoded, kernel, name, capture.mark)) return;
-  // The collector will not receive this capture, so its credit would stay in flight forever.
-  if (shm::GateTable* gate = files_->gate()) gate->Refund(capture.answer.credit_slot);
+  // The collector will not receive this capture: its credit would stay in flight forever, and its
+  // kernel would count as explored.
+  if (capture.answer.captures()) on_lost_(gate_, capture);
 }
 
 void RecordDecoder::DecodeOneGraph(const void* activity) noexcept {

@@ -25,6 +25,8 @@
 
 namespace stemtap::inject {
 
+using LostCapture = void(void* gate, const PendingCapture& capture);
+
 class RecordDecoder {
  public:
   void Init(const CuptiApi& api, SessionFiles& files) noexcept;
@@ -32,6 +34,12 @@ class RecordDecoder {
   void Decode(std::uint8_t* buffer, std::size_t valid_size) noexcept;
   // Ignores all later buffers.
   void Close() noexcept { closed_ = true; }
+
+  // Sets the function to call with captures whose records are lost. Call before Decode.
+  void OnLostCapture(LostCapture* call, void* gate) noexcept {
+    on_lost_ = call;
+    gate_ = gate;
+  }
 
   // Compares CUPTI's clock to ours.
   void CheckClock() noexcept;
@@ -65,6 +73,8 @@ class RecordDecoder {
   SessionFiles* files_ = nullptr;
   RingWriter writer_;
   PendingCaptures pending_;
+  LostCapture* on_lost_ = nullptr;  // set if launches are captured
+  void* gate_ = nullptr;            // argument of on_lost_
   ClockCheck clock_;
   std::atomic<bool> said_clock_replaced_{false};
   NameIds names_;

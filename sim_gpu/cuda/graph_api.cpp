@@ -40,10 +40,10 @@ template <typename Params>
 CUresult LaunchGraph(std::uint32_t cbid, const char* api_name, const Params& params,
                      CUgraphExec handle, CUstream stream_handle) {
   FAKE_GPU_REQUIRE_READY();
-  FAKE_GPU_REQUIRE(handle != nullptr, CUDA_ERROR_INVALID_VALUE);
   CUstream_st* stream = ResolveStream(stream_handle);
   FAKE_GPU_REQUIRE(stream != nullptr, CUDA_ERROR_INVALID_CONTEXT);
   ApiCall call(cbid, api_name, &params, nullptr, stream->context);
+  if (handle == nullptr) return call.Return(CUDA_ERROR_INVALID_VALUE);
   const CUgraphExec_st& exec = *handle;
   Span all;
   for (const CUgraphNode_st& node : exec.nodes) {

@@ -5,12 +5,12 @@
 //
 //   Decide ─► context known ──► open credit, draw accepted ─► capture by credit
 //          └► kernel unknown ─► not explored yet ───────────► exploratory capture
-//   TakeToken ─► Captured, or Return if the capture is not made
+//   TakeToken ─► Captured ─► Return if the capture does not lead to a launch and its record
 //
 // `Explored` stores which kernels had their exploratory capture, by a key of its choice:
 //   bool MayExplore(kernel)         whether a kernel without statistics is captured at this launch
 //   bool Captured(kernel, answer)   a capture is made; false: another thread explored it first
-//   void Return(kernel)             an exploratory capture was not made
+//   void Return(kernel)             after Captured: the capture did not lead to a record
 //
 // THREADS: as `Explored`; otherwise any, lock-free, without allocation.
 //
@@ -46,7 +46,7 @@ class GateClient {
 
   // Decides one launch and spends its credit. `draw` returns the draw of the launch
   // (launch_draw.h); it is called only if a credit is open. If the answer is to capture, the caller
-  // calls Captured or Return.
+  // calls Captured, or refunds the credit.
   template <typename Kernel, typename Draw>
   GateAnswer Decide(GateTable& table, const LaunchKeys& keys, Kernel kernel, Draw&& draw) noexcept {
     const std::uint32_t slot = FindLaunch(table, keys);
@@ -77,7 +77,8 @@ class GateClient {
     return explored_.Captured(kernel, answer);
   }
 
-  // Returns the credit of a capture that was not made; an exploratory capture is made later.
+  // Returns the credit of a capture that Captured has recorded but that did not lead to a launch
+  // and its record; an exploratory capture is made later.
   template <typename Kernel>
   void Return(GateTable& table, Kernel kernel, GateAnswer answer) noexcept {
     table.Refund(answer.credit_slot);

@@ -265,6 +265,56 @@ TEST_CASE("a launch that the driver refuses returns its credit") {
   CHECK(run.captured_by_gpu() == 2);
 }
 
+TEST_CASE("a kernel whose first launch fails is captured at its first launch that runs") {
+  for (const char* actuator : {"log", "profiler"}) {
+    CAPTURE(std::string(actuator));
+    Injected injected;
+    injected.gate();
+    const Launches run(injected,
+                       {"bad/a:1", "a:5", "badex/b:3", "ex/b:5", "badptsz/c:2", "ptsz/c:5", "d:5"},
+                       {{"STEMTAP_ACTUATOR", actuator}});
+    CHECK(run.ring.kept() == 20);
+    CHECK(run.marked() == Positions{0, 5, 10, 15});
+    CHECK(run.ring.captured() == 4);
+    for (const std::size_t at : run.marked()) {
+      CHECK(run.ring.kernels()[at].record.flags == (shm::kFlagCaptured | shm::kFlagExploratory));
+    }
+  }
+}
+
+TEST_CASE("a kernel whose exploratory capture has no record is captured again") {
+  Injected injected;
+  injected.gate();
+  const std::string go = injected.scratch("go").string();
+  // The second record, the first one of `a`, is lost.
+  Process child(Command(STEMTAP_TEST_LAUNCH_LIST, {"b:1", "a:1", "wait/" + go, "a:3"}),
+                injected.Options(GateLevel(
+                    {{"FAKE_CUPTI_ZERO_TIMESTAMPS", "2"}, {"STEMTAP_FLUSH_MS", "10"}})));
+  REQUIRE(child.WaitForOutput("waiting\n"));
+  Ring ring(injected.RingFile());
+  REQUIRE(WaitUntil([&] { return ring.lost(shm::Loss::kNoTimestamps) == 1; }));
+  // The flusher adds its cost after it has decoded all records that it fetched.
+  const std::atomic<std::uint64_t>& cost = ring.header().cost_background_ns;
+  REQUIRE(WaitUntil([&cost, before = cost.load()] { return cost.load() != before; }));
+  std::ofstream(go) << "go";
+  CHECK(child.Wait().exit_code == 0);
+  ring.Drain();
+  REQUIRE(ring.kernels().size() == 3);
+  for (const std::size_t at : {0, 1}) {
+    CHECK(ring.kernels()[at].record.flags == (shm::kFlagCaptured | shm::kFlagExploratory));
+  }
+  CHECK(ring.kernels()[1].name == "a");
+  CHECK(ring.kernels()[2].record.flags == 0);
+}
+
+TEST_CASE("a graph launch that the driver refuses is not counted") {
+  Injected injected;
+  injected.gate();
+  const Launches run(injected, {"a:2", "badgraph/3"});
+  CHECK(run.ring.kept() == 2);
+  CHECK(run.ring.lost(shm::Loss::kGraphLaunches) == 0);
+}
+
 TEST_CASE("kernels that are added to a graph do not run and spend no credit") {
   Injected injected;
   const char* const kNames[] = {"gemm_tile_128", "_Z9softmax_fPKfPfi",

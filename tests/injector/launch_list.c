@@ -6,7 +6,9 @@
  *   coop/NAME:COUNT      cuLaunchCooperativeKernel
  *   ex/NAME:COUNT        cuLaunchKernelEx, excoop/ with the cooperative attribute
  *   ptsz/NAME:COUNT      the per-thread-stream variant of cuLaunchKernel
- *   bad/NAME:COUNT       cuLaunchKernel with a grid of 0, which the driver rejects
+ *   bad/NAME:COUNT       cuLaunchKernel with a grid of 0, which the driver rejects; badex/ and
+ *                        badptsz/ as ex/ and ptsz/
+ *   badgraph/COUNT       cuGraphLaunch without a graph, which the driver rejects
  *   null/NAME:COUNT      cuLaunchKernel into the legacy default stream
  *   long/NAME:MS         one cuLaunchKernel of MS milliseconds, with another grid and some
  *                        shared memory; bad/ and the others take 5 us
@@ -35,19 +37,24 @@ static void Check(CUresult result, const char* what) {
   exit(3);
 }
 
+static void CheckFails(CUresult result) {
+  if (result == CUDA_SUCCESS) exit(4);
+}
+
 static const char* After(const char* text, const char* prefix) {
   const size_t length = strlen(prefix);
   return strncmp(text, prefix, length) == 0 ? text + length : NULL;
 }
 
-static CUresult LaunchEx(CUfunction function, CUstream stream, int cooperative) {
+static CUresult LaunchEx(CUfunction function, unsigned grid, CUstream stream, int cooperative) {
   CUlaunchAttribute attribute;
   memset(&attribute, 0, sizeof attribute);
   attribute.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
   attribute.value.cooperative = cooperative;
   CUlaunchConfig config;
   memset(&config, 0, sizeof config);
-  config.gridDimX = config.gridDimY = config.gridDimZ = 1;
+  config.gridDimX = grid;
+  config.gridDimY = config.gridDimZ = 1;
   config.blockDimX = 32;
   config.blockDimY = config.blockDimZ = 1;
   config.hStream = stream;
@@ -66,11 +73,11 @@ static int CaptureGraph(const char* item) {
     return 1;
   }
   if (After(item, "badbegin/") != NULL) {
-    if (cuStreamBeginCapture(other, CU_STREAM_CAPTURE_MODE_GLOBAL) == CUDA_SUCCESS) exit(4);
+    CheckFails(cuStreamBeginCapture(other, CU_STREAM_CAPTURE_MODE_GLOBAL));
     return 1;
   }
   if (After(item, "badend/") != NULL) {
-    if (cuStreamEndCapture(other, &graph) == CUDA_SUCCESS) exit(4);
+    CheckFails(cuStreamEndCapture(other, &graph));
     return 1;
   }
   if (After(item, "end/") == NULL) return 0;
@@ -108,13 +115,17 @@ static void Launch(CUmodule module, CUstream stream, const char* item) {
     if (After(item, "coop/") != NULL) {
       Check(cuLaunchCooperativeKernel(f, 1, 1, 1, 32, 1, 1, 0, stream, NULL), item);
     } else if (After(item, "ex/") != NULL) {
-      Check(LaunchEx(f, stream, 0), item);
+      Check(LaunchEx(f, 1, stream, 0), item);
     } else if (After(item, "excoop/") != NULL) {
-      Check(LaunchEx(f, stream, 1), item);
+      Check(LaunchEx(f, 1, stream, 1), item);
     } else if (After(item, "ptsz/") != NULL) {
       Check(cuLaunchKernel_ptsz(f, 1, 1, 1, 32, 1, 1, 0, stream, NULL, NULL), item);
     } else if (After(item, "bad/") != NULL) {
-      if (cuLaunchKernel(f, 0, 1, 1, 32, 1, 1, 0, stream, NULL, NULL) == CUDA_SUCCESS) exit(4);
+      CheckFails(cuLaunchKernel(f, 0, 1, 1, 32, 1, 1, 0, stream, NULL, NULL));
+    } else if (After(item, "badex/") != NULL) {
+      CheckFails(LaunchEx(f, 0, stream, 0));
+    } else if (After(item, "badptsz/") != NULL) {
+      CheckFails(cuLaunchKernel_ptsz(f, 0, 1, 1, 32, 1, 1, 0, stream, NULL, NULL));
     } else {
       Check(cuLaunchKernel(f, 1, 1, 1, 32, 1, 1, 0, stream, NULL, NULL), item);
     }
@@ -135,6 +146,13 @@ int main(int argc, char** argv) {
     if (CaptureGraph(argv[i])) continue;
     if (After(argv[i], "pause/") != NULL) {
       Pause(After(argv[i], "pause/"));
+      continue;
+    }
+    const char* graphs = After(argv[i], "badgraph/");
+    if (graphs != NULL) {
+      for (long left = strtol(graphs, NULL, 10); left > 0; --left) {
+        CheckFails(cuGraphLaunch(NULL, stream));
+      }
       continue;
     }
     const char* file = After(argv[i], "wait/");

@@ -46,6 +46,17 @@ TEST_CASE("an added capture is taken with its mark") {
   CHECK(capture.mark.empty());
 }
 
+TEST_CASE("an added capture is taken with the hash of its kernel") {
+  const auto pending = std::make_unique<PendingCaptures>();
+  REQUIRE(pending->Add(5, {{0, 3}, {}, 1234}));
+  REQUIRE(pending->Add(6, {{0, 3}, {}, 0xFEDCBA9876543210}));
+  Capture capture{};
+  REQUIRE(pending->Take(6, capture));
+  CHECK(capture.name_hash == 0xFEDCBA9876543210);
+  REQUIRE(pending->Take(5, capture));
+  CHECK(capture.name_hash == 1234);
+}
+
 TEST_CASE("any() reports whether captures are pending") {
   const auto pending = std::make_unique<PendingCaptures>();
   Capture capture{};
