@@ -129,6 +129,8 @@ STEMTAP_GATE_API stemtap_gate* stemtap_gate_open(const stemtap_gate_options* opt
 
 /* Returns whether to capture `launch`, which is about to run. Call it for every launch, in launch
  * order at least within each stream. Launches that are not passed to it are not part of the plan.
+ * The answer is never to capture kernels that wait for other GPUs (NCCL and others, by name), which
+ * would hang a job of several processes, or kernels that --exclude leaves out.
  *
  * The id minus one is the `index` of the launch in plan.json. Call _observe or _abandon once for
  * each id. An answer of capture = 1 spends a credit; a tool that then does not capture the launch

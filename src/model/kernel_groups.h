@@ -67,6 +67,12 @@ class KernelGroups {
   KernelGroups& operator=(KernelGroups&&) noexcept;
   ~KernelGroups();
 
+  // Returns whether the kernel `name_id` of `names` is excluded.
+  bool Excludes(std::uint32_t name_id, const NameTable& names) {
+    if (name_id >= by_name_.size()) Learn(names);
+    return by_name_[name_id] == kExcludedKernel;
+  }
+
   // Returns the group of a launch, numbered in order of first launch. Returns kExcludedKernel and
   // counts the launch if its kernel is excluded. `names` is the table that record.name_id indexes.
   // REQUIRES: `names` is the same table in all calls.

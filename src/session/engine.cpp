@@ -121,7 +121,8 @@ bool Engine::Push(const shm::KernelRecord& record, std::uint16_t process, const 
   shm::LaunchKeys keys(name_hash, record, before);
   if (local_gate_) {
     keys.node = shm::NodeKey(keys.config, record.graph_id, record.graph_node);
-    local_gate_->Decide(keys, record.name_id, index, launch.record);
+    local_gate_->Decide(keys, record.name_id, sampler_.names().name(record.name_id), index,
+                        launch.record);
   }
   launch.config_key = keys.config;
   launch.history_key = keys.history;

@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -105,6 +106,12 @@ class Engine {
   // Excluded launches that were captured before the live gate learned of the exclusion. Not in the
   // plan.
   std::uint64_t excluded_captured() const { return counts_.excluded_captured; }
+  // Returns whether --exclude leaves out the kernel with this AddKernel id.
+  bool IsExcluded(std::uint32_t name_id) { return groups_.Excludes(name_id, sampler_.names()); }
+  // Adds what the engine's gate reports, if the gate was not asked at the launch.
+  void AddWarnings(std::vector<std::string>& warnings) const {
+    if (local_gate_) local_gate_->AddWarning(warnings);
+  }
   const online::SamplerStatus& status() const { return sampler_.status(); }
   // Fills in the launches and kernels of the overview.
   void Describe(model::Overview& overview) const;

@@ -144,6 +144,7 @@ LiveOutcome LiveRun::Finish(const std::optional<ChildProcess>& child, const Gate
   }
   report.devices = processes_.devices();
   report.warnings = processes_.CloseAll();
+  engine_.AddWarnings(report.warnings);
   report.processes = processes_.Reports();
   session_.directory().Remove(shm::kGateFileName);
   if (!processes_.any()) report.warnings.push_back(WhyNoProcess(outcome));

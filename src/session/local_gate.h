@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // LocalGate makes gate decisions in the process of the engine, for launches of a replay or a tracer
-// (shm/gate_client.h). Kernels are name ids of the engine.
+// (shm/gate_client.h). As in a traced process, kernels on the deny list (shm/deny_list.h) are never
+// captured. Kernels are name ids of the engine.
 //
 // THREADS: one caller.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <vector>
 
+#include "shm/deny_list.h"
 #include "shm/gate_client.h"
 #include "shm/gate_table.h"
 #include "shm/launch_draw.h"
@@ -51,17 +55,57 @@ class Exploration {
   std::vector<Kernel> kernels_;  // by name id
 };
 
+// DeniedKernels remembers which kernels are on the deny list, and the first one that was launched.
+class DeniedKernels {
+ public:
+  // Returns whether a kernel is on the deny list. `name`: of the kernel `name_id`.
+  bool Contains(std::uint32_t name_id, std::string_view name) {
+    if (name_id >= kernels_.size()) kernels_.resize(std::size_t{name_id} + 1, Kernel::kUnknown);
+    Kernel& kernel = kernels_[name_id];
+    if (kernel == Kernel::kUnknown) kernel = Learn(name);
+    return kernel == Kernel::kDenied;
+  }
+
+  // Reports once that some launches are never captured, so the plan cannot cover them, as the gate
+  // of a traced process does. Adds nothing if no such kernel was launched.
+  void AddWarning(std::vector<std::string>& warnings) const {
+    if (!why_.empty()) warnings.push_back("never captured: " + first_ + " (" + why_ + ")");
+  }
+
+ private:
+  enum class Kernel : std::uint8_t { kUnknown, kAllowed, kDenied };
+  // A name in a warning; as long as in the remarks of a traced process.
+  static constexpr std::size_t kNameBytes = 48;
+
+  Kernel Learn(std::string_view name) {
+    const char* why = shm::WhyDenied(name);
+    if (why == nullptr) return Kernel::kAllowed;
+    if (why_.empty()) {
+      first_ = name.substr(0, kNameBytes);
+      why_ = why;
+    }
+    return Kernel::kDenied;
+  }
+
+  std::vector<Kernel> kernels_;  // by name id
+  std::string first_;
+  std::string why_;  // empty: none was launched
+};
+
 class LocalGate {
  public:
   // `table` must outlive the gate. `seed`: of the launch draws.
   LocalGate(shm::GateTable& table, std::uint64_t seed) : table_(table), draws_(seed) {}
 
-  // Decides launch number `launch` and sets the flags and the credit slot of its record.
-  void Decide(const shm::LaunchKeys& keys, std::uint32_t name_id, std::uint64_t launch,
-              shm::KernelRecord& record) {
-    const shm::GateAnswer answer =
-        client_.Decide(table_, keys, name_id, [&] { return draws_(launch); });
-    if (answer.captures()) client_.Captured(name_id, answer);
+  // Decides launch number `launch`, of the kernel `name`, and sets the flags and the credit slot of
+  // its record.
+  void Decide(const shm::LaunchKeys& keys, std::uint32_t name_id, std::string_view name,
+              std::uint64_t launch, shm::KernelRecord& record) {
+    shm::GateAnswer answer;
+    if (!denied_.Contains(name_id, name)) {
+      answer = client_.Decide(table_, keys, name_id, [&] { return draws_(launch); });
+      if (answer.captures()) client_.Captured(name_id, answer);
+    }
     record.flags = answer.flags;
     record.credit_slot = answer.credit_slot;
   }
@@ -71,9 +115,12 @@ class LocalGate {
     client_.Return(table_, record.name_id, {record.credit_slot, record.flags});
   }
 
+  void AddWarning(std::vector<std::string>& warnings) const { denied_.AddWarning(warnings); }
+
  private:
   shm::GateTable& table_;
   shm::LaunchDraws draws_;  // by launch number
+  DeniedKernels denied_;
   shm::GateClient<Exploration> client_;
 };
 

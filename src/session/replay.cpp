@@ -132,6 +132,7 @@ Result<ReplayOutcome> RunReplay(model::ProfileReader& reader, const ReplayOption
   report = session.Report();
   report.devices = devices.Totals();
   report.warnings = reader.warnings();
+  engine.AddWarnings(report.warnings);
   if (std::string warning = TooShort(report.sampler, lag); !warning.empty()) {
     report.warnings.push_back(std::move(warning));
   }

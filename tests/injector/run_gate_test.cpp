@@ -15,9 +15,9 @@ namespace {
 
 struct Run {
   Run(const std::vector<std::string>& options, const std::vector<std::string>& list,
-      const Variables& more = {}) {
+      const Variables& more = {}, const char* level = "gate") {
     std::vector<std::string> argv = {StemtapProgram(),           "run",     "-o",
-                                     (dir / "session").string(), "--level", "gate"};
+                                     (dir / "session").string(), "--level", level};
     argv.insert(argv.end(), options.begin(), options.end());
     argv.insert(argv.end(), {"--", STEMTAP_TEST_LAUNCH_LIST});
     argv.insert(argv.end(), list.begin(), list.end());
@@ -48,6 +48,16 @@ TEST_CASE("a kernel that is never captured is reported as uncovered time") {
   CHECK(std::regex_search(summary, std::regex(" 25\\.0 % +10 +5\\.00 +1 +0  ncclDevKernel")));
   CHECK(
       Has(summary, "never captured: ncclDevKernel_AllReduce_Sum (NCCL: it waits for other GPUs)"));
+}
+
+TEST_CASE("without a gate in the program, such a kernel is reported too") {
+  const Run run({}, {"gemm:30", "ncclDevKernel_AllReduce_Sum:10"}, {}, "kernels");
+  CHECK(run.result.exit_code == 0);
+  const std::string summary = run.summary();
+  INFO(summary);
+  CHECK(Has(summary, "uncovered time 25.00 %"));
+  CHECK(Has(summary, "warning: never captured: ncclDevKernel_AllReduce_Sum (NCCL: it waits for "
+                     "other GPUs)\n"));
 }
 
 TEST_CASE("a kernel omitted by --exclude does not count as uncovered") {

@@ -114,6 +114,46 @@ TEST_CASE("a warning for a run that is too short for the sampler names the two-p
   CHECK(Replay(MakeProfile(4), {}).report.warnings.empty());
 }
 
+TEST_CASE("kernels that wait for other GPUs are not captured, and a warning names the first") {
+  test::TempDir scratch;
+  model::Profile profile;
+  const std::uint32_t names[] = {
+      profile.names.Intern("gemm"), profile.names.Intern("ncclDevKernel_AllReduce"),
+      profile.names.Intern("void my::all_gather<" + std::string(5000, '4') + ">(float*)")};
+  for (std::uint64_t i = 0; i < 10'000; ++i) {
+    shm::KernelRecord& record = profile.records.emplace_back();
+    record.name_id = names[i % 4 < 2 ? 0 : i % 4 - 1];
+    record.start_ns = i * 10'000;
+    record.duration_ns = 1000 + i % 7 * 50;
+  }
+  ReplayOptions options;
+  options.folder = (scratch / "session").string();
+  const ReplayOutcome outcome = Replay(profile, options);
+  REQUIRE(outcome.plan.kernels.size() == 3);
+  for (const model::PlanKernel& kernel : outcome.plan.kernels) {
+    std::size_t samples = 0;
+    for (const model::PlanCluster& cluster : kernel.clusters) samples += cluster.samples.size();
+    CAPTURE(kernel.name.substr(0, 48));
+    CHECK((samples != 0) == (kernel.name == "gemm"));
+  }
+  CHECK(outcome.plan.totals.uncovered_fraction == doctest::Approx(0.5).epsilon(0.001));
+  CHECK(outcome.plan.totals.bound >= outcome.plan.totals.uncovered_fraction);
+  REQUIRE(outcome.report.warnings.size() == 1);
+  CHECK(outcome.report.warnings[0] ==
+        "never captured: ncclDevKernel_AllReduce (NCCL: it waits for other GPUs)");
+  CHECK(test::ReadFile(scratch / "session/summary.txt")
+            .find("warning: " + outcome.report.warnings[0]) != std::string::npos);
+
+  // Excluded kernels are not reported.
+  options.folder.clear();
+  options.sampling.exclude = "nccl";
+  const ReplayOutcome excluded = Replay(profile, options);
+  REQUIRE(excluded.report.warnings.size() == 1);
+  CHECK(excluded.report.warnings[0] ==
+        "never captured: " + profile.names.name(names[2]).substr(0, 48) +
+            " (a collective: it waits for other GPUs)");
+}
+
 TEST_CASE("a run without launches leaves no session directory") {
   test::TempDir scratch;
   ReplayOptions options;

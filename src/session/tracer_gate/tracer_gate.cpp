@@ -48,7 +48,11 @@ TracerGate::Answer TracerGate::ShouldCapture(const TracerLaunch& launch) {
       record.graph_id == 0 ? histories_.Advance(record, name_hash) : histories_.Of(record);
   pending.keys = shm::LaunchKeys(name_hash, record, before);
   const std::uint64_t id = first_ + pending_.size();
-  gate_.Decide(pending.keys, record.name_id, id, record);
+  record.flags = 0;
+  record.credit_slot = 0;
+  if (!engine_.IsExcluded(record.name_id)) {
+    gate_.Decide(pending.keys, record.name_id, launch.name, id, record);
+  }
   pending_.push_back(pending);
   const Answer answer = {id, record.flags != 0};
   if (pending_.size() > kMaxPending) {
@@ -143,6 +147,7 @@ Result<model::Plan> TracerGate::Close() {
   // A mask that could not be written completely is reported after the plan is written.
   const Status mask = session_->CloseMask();
   SessionReport report = session_->Report();
+  gate_.AddWarning(report.warnings);
   if (counts_.imputed > 0) {
     report.warnings.push_back(
         fmt::format("{} launches had no duration; the latest one of their launch context is used",

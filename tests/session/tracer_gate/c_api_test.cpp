@@ -70,6 +70,34 @@ TEST_CASE("a session can be recorded through the C interface") {
   CHECK(plan["totals"]["bound"].get<double>() <= 0.02);
 }
 
+TEST_CASE("kernels that wait for other GPUs and excluded kernels are not captured") {
+  const test::TempDir folder;
+  stemtap_gate* gate = Open((folder / "session").string(), "--exclude ^copy");
+  const char* const names[] = {"gemm", "ncclDevKernel_AllReduce", "copy", "oneShotAllReduceKernel"};
+  std::uint64_t captured[4] = {};
+  for (std::uint64_t i = 0; i < 20'000; ++i) {
+    const stemtap_launch launch = Launch(names[i % 4]);
+    const stemtap_answer answer = stemtap_gate_should_capture(gate, &launch);
+    REQUIRE(answer.id == i + 1);
+    captured[i % 4] += answer.capture;
+    REQUIRE(stemtap_gate_observe(gate, answer.id, 1000 + i * 31 % 100) == STEMTAP_GATE_OK);
+  }
+  CHECK(stemtap_gate_close(gate) == STEMTAP_GATE_OK);
+  CHECK(captured[0] >= 2);
+  CHECK(captured[1] == 0);
+  CHECK(captured[2] == 0);
+  CHECK(captured[3] == 0);
+  const auto plan = nlohmann::json::parse(test::ReadFile(folder / "session/plan.json"));
+  CHECK(plan["totals"]["invocations"] == 15'000);
+  CHECK(plan["totals"]["excluded_invocations"] == 5000);
+  CHECK(plan["totals"]["samples"] == captured[0]);
+  CHECK(plan["totals"]["uncovered_fraction"].get<double>() ==
+        doctest::Approx(2.0 / 3.0).epsilon(0.001));
+  CHECK(test::ReadFile(folder / "session/summary.txt")
+            .find("warning: never captured: ncclDevKernel_AllReduce (NCCL: it waits for other "
+                  "GPUs)\n") != std::string::npos);
+}
+
 TEST_CASE("a gate that cannot be opened reports why and rejects all calls safely") {
   const test::TempDir folder;
   const std::string session = (folder / "session").string();
