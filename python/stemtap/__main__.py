@@ -9,6 +9,7 @@ import sys
 from typing import NoReturn
 
 from stemtap._program import program_path
+from stemtap._text import printable
 
 
 def main() -> NoReturn:
@@ -23,7 +24,7 @@ def main() -> NoReturn:
     try:
         os.execv(program, [program, *sys.argv[1:]])
     except OSError as error:
-        sys.exit(f"stemtap: {program}: cannot be started: {error.strerror}")
+        sys.exit(printable(f"stemtap: {program}: cannot be started: {error.strerror}"))
 
 
 if __name__ == "__main__":

@@ -17,6 +17,8 @@ from functools import wraps
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, Type, TypeVar, cast
 
+from stemtap._text import printable
+
 if TYPE_CHECKING:
     import ctypes
 
@@ -55,7 +57,7 @@ def _load(path: Optional[str]) -> Optional[ctypes.PyDLL]:
             getattr(library, name).restype = None
     except (ImportError, OSError, AttributeError) as error:
         reason = f"{path}: cannot be used: {error}; steps and ranges are not recorded"
-        warnings.warn(reason, RuntimeWarning, stacklevel=4)
+        warnings.warn(printable(reason), RuntimeWarning, stacklevel=4)
         return None
     return library
 

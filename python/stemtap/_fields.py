@@ -7,6 +7,8 @@ import json
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Tuple, TypeVar
 
+from stemtap._text import printable
+
 Extent = Tuple[int, int, int]
 T = TypeVar("T")
 
@@ -15,6 +17,9 @@ _MISSING = object()
 
 class SessionError(ValueError):
     """A session directory cannot be read. The message is one line: where, what is wrong, and what was expected."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(printable(message))
 
 
 class Fields:

@@ -10,6 +10,8 @@ import os
 from pathlib import Path
 from typing import Iterable
 
+from stemtap._text import printable
+
 _PACKAGE = Path(__file__).resolve().parent
 
 
@@ -58,4 +60,4 @@ def _first_existing(paths: Iterable[Path]) -> Path:
         if path.exists():
             return path
         missing.append(path)
-    raise FileNotFoundError(f"{missing[0]}: does not exist; expected a complete installation of stemtap")
+    raise FileNotFoundError(printable(f"{missing[0]}: does not exist; expected a complete installation of stemtap"))

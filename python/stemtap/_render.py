@@ -7,6 +7,8 @@ import re
 from html import escape
 from typing import TYPE_CHECKING, List, Sequence
 
+from stemtap._text import printable
+
 if TYPE_CHECKING:
     from stemtap.session import Kernel, Session
 
@@ -60,15 +62,6 @@ def html(session: Session) -> str:
     if more > 0:
         parts.append(f"<p>... and {_count(more, 'more kernel')}</p>")
     return f"<div>{''.join(parts)}</div>"
-
-
-def printable(text: str) -> str:
-    """Returns the text with control characters escaped, because they could change what a terminal shows.
-
-    >>> printable("gemm\\x1b[2J")
-    'gemm\\\\x1b[2J'
-    """
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def brief_name(name: str) -> str:
