@@ -13,14 +13,20 @@ packages=(
   doctest-dev libbenchmark-dev tmux codespell
 )
 
-# For the page of `stemtap report` and its browser tests. Without them, everything else is still built, and
-# these tests are skipped. A package counts as installed if its program exists: Node.js from another source
-# includes npm and conflicts with Debian's npm.
+# For the page of `stemtap report`; tools/demo continues without them. A package counts as installed if its
+# program exists: Node.js from another source includes npm and conflicts with Debian's npm.
 page_packages=(nodejs npm)
-browser_packages=(chromium)
-# For the type check of the Python package, which is skipped without it.
-type_packages=(mypy)
+# For the browser tests of the page, the type check of the Python package, and tests in other root directories.
+test_packages=(chromium mypy debootstrap busybox-static)
 declare -A program_of=([nodejs]=node [npm]=npm [chromium]=chromium [python3-pip]=pip3)
+
+os_release=/etc/os-release
+
+# Ends the script with one line.
+die() {
+  printf '%s: %s\n' "${0#"$PWD/"}" "$1" >&2
+  exit 1
+}
 
 section_title=''
 section_begin=0
@@ -48,20 +54,25 @@ missing_packages() {  # package...
   done
 }
 
-# Installs missing packages (on Debian, as root), or prints what to install. The packages given as arguments
-# are optional: a failure to install them is not an error.
-ensure_packages() {  # package...
-  local missing wanted distribution
+# Installs missing packages (on Debian, as root), or prints what to install and exits. Besides `packages`, it
+# installs the packages given as arguments; after --optional, a failure to install them is only a warning.
+ensure_packages() {  # [--optional] package...
+  local required=("${packages[@]}") optional=() missing wanted distribution
+  if [[ ${1-} == --optional ]]; then
+    optional=("${@:2}")
+  else
+    required+=("$@")
+  fi
   # shellcheck source=/dev/null
-  distribution=$(. /etc/os-release 2>/dev/null && printf '%s' "${ID-}") || true
+  distribution=$(. "$os_release" 2>/dev/null && printf '%s' "${ID-}") || true
   if [[ $distribution != debian ]]; then
-    printf 'This is not Debian. Install the equivalents of these Debian packages: %s\n' "${packages[*]} $*"
+    printf 'This is not Debian. Install the equivalents of these Debian packages: %s\n' "${required[*]} ${optional[*]}"
     return 0
   fi
-  mapfile -t missing < <(missing_packages "${packages[@]}")
-  mapfile -t wanted < <(missing_packages "$@")
+  mapfile -t missing < <(missing_packages "${required[@]}")
+  mapfile -t wanted < <(missing_packages "${optional[@]}")
   if [[ ${#missing[@]} == 0 && ${#wanted[@]} == 0 ]]; then
-    printf 'All %d packages are installed.\n' $((${#packages[@]} + $#))
+    printf 'All %d packages are installed.\n' $((${#required[@]} + ${#optional[@]}))
     return 0
   fi
   if [[ $(id -u) != 0 ]]; then
@@ -71,14 +82,20 @@ ensure_packages() {  # package...
     return 0
   fi
   printf 'Installing: %s\n' "${missing[*]} ${wanted[*]}"
-  apt-get update -q
-  [[ ${#missing[@]} == 0 ]] || install_packages "${missing[@]}"
-  if [[ ${#wanted[@]} != 0 ]] && ! install_packages "${wanted[@]}"; then
-    printf 'Continuing without: %s\n' "${wanted[*]}" >&2
-  fi
+  apt-get update -q || printf 'The lists of packages could not be updated.\n' >&2
+  install_packages "${missing[@]}"
+  install_packages "${wanted[@]}"
+  mapfile -t missing < <(missing_packages "${missing[@]}")
+  mapfile -t wanted < <(missing_packages "${wanted[@]}")
+  [[ ${#wanted[@]} == 0 ]] || printf 'Continuing without: %s\n' "${wanted[*]}" >&2
+  [[ ${#missing[@]} == 0 ]] || die "${missing[*]}: cannot be installed (the messages of apt-get are above)"
 }
 
-install_packages() { DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$@"; }
+# Installs the packages, or those of them that can be installed.
+install_packages() {  # package...
+  local install=(env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends) package
+  [[ $# == 0 ]] || "${install[@]}" "$@" || for package; do "${install[@]}" "$package" || true; done
+}
 
 # configure_preset PRESET OPTION...: if stemtap's build files explain why they fail, prints that as one line.
 configure_preset() {
