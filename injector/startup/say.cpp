@@ -34,14 +34,17 @@ void WriteUnharmed(const char* line, std::size_t size) noexcept {
 }  // namespace
 
 void SayOnStderr(const char* what, const char* detail) noexcept {
-  char line[512];
-  const int length = ::snprintf(line, sizeof(line), "stemtap: %s: %s\n", what, detail);
-  if (length > 0) {
-    const auto size = static_cast<std::size_t>(length) < sizeof(line)
-                          ? static_cast<std::size_t>(length)
-                          : sizeof(line) - 1;
-    WriteUnharmed(line, size);
+  // Most details have less than 512 bytes, so twice as many leave room for escapes.
+  char line[1024];
+  constexpr std::size_t kEscapeBytes = 5;  // of "\\xHH" with its NUL
+  char* at = line + ::snprintf(line, sizeof(line), "stemtap: %s: ", what);
+  while (*detail != '\0' && at < line + sizeof(line) - kEscapeBytes) {
+    const auto byte = static_cast<unsigned char>(*detail++);
+    const bool is_printable = byte >= 0x20 && byte < 0x7F;
+    at += ::snprintf(at, kEscapeBytes, is_printable ? "%c" : "\\x%02X", byte);
   }
+  *at++ = '\n';
+  WriteUnharmed(line, static_cast<std::size_t>(at - line));
 }
 
 }  // namespace stemtap::inject

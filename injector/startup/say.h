@@ -5,7 +5,9 @@
 
 namespace stemtap::inject {
 
-// Prints "stemtap: WHAT: DETAIL". A closed stderr pipe does not end the program.
-void SayOnStderr(const char* what, const char* detail) noexcept;
+// Prints "stemtap: WHAT: DETAIL". Bytes of DETAIL other than printable ASCII are escaped as \xHH:
+// paths and messages of the loader could control a terminal. A closed stderr pipe does not end the
+// program. Rarely called, so the compiler optimizes it and its callers' branches for size.
+[[gnu::cold]] void SayOnStderr(const char* what, const char* detail) noexcept;
 
 }  // namespace stemtap::inject

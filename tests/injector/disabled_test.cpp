@@ -283,6 +283,21 @@ TEST_CASE("a ring that cannot be created is reported in one line on stderr") {
   }
 }
 
+TEST_CASE("a path in a message cannot control the terminal") {
+  const Injected injected;
+  const ProcessResult result = injected.Run(
+      "exit_return", kArguments, {{"STEMTAP_SESSION", "/no/\x1B[31m\xE2\x80\xAE\n\x7Fsuch"}});
+  CHECK(result.exit_code == 0);
+  CHECK(result.err.starts_with(
+      "stemtap: nothing will be recorded: /no/\\x1B[31m\\xE2\\x80\\xAE\\x0A\\x7Fsuch/"));
+  CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
+
+  const ProcessResult cut = injected.Run(
+      "exit_return", kArguments, {{"STEMTAP_SESSION", "/" + std::string(600, '\x1B')}});
+  CHECK(cut.err.starts_with("stemtap: nothing will be recorded: /\\x1B\\x1B"));
+  CHECK(cut.err.ends_with("\\x1B\n"));
+}
+
 TEST_CASE("a full disk is reported in one line on stderr, and no file is left behind") {
   const Injected injected;
   const std::string disk = injected.scratch("disk").string();
