@@ -10,7 +10,7 @@ type Cell = string | number | boolean | null | undefined;
 
 function cell(value: Cell): string {
   if (value === null || value === undefined) return "";
-  const text = typeof value === "string" && /^[=+\-@\t\r]/.test(value) ? `'${value}` : String(value);
+  const text = typeof value === "string" && /^[=+\-@\t\r\n]/.test(value) ? `'${value}` : String(value);
   return /[",\r\n]/.test(text) || text !== text.trim() ? `"${text.replaceAll('"', '""')}"` : text;
 }
 

@@ -117,6 +117,33 @@ class FileSink : public ByteSink {
   std::string buffer_;
 };
 
+// TerminalSink escapes text, because names in data could contain control sequences. It passes on
+// whole lines, so that no character is split.
+class TerminalSink : public ByteSink {
+ public:
+  explicit TerminalSink(std::unique_ptr<ByteSink> inner) : inner_(std::move(inner)) {}
+
+  Status Write(std::string_view bytes) override {
+    const std::size_t whole = bytes.rfind('\n') + 1;  // 0 if there is none
+    if (whole != 0) {
+      line_ += bytes.substr(0, whole);
+      STEMTAP_TRY(inner_->Write(EscapeLines(line_)));
+      line_.clear();
+    }
+    line_ += bytes.substr(whole);
+    return Success{};
+  }
+
+  Status Finish() override {
+    STEMTAP_TRY(inner_->Write(EscapeLines(line_)));
+    return inner_->Finish();
+  }
+
+ private:
+  std::unique_ptr<ByteSink> inner_;
+  std::string line_;  // the beginning of a line
+};
+
 class GzipSink : public ByteSink {
  public:
   explicit GzipSink(std::unique_ptr<ByteSink> inner) : inner_(std::move(inner)), out_(kWriteBytes) {
@@ -198,11 +225,16 @@ class ZstdSink : public ByteSink {
   ZSTD_CCtx* stream_;
 };
 
+// Returns a sink for an open file that stays where it is.
+std::unique_ptr<ByteSink> DirectSink(const std::string& name, FileDescriptor file) {
+  const bool is_terminal = ::isatty(file.get()) == 1;
+  auto sink = std::make_unique<FileSink>(name, std::move(file));
+  if (!is_terminal) return sink;
+  return std::make_unique<TerminalSink>(std::move(sink));
+}
+
 Result<std::unique_ptr<ByteSink>> CreateFileSink(const std::string& path) {
-  if (path == "-") {
-    return std::unique_ptr<ByteSink>(
-        std::make_unique<FileSink>("standard output", FileDescriptor(STDOUT_FILENO)));
-  }
+  if (path == "-") return DirectSink("standard output", FileDescriptor(STDOUT_FILENO));
   const std::string name = EscapeForTerminal(path);
   struct stat status = {};
   const bool exists = ::stat(path.c_str(), &status) == 0;
@@ -212,7 +244,7 @@ Result<std::unique_ptr<ByteSink>> CreateFileSink(const std::string& path) {
   if (exists && !S_ISREG(status.st_mode)) {
     FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
     if (!file.is_open()) return WriteError(name);
-    return std::unique_ptr<ByteSink>(std::make_unique<FileSink>(name, std::move(file)));
+    return DirectSink(name, std::move(file));
   }
   // Replace the target of a symbolic link, not the link.
   std::error_code ignored;

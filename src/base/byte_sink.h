@@ -2,7 +2,7 @@
 //
 // ByteSink streams content into a file and compresses it with gzip or zstd if the path ends in .gz
 // or .zst. Bytes go to a temporary file in the same directory, which Finish() renames to the path.
-// Devices and pipes are written directly.
+// Devices and pipes are written directly; on a terminal, text is escaped (EscapeLines in text.h).
 #pragma once
 
 #include <memory>

@@ -153,21 +153,21 @@ std::optional<std::size_t> FindCell(const std::vector<std::string_view>& cells,
 }
 
 std::string CsvCell(std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
-  std::string quoted = "\"";
-  for (const char c : text) quoted.append(c == '"' ? "\"\"" : std::string_view(&c, 1));
-  return quoted + "\"";
+  constexpr std::string_view kFormulaMarks = "=+-@\t\r\n";
+  const bool is_formula =
+      !text.empty() && kFormulaMarks.find(text.front()) != std::string_view::npos;
+  return ExactCsvCell(is_formula ? "'" + std::string(text) : std::string(text));
 }
 
 std::string CsvCell(double value) {
   return std::isfinite(value) ? fmt::format("{}", value) : std::string();
 }
 
-std::string SpreadsheetCell(std::string_view text) {
-  constexpr std::string_view kFormulaMarks = "=+-@\t\r";
-  const bool is_formula =
-      !text.empty() && kFormulaMarks.find(text.front()) != std::string_view::npos;
-  return CsvCell(is_formula ? "'" + std::string(text) : std::string(text));
+std::string ExactCsvCell(std::string_view text) {
+  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
+  std::string quoted = "\"";
+  for (const char c : text) quoted.append(c == '"' ? "\"\"" : std::string_view(&c, 1));
+  return quoted + "\"";
 }
 
 }  // namespace stemtap

@@ -82,14 +82,14 @@ class CsvReader {
 std::optional<std::size_t> FindCell(const std::vector<std::string_view>& cells,
                                     std::string_view name);
 
-// Returns `text` as a cell of a CSV file, quoted according to RFC 4180 if needed.
+// Returns `text` as a cell of a CSV file, quoted according to RFC 4180 if needed. A text that a
+// spreadsheet would evaluate as a formula gets a leading apostrophe; no C++ name is such a text.
 std::string CsvCell(std::string_view text);
 
 // Returns `value` as a cell: empty if it is not finite.
 std::string CsvCell(double value);
 
-// As CsvCell, but a text that a spreadsheet would evaluate as a formula gets a leading apostrophe.
-// No kernel name is such a text.
-std::string SpreadsheetCell(std::string_view text);
+// As CsvCell, but without the apostrophe, for files that stemtap reads again.
+std::string ExactCsvCell(std::string_view text);
 
 }  // namespace stemtap

@@ -16,6 +16,7 @@
 
 #include "base/byte_source.h"
 #include "base/file.h"
+#include "base/quoting.h"
 #include "base/text.h"
 #include "model/json_walk.h"
 
@@ -79,14 +80,14 @@ void AppendJsonReal(double value, std::string& text) {
 
 void AppendJsonString(std::string_view value, std::string& text) {
   const bool is_plain = std::all_of(value.begin(), value.end(), [](unsigned char c) {
-    return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
+    return c >= 0x20 && c < 0x7F && c != '"' && c != '\\';
   });
   if (is_plain) {
     text += '"';
     text += value;
     text += '"';
   } else {
-    text += json(value).dump(-1, ' ', false, json::error_handler_t::replace);
+    text += EscapeJson(json(value).dump(-1, ' ', false, json::error_handler_t::replace));
   }
 }
 

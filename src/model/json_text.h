@@ -42,8 +42,8 @@ inline std::string JsonValue(double value) {
 // exponent. NaN and infinity become null.
 void AppendJsonReal(double value, std::string& text);
 
-// Appends `value` in quotes. Names come from traced programs and may contain any bytes, so invalid
-// UTF-8 is replaced.
+// Appends `value` in quotes. Names come from traced programs and may contain any bytes: invalid
+// UTF-8 is replaced, and invisible characters are escaped.
 void AppendJsonString(std::string_view value, std::string& text);
 
 // Checks that `text` is one complete JSON object in UTF-8, that its "schema" is `schema` and that

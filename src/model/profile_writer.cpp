@@ -41,7 +41,7 @@ class CsvWriter : public ProfileWriter {
     for (std::size_t id = names_.size(); id < names.size(); ++id) {
       const std::string& name = names.name(static_cast<std::uint32_t>(id));
       STEMTAP_TRY(CheckName(path_, name));
-      names_.push_back(CsvCell(name));
+      names_.push_back(ExactCsvCell(name));
     }
     for (std::size_t row = 0; row < batch.records.size(); ++row) {
       AppendRow(batch.records[row]);
@@ -73,7 +73,7 @@ class CsvWriter : public ProfileWriter {
       if (!text_.empty()) text_ += ',';
       text_ += column.name;
     }
-    for (const std::string& name : metric_names) text_ += ',' + CsvCell(name);
+    for (const std::string& name : metric_names) text_ += ',' + ExactCsvCell(name);
     text_ += '\n';
   }
 

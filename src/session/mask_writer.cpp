@@ -5,8 +5,9 @@
 
 #include <cerrno>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <string_view>
+
+#include "model/json_text.h"
 
 namespace stemtap::session {
 namespace {
@@ -26,7 +27,9 @@ const char* NameOf(online::MaskEventKind kind) {
 }
 
 std::string JsonText(std::string_view text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  std::string json;
+  model::AppendJsonString(text, json);
+  return json;
 }
 
 // Returns the fields that only some captures have.

@@ -209,6 +209,19 @@ TEST_CASE("a row may be truncated in its last line, however its first lines end"
   }
 }
 
+TEST_CASE("a cell that a spreadsheet would evaluate gets an apostrophe, unless it must be exact") {
+  for (const std::string text : {"=1", "+1", "-1", "@a", "\tb"}) {
+    CHECK(CsvCell(text) == "'" + text);
+    CHECK(ExactCsvCell(text) == text);
+  }
+  CHECK(CsvCell("\r=1") == "\"'\r=1\"");
+  CHECK(CsvCell("\n=1") == "\"'\n=1\"");
+  CHECK(CsvCell("") == "");
+  CHECK(CsvCell("a=1") == "a=1");
+  CHECK(CsvCell("=\"a\",b") == "\"'=\"\"a\"\",b\"");
+  CHECK(ExactCsvCell("=\"a\",b") == "\"=\"\"a\"\",b\"");
+}
+
 TEST_CASE("if several columns have the same name, the last one is found") {
   const Cells cells = {"a", "b", "a"};
   CHECK(FindCell(cells, "a") == 2);

@@ -189,7 +189,7 @@ std::string StatsCsv(const StatsTable& table) {
   for (const StatsRow& row : table.rows) {
     const std::string grid = HasConfig(row) ? Extents(row.config.grid) : "";
     const std::string block = HasConfig(row) ? Extents(row.config.block) : "";
-    text += fmt::format("{},{},{},{},{},{}", SpreadsheetCell(row.name), SpreadsheetCell(row.detail),
+    text += fmt::format("{},{},{},{},{},{}", CsvCell(row.name), CsvCell(row.detail),
                         row.process == 0 ? "" : std::to_string(row.process), grid, block,
                         row.cluster ? std::to_string(*row.cluster) : "");
     const ordered_json fields = Fields(table, row);

@@ -12,6 +12,7 @@
 
 #include "base/text.h"
 #include "formats/exporters/consumers.h"
+#include "model/json_text.h"
 
 namespace stemtap::formats {
 namespace {
@@ -19,7 +20,9 @@ namespace {
 constexpr std::size_t kBatch = 16384;
 
 std::string Quoted(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  std::string json;
+  model::AppendJsonString(text, json);
+  return json;
 }
 
 // Formats whole ns as microseconds, exactly.

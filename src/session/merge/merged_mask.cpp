@@ -10,6 +10,7 @@
 
 #include "base/byte_source.h"
 #include "base/line_reader.h"
+#include "base/quoting.h"
 #include "base/text.h"
 
 namespace stemtap::session {
@@ -50,7 +51,7 @@ Result<std::string> Moved(std::string_view line, const Offsets& offsets) {
   if (before != offsets.occurrence.end() && !move("occurrence", before->second)) {
     return Error{"occurrence: exceeds 64 bits"};
   }
-  return event.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return EscapeJson(event.dump(-1, ' ', false, Json::error_handler_t::replace)) + "\n";
 }
 
 Status WriteEvents(const std::string& path, const Offsets& offsets, ByteSink& sink) {

@@ -313,7 +313,7 @@ int RunAlign(const AlignArguments& arguments) {
   }
   const int printed =
       arguments.json
-          ? Print(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n")
+          ? PrintJson(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n")
           : PrintText(text);
   if (printed != 0) return printed;
   return arguments.exit_code && alignment.order == analysis::LaunchOrder::kDifferent ? 1 : 0;

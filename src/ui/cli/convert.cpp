@@ -75,7 +75,7 @@ int RunConvert(const ConvertArguments& arguments) {
                                        {"zero_duration", zero_duration},
                                        {"kernels", reader.names().size()},
                                        {"metrics", reader.metric_names()}};
-  return Print(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  return PrintJson(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
 }  // namespace

@@ -83,7 +83,7 @@ int RunDiffCommand(const DiffArguments& arguments) {
   if (!compared.ok()) return Fail(compared.error());
   const analysis::RunDiff& diff = compared.value();
   constexpr std::size_t kNameColumns = 80;
-  const int printed = arguments.json ? Print(analysis::DiffJson(diff))
+  const int printed = arguments.json ? PrintJson(analysis::DiffJson(diff))
                       : arguments.csv
                           ? Print(analysis::DiffCsv(diff))
                           : PrintText(analysis::DiffText(diff, NameColumns(kNameColumns)));

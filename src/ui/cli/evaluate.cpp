@@ -135,7 +135,7 @@ int Deliver(const EvaluateArguments& arguments, const std::string& csv, const st
     const Status written = WriteOutput(arguments.csv, csv);
     if (!written.ok()) return Fail(written.error());
   }
-  return arguments.json ? Print(text) : PrintText(text);
+  return arguments.json ? PrintJson(text) : PrintText(text);
 }
 
 int CompareEqualError(const EvaluateArguments& arguments,

@@ -13,6 +13,7 @@
 
 #include "base/byte_source.h"
 #include "base/file.h"
+#include "base/quoting.h"
 #include "base/text.h"
 #include "formats/exporters/consumers.h"
 #include "formats/importers/ranks.h"
@@ -292,7 +293,7 @@ std::string ExportJson(const ExportArguments& arguments, const formats::CountedP
       {"runs", exported.runs},
       {"files", written},
       {"notes", notes}};
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return EscapeJson(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)) + "\n";
 }
 
 // Writes the export and its notes. Returns what is printed on standard output.

@@ -95,7 +95,7 @@ int Deliver(const ExtrapolateArguments& arguments, const analysis::Extrapolation
     const Status written = WriteOutput(arguments.csv, analysis::ReportCsv(report));
     if (!written.ok()) return Fail(written.error());
   }
-  return arguments.json ? Print(analysis::ReportJson(report))
+  return arguments.json ? PrintJson(analysis::ReportJson(report))
                         : PrintText(analysis::ReportText(report));
 }
 

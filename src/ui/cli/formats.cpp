@@ -47,7 +47,7 @@ CommandSpec FormatsCommand() {
   auto json = std::make_shared<bool>(false);
   command.Add("--json", json.get(), "print the list as JSON");
   command.run = [json](const CommandSpec&) {
-    return *json ? Print(FormatsJson()) : PrintText(FormatsText());
+    return *json ? PrintJson(FormatsJson()) : PrintText(FormatsText());
   };
   return command;
 }

@@ -58,7 +58,7 @@ int Generate(const GenerateArguments& arguments) {
                                        {"invocations", launches},
                                        {"duration_ns", duration_ns},
                                        {"kernels", reader.value()->names().size()}};
-  return Print(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  return PrintJson(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
 }  // namespace

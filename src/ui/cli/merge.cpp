@@ -33,7 +33,7 @@ int RunMerge(const MergeArguments& arguments) {
     PrintMessage(fmt::format("stemtap: {} in {}\nnext: stemtap report {}\n",
                              Plural(plan.sessions.size(), "session"), directory, directory));
   }
-  return arguments.json ? Print(TotalsJson(plan)) : PrintText(merged.value().summary);
+  return arguments.json ? PrintJson(TotalsJson(plan)) : PrintText(merged.value().summary);
 }
 
 }  // namespace

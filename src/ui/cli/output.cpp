@@ -19,6 +19,7 @@
 
 #include "base/byte_sink.h"
 #include "base/file.h"
+#include "base/quoting.h"
 #include "base/text.h"
 #include "model/session_files.h"
 
@@ -39,15 +40,27 @@ void Warn(const std::vector<std::string>& warnings) {
   }
 }
 
-int Print(const std::string& text) {
+namespace {
+
+int WriteToStdout(std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) {
     return 0;
   }
   return Fail({fmt::format("standard output cannot be written: {}", std::strerror(errno))});
 }
 
+}  // namespace
+
+int Print(const std::string& text) {
+  return ::isatty(STDOUT_FILENO) ? PrintText(text) : WriteToStdout(text);
+}
+
+int PrintJson(const std::string& json) {
+  return WriteToStdout(EscapeJson(json));
+}
+
 int PrintText(const std::string& text) {
-  return Print(EscapeLines(text));
+  return WriteToStdout(EscapeLines(text));
 }
 
 std::size_t NameColumns(std::size_t on_terminal) {

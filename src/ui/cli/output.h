@@ -24,9 +24,13 @@ int Fail(const Error& error);
 // Prints each warning as "stemtap: warning: <message>" to stderr.
 void Warn(const std::vector<std::string>& warnings);
 
-// Prints data (JSON, a selection) to stdout unchanged. Returns 0, or 1 if the write fails (for
-// example, redirected to a full disk).
+// Prints data (CSV, a selection) to stdout, unchanged unless stdout is a terminal, for which it is
+// escaped: programs need exact names, and names must not control a terminal. Returns 0, or 1 if the
+// write fails (for example, redirected to a full disk).
 int Print(const std::string& text);
+
+// Prints JSON to stdout, with the escapes of JSON. Returns the same codes as Print.
+int PrintJson(const std::string& json);
 
 // Prints text for people to stdout, escaped for a terminal. Returns the same codes as Print.
 int PrintText(const std::string& text);

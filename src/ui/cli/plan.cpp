@@ -113,7 +113,7 @@ int RunPlan(const PlanArguments& arguments) {
     const Status written = WriteOutput(arguments.output, model::PlanToJson(plan));
     if (!written.ok()) return Fail(written.error());
   }
-  return arguments.json ? Print(model::PlanToJson(plan))
+  return arguments.json ? PrintJson(model::PlanToJson(plan))
                         : PrintText(model::PlanSummary(plan) + '\n' +
                                     model::CostText(plan.totals, arguments.rates) + '\n');
 }

@@ -70,7 +70,7 @@ int Replay(const ReplayArguments& arguments) {
                     Speed(static_cast<double>(plan.totals.invocations) / outcome.value().seconds),
                     directory, directory));
   }
-  return arguments.json ? Print(TotalsJson(plan)) : PrintText(model::PlanSummary(plan));
+  return arguments.json ? PrintJson(TotalsJson(plan)) : PrintText(model::PlanSummary(plan));
 }
 
 }  // namespace

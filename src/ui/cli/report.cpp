@@ -97,7 +97,7 @@ Result<std::string> MakeReport(ReportArguments arguments) {
 int RunReport(const ReportArguments& arguments) {
   const Result<std::string> json = MakeReport(arguments);
   if (!json.ok()) return Fail(json.error());
-  return arguments.json ? Print(json.value()) : 0;
+  return arguments.json ? PrintJson(json.value()) : 0;
 }
 
 }  // namespace

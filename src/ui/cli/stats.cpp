@@ -75,7 +75,7 @@ int RunStats(const StatsArguments& arguments) {
   const Result<StatsTable> table = MakeTable(arguments, progress);
   progress.Clear();
   if (!table.ok()) return Fail(table.error());
-  if (arguments.json) return Print(analysis::StatsJson(table.value()));
+  if (arguments.json) return PrintJson(analysis::StatsJson(table.value()));
   constexpr std::size_t kNameColumns = 100;
   if (!arguments.csv) {
     return PrintText(analysis::StatsText(table.value(), NameColumns(kNameColumns)));

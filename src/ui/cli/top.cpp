@@ -38,7 +38,7 @@ int RunTop(const TopArguments& arguments) {
   if (arguments.once || arguments.json) {
     const Result<std::string> text = arguments.json ? OverviewsOf(options) : SnapshotOf(options);
     if (!text.ok()) return Fail(text.error());
-    return arguments.json ? Print(text.value()) : PrintText(text.value());
+    return arguments.json ? PrintJson(text.value()) : PrintText(text.value());
   }
   std::string snapshot;
   const Result<int> code = Watch(options, snapshot);

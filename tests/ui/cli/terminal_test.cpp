@@ -4,11 +4,13 @@
 #include <doctest/doctest.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "support/check_failure.h"
+#include "support/pseudo_terminal.h"
 #include "support/stemtap.h"
 
 namespace stemtap::test {
@@ -54,6 +56,16 @@ struct Scratch {
   ProcessResult Run(const std::vector<std::string>& arguments) const {
     return RunStemtap(arguments, options);
   }
+  // Runs a command with a terminal as its stdout.
+  std::string OnTerminal(std::vector<std::string> arguments) const {
+    CAPTURE(arguments[0]);
+    arguments.insert(arguments.begin(), StemtapProgram().string());
+    const ProcessResult result = RunOnTerminal(arguments, options);
+    CHECK_MESSAGE(result.exit_code == 0, result.err);
+    CheckSafe(result.out);
+    CheckSafe(result.err);
+    return result.out;
+  }
   // Runs a command that prints the hostile name to stdout or stderr.
   ProcessResult Shows(const std::vector<std::string>& arguments, int code = 0,
                       std::string_view escaped = kEscapedStart) const {
@@ -89,6 +101,116 @@ TEST_CASE("summaries and tables escape kernel and file names") {
   scratch.directory.Write("results.csv", "id," + metric + "\n0,200\n1,300\n");
   scratch.Shows({"extrapolate", "--plan", "plan.json", "--results", "results.csv"});
   scratch.Shows({"merge", "s", file + "-s", "-o", file + "-m"}, 0, kEscaped);
+}
+
+bool Has(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+// JSON contains no invalid bytes.
+std::string WithoutInvalidBytes(std::string text) {
+  return text.replace(text.find('\xFF'), 1, "\xEF\xBF\xBD");
+}
+
+TEST_CASE("data is escaped on a terminal and exact elsewhere") {
+  const Scratch scratch;
+  const std::string& file = scratch.file;
+  REQUIRE(scratch.Run({"replay", file, "-q", "-o", "s"}).exit_code == 0);
+  const auto exported = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"export", "--plan", "s", "--profile", file, "--to"});
+    return more;
+  };
+  // Rows end with a line feed, so a line feed in a name remains.
+  const std::string escaped(kEscaped.substr(0, kEscaped.find("\\xFF")));
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"stats", file, "--csv"},
+        {"stats", "s", "--csv"},
+        {"diff", file, "s", "--csv"},
+        {"convert", file, "-o", "-"},
+        exported({"csv"}),
+        exported({"csv", "-o", "/dev/stdout"})}) {
+    CAPTURE(command[0]);
+    CHECK(Has(scratch.OnTerminal(command), escaped));
+    const std::string out = scratch.Run(command).out;
+    const bool is_exact = Has(out, file) || Has(out, WithoutInvalidBytes(file));
+    CHECK(is_exact);
+  }
+  for (const char* consumer : {"accelsim", "macsim", "nvbit", "sieve", "roaring"}) {
+    scratch.OnTerminal(exported({consumer}));
+  }
+}
+
+TEST_CASE("JSON has invisible characters as escapes of JSON, everywhere") {
+  const Scratch scratch;
+  const std::string& file = scratch.file;
+  for (const char* session : {"s", "other"}) {
+    REQUIRE(scratch.Run({"replay", file, "-q", "-o", session}).exit_code == 0);
+  }
+  scratch.directory.Write("results.csv", "id,\"" + file + "\"\n0,200\n1,300\n");
+  const auto check = [&](const std::string& text) {
+    CheckSafe(text);
+    CHECK(Has(text, "bad\\u001b[31m\\u009b\\u202e\\u200b\\ufeff\\u2028\\u061c\\udb40\\udc41"));
+    const auto json = nlohmann::json::parse(text, nullptr, false);
+    REQUIRE_FALSE(json.is_discarded());
+    CHECK(Has(json.dump(), nlohmann::json(WithoutInvalidBytes(file)).dump()));
+  };
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"plan", file, "--json"},
+        {"stats", file, "--json"},
+        {"diff", file, "s", "--json"},
+        {"align", file, file, "--json"},
+        {"top", "s", "--json"},
+        {"convert", file, "-o", "c.csv", "--json"},
+        {"evaluate", file, "--methods", "stem", "--runs", "2", "--json"},
+        {"export", "--plan", "s", "--profile", file, "--to", "csv", "-o", "e.csv", "--json"},
+        {"export", "--plan", "s", "--profile", file, "--to", "perfetto"},
+        {"extrapolate", "--plan", "s", "--results", "results.csv", "--json"}}) {
+    CAPTURE(command[0]);
+    check(scratch.OnTerminal(command));
+    check(scratch.Run(command).out);
+  }
+  check(ReadFile(scratch.directory / "s/plan.json"));
+  CheckSafe(ReadFile(scratch.directory / "s/mask.ndjson"));
+  REQUIRE(scratch.Run({"merge", "s", "other", "-q", "-o", "m"}).exit_code == 0);
+  CheckSafe(ReadFile(scratch.directory / "m/mask.ndjson"));
+  check(ReadFile(scratch.directory / "m/plan.json"));
+}
+
+TEST_CASE("no table contains a name that a spreadsheet would evaluate") {
+  const TempDir directory;
+  std::string rows = kProfileHeader;
+  std::string results = "index";
+  const std::vector<std::string> names = {"=1+1", "+1", "-1", "@SUM(1)", "\t=1", "\r=1", "\n=1"};
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    rows += std::to_string(i) + ",0,100,0,7,1,1,1,32,1,1,0,,\"" + names[i] + "\"\n";
+    results += ",\"" + names[i] + "\"";
+  }
+  results += '\n';
+  for (std::size_t i = 0; i < names.size(); ++i) results += std::to_string(i) + ",1,1,1,1,1,1,1\n";
+  directory.Write("=1", rows);
+  directory.Write("results.csv", results);
+  const auto run = [&](const std::vector<std::string>& arguments) {
+    CAPTURE(arguments[0]);
+    const ProcessResult result = RunStemtap(directory, arguments);
+    CHECK_MESSAGE(result.exit_code == 0, result.err);
+    return result.out;
+  };
+  run({"plan", "=1", "-o", "plan.json"});
+  run({"export", "--plan", "plan.json", "--to", "macsim", "-o", "x.txt", "--weights-csv", "w.csv"});
+  run({"extrapolate", "--plan", "plan.json", "--results", "results.csv", "--by", "kernel", "--csv",
+       "by.csv"});
+  for (const std::string& table :
+       {run({"stats", "=1", "--csv"}), run({"diff", "=1", "=1", "--csv"}),
+        run({"export", "--plan", "plan.json", "--to", "csv"}), ReadFile(directory / "w.csv"),
+        ReadFile(directory / "by.csv")}) {
+    CAPTURE(table);
+    for (const std::string& name : names) {
+      CHECK(Has(table, "'" + name));
+      for (const char* before : {"\n", ",", "\""}) CHECK_FALSE(Has(table, before + name));
+    }
+  }
+  run({"evaluate", "=1", "--methods", "stem", "--runs", "2", "--csv", "evaluation.csv"});
+  CHECK(Has(ReadFile(directory / "evaluation.csv"), "\n'=1,"));
 }
 
 TEST_CASE("top escapes kernel names even without a UTF-8 locale") {
