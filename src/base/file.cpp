@@ -2,7 +2,9 @@
 #include "base/file.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <system_error>
 #include <vector>
 
@@ -26,6 +28,25 @@ Result<std::string> ReadWhole(ByteSource& source, std::size_t max_bytes,
                                expected)};
     }
   }
+}
+
+std::size_t WriteLines(int fd, off_t offset, std::string_view lines) {
+  std::size_t written = 0;
+  while (written < lines.size()) {
+    const std::string_view rest = lines.substr(written);
+    const ssize_t count =
+        ::pwrite(fd, rest.data(), rest.size(), offset + static_cast<off_t>(written));
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) break;
+    written += static_cast<std::size_t>(count);
+  }
+  if (written == lines.size()) return written;
+  const int why = errno;
+  const std::size_t whole = lines.substr(0, written).rfind('\n') + 1;  // 0 if there is no line end
+  // If this fails, the next write replaces the incomplete line.
+  static_cast<void>(::ftruncate(fd, offset + static_cast<off_t>(whole)));
+  errno = why;
+  return whole;
 }
 
 }  // namespace stemtap

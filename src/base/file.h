@@ -3,6 +3,8 @@
 // Helpers for files: whether a path exists, and the content of a small file.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <filesystem>
 #include <string>
@@ -20,5 +22,10 @@ bool Exists(const std::filesystem::path& path);
 // Reads `source` from its current position to the end. Fails if there are more than `max_bytes`
 // bytes; the error message then describes the expected file with `expected`.
 Result<std::string> ReadWhole(ByteSource& source, std::size_t max_bytes, std::string_view expected);
+
+// Writes `lines`, which end in a line end, to the regular file `fd` at `offset`. If the disk has no
+// room for all of them, the file ends after the last line that fits. Returns the number of bytes
+// written; if it is less than all, errno contains the reason.
+std::size_t WriteLines(int fd, off_t offset, std::string_view lines);
 
 }  // namespace stemtap

@@ -135,6 +135,7 @@ struct SessionCounters : SessionCounts {
   std::uint64_t native_unknown = 0;
   std::uint64_t contexts_refused = 0;
   std::uint64_t slots_refused = 0;
+  std::uint64_t mask_events_missing = 0;
 };
 
 struct SessionHost {

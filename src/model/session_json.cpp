@@ -82,7 +82,9 @@ inline constexpr auto kTable<SessionCounters> = std::tuple(
     Nullable<&C::zero_duration>("zero_duration"), Nullable<&C::slowed>("slowed"),
     Nullable<&C::slowed_beside>("slowed_beside"), Nullable<&C::native_unknown>("native_unknown"),
     Nullable<&C::contexts_refused>("contexts_refused"),
-    Nullable<&C::slots_refused>("slots_refused"), Nullable<&C::losses>("losses").OneOf(kLosses));
+    Nullable<&C::slots_refused>("slots_refused"),
+    Nullable<&C::mask_events_missing>("mask_events_missing"),
+    Nullable<&C::losses>("losses").OneOf(kLosses));
 
 // A merged session has no common system, machine or number of cores if its hosts differ.
 template <>

@@ -159,9 +159,6 @@ LiveOutcome LiveRun::Finish(const std::optional<ChildProcess>& child, const Gate
     report.warnings.push_back(
         "gate.table was truncated by another process: no launch was captured afterwards");
   }
-  const Status mask = session_.CloseMask();
-  if (!mask.ok()) report.warnings.push_back(mask.error().message);
-  // The last overview may reuse the mask's descriptor, if there are few.
   const Status written = session_.Finish(report, outcome.plan);
   if (!written.ok()) outcome.failure = written.error().message;
   LogEnd(outcome);

@@ -3,11 +3,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <string_view>
 
+#include "base/file.h"
+#include "base/text.h"
 #include "model/json_text.h"
+#include "shm/session_env.h"
 
 namespace stemtap::session {
 namespace {
@@ -45,39 +49,42 @@ std::string MoreFields(const online::MaskEvent& event, const CaptureMarks& marks
 }  // namespace
 
 Result<MaskWriter> MaskWriter::Open(int fd, const std::string& path) {
+  if (fd < 0) return Error{fmt::format("{}: cannot be written: {}", path, std::strerror(errno))};
   MaskWriter writer;
-  writer.path_ = path;
-  if (fd >= 0) writer.file_.reset(::fdopen(fd, "w"));
-  if (writer.file_ == nullptr) {
-    return Error{fmt::format("{}: cannot be written: {}", path, std::strerror(errno))};
-  }
+  writer.file_ = FileDescriptor(fd);
   return writer;
 }
 
 void MaskWriter::OnDecisions(std::span<const online::MaskEvent> events,
                              const model::NameTable& names, const CaptureMarks& marks) {
-  if (file_ == nullptr || events.empty() || !error_.empty()) return;
-  line_.clear();
+  if (!file_.is_open() || events.empty()) return;
+  lines_.clear();
   for (const online::MaskEvent& e : events) {
-    fmt::format_to(std::back_inserter(line_),
+    fmt::format_to(std::back_inserter(lines_),
                    "{{\"event\":\"{}\",\"index\":{},\"kernel\":{},\"occurrence\":{},\"cluster\":{},"
                    "\"time_ns\":{}{}}}\n",
                    NameOf(e.kind), e.index, JsonText(names.name(e.kernel)), e.occurrence, e.cluster,
                    e.time_ns == shm::kUnknownTime ? std::string("null") : std::to_string(e.time_ns),
                    MoreFields(e, marks));
   }
-  if (std::fwrite(line_.data(), 1, line_.size(), file_.get()) != line_.size() ||
-      std::fflush(file_.get()) != 0) {
-    error_ = fmt::format("{}: cannot be written: {}", path_, std::strerror(errno));
-  }
+  const std::size_t written = WriteLines(file_.get(), bytes_, lines_);
+  bytes_ += static_cast<off_t>(written);
+  if (written == lines_.size()) return;
+  why_ = errno;
+  missing_ += static_cast<std::uint64_t>(
+      std::count(lines_.begin() + static_cast<std::ptrdiff_t>(written), lines_.end(), '\n'));
 }
 
 Status MaskWriter::Close() {
-  if (file_ != nullptr && std::fclose(file_.release()) != 0 && error_.empty()) {
-    error_ = fmt::format("{}: cannot be written: {}", path_, std::strerror(errno));
+  const bool closed = file_.Close();
+  if (closed && missing_ == 0) return Success{};
+  if (missing_ == 0) {
+    return Error{fmt::format("{}: cannot be written: {}", shm::kMaskFileName, std::strerror(errno))};
   }
-  if (!error_.empty()) return Error{error_};
-  return Success{};
+  return Error{fmt::format("{}: {} missing, {}", shm::kMaskFileName,
+                           Plural(missing_, "event is", "events are"),
+                           why_ == ENOSPC || why_ == EDQUOT ? "the disk was full"
+                                                            : std::strerror(why_))};
 }
 
 }  // namespace stemtap::session

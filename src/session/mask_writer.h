@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // MaskWriter appends decision events to mask.ndjson as they occur: one JSON object per line,
-// flushed at the end of each epoch that has events. See docs/formats/mask.md.
+// written at the end of each epoch that has events. See docs/formats/mask.md.
+//
+// ERRORS: the file grows by whole lines. Events for which the disk has no room are counted as
+// missing, and later events are written again.
 //
 // THREADS: one caller.
 #pragma once
 
-#include <cstdio>
-#include <memory>
+#include <sys/types.h>
+
+#include <cstdint>
 #include <span>
 #include <string>
 
+#include "base/file_descriptor.h"
 #include "base/result.h"
 #include "model/name_table.h"
 #include "online/online_sampler.h"
@@ -26,20 +31,21 @@ class MaskWriter final : public EngineObserver {
   // opened, with the reason in errno. `path` appears in messages.
   static Result<MaskWriter> Open(int fd, const std::string& path);
 
-  // Writes nothing after a failure (disk full); Close reports the failure.
   void OnDecisions(std::span<const online::MaskEvent> events, const model::NameTable& names,
                    const CaptureMarks& marks) override;
 
+  // Returns the number of events that could not be written.
+  std::uint64_t missing() const { return missing_; }
+
+  // Fails if events are missing, or if the file system reports a late failure.
   Status Close();
 
  private:
-  struct Closer {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
-  std::string path_;
-  std::unique_ptr<std::FILE, Closer> file_;
-  std::string error_;
-  std::string line_;
+  FileDescriptor file_;
+  off_t bytes_ = 0;  // whole lines in the file
+  std::uint64_t missing_ = 0;
+  int why_ = 0;  // errno of the last failure
+  std::string lines_;
 };
 
 }  // namespace stemtap::session

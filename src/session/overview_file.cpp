@@ -20,6 +20,7 @@ std::uint32_t Milliseconds(OverviewFile::Clock::duration period) {
 
 void OverviewFile::Write() {
   const Clock::time_point begin = Clock::now();
+  is_current_ = true;
   const auto period = [this](Clock::duration cost) {
     return std::clamp<Clock::duration>(kTimesCost * std::max(cost_, cost), kMinPeriod, kMaxPeriod);
   };
@@ -40,6 +41,7 @@ void OverviewFile::Write() {
 }
 
 void OverviewFile::Fail(const char* why) {
+  is_current_ = false;
   ++failures_;
   try {
     why_ = why;

@@ -43,6 +43,8 @@ class OverviewFile {
   // Writes the file now.
   void Write();
 
+  // Returns whether the last write succeeded.
+  bool is_current() const { return is_current_; }
   // Returns the warning for session.json if a write failed, else an empty string.
   std::string Warning() const;
 
@@ -53,6 +55,7 @@ class OverviewFile {
   std::function<void(model::Overview&)> describe_;
   Clock::time_point due_{};
   Clock::duration cost_{};  // duration of the last write
+  bool is_current_ = true;
   std::uint64_t failures_ = 0;
   std::string why_;  // reason of the last failure
 };

@@ -137,10 +137,8 @@ Result<ReplayOutcome> RunReplay(model::ProfileReader& reader, const ReplayOption
     report.warnings.push_back(std::move(warning));
   }
   outcome.seconds = report.elapsed_s;
-  const Status closed = session.CloseMask();
-  if (!closed.ok()) return closed.error();
-  const Status written = session.Finish(report, outcome.plan);
-  if (!written.ok()) return written.error();
+  STEMTAP_TRY(session.Finish(report, outcome.plan));
+  if (report.mask_events_missing != 0) return Error{report.incomplete.front()};
   return outcome;
 }
 

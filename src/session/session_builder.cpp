@@ -87,14 +87,20 @@ Status SessionBuilder::Finish(SessionReport& report, model::Plan& plan) {
   plan.options = setup_.listed;
   AddLosses(report, plan);
   if (!directory_) return Success{};
+  // The last overview may reuse the mask's descriptor, if there are few.
+  if (const Status mask = mask_.Close(); !mask.ok()) {
+    report.incomplete.push_back(mask.error().message);
+  }
+  report.mask_events_missing = mask_.missing();
   timeline_.SetDropped(plan.totals.dropped);
   timeline_.End(engine_->status());
   end_ = [&](model::Overview& overview) { EndOverview(report, plan, overview); };
   overview_->Write();
   end_ = nullptr;
   if (const std::string warning = overview_->Warning(); !warning.empty()) {
-    report.warnings.push_back(warning);
+    (overview_->is_current() ? report.warnings : report.incomplete).push_back(warning);
   }
+  report.warnings.insert(report.warnings.end(), report.incomplete.begin(), report.incomplete.end());
   const Status written =
       WriteResults(*directory_, plan, SessionToJson(report, plan), SessionSummary(report, plan));
   RemoveUnfinishedOverviews(*directory_);

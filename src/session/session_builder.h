@@ -4,8 +4,7 @@
 // replayed or inside a tracer: mask.ndjson and overview.json while the run continues, and
 // plan.json, session.json, cells.json and summary.txt at the end.
 //
-//   Open ─► Begin(engine) ─► UpdateOverview ... ─► CloseMask ─►
-//   Report ─► Finish
+//   Open ─► Begin(engine) ─► UpdateOverview ... ─► Report ─► Finish
 //
 // THREADS: one caller.
 #pragma once
@@ -71,14 +70,12 @@ class SessionBuilder {
   // Writes the overview if an update is due. REQUIRES: files are written and Begin was called.
   void UpdateOverview() { overview_->Update(); }
 
-  // Returns the failure to write the mask, if there was one. Call after the last launch.
-  Status CloseMask() { return mask_.Close(); }
-
   // Returns the mode, command, options, time and sampler status of the session.
   SessionReport Report() const;
 
-  // Writes the last overview and the results. Adds what the processes lost to the totals of `plan`,
-  // and a warning to `report` if an overview could not be written.
+  // Closes the mask, and writes the last overview and the results. Adds what the processes lost to
+  // the totals of `plan`, and warnings to `report` if the mask or an overview could not be written.
+  // Call after the last launch.
   Status Finish(SessionReport& report, model::Plan& plan);
 
   // Removes what Open created and the gate table, if the session failed, so that the next attempt

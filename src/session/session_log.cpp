@@ -7,8 +7,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <mutex>
 #include <string>
+
+#include "base/file.h"
+#include "base/text.h"
 
 namespace stemtap::session {
 namespace {
@@ -21,9 +25,15 @@ class LogFileSink : public spdlog::sinks::base_sink<std::mutex> {
 
  private:
   void sink_it_(const spdlog::details::log_msg& message) override {
-    spdlog::memory_buf_t line;
-    formatter_->format(message, line);
-    if (bytes_ + line.size() > SessionLog::kMaxFileBytes) {
+    spdlog::memory_buf_t lines;
+    if (missing_ != 0) {
+      const std::string note =
+          Plural(missing_, "message is", "messages are") + " missing, the log could not be written";
+      formatter_->format({message.time, message.source, message.logger_name, spdlog::level::warn, note},
+                         lines);
+    }
+    formatter_->format(message, lines);
+    if (bytes_ + lines.size() > SessionLog::kMaxFileBytes) {
       directory_.Rename(kLogFileName, kOldLogFileName);
       is_created_ = false;
       bytes_ = 0;
@@ -33,15 +43,19 @@ class LogFileSink : public spdlog::sinks::base_sink<std::mutex> {
         is_created_ ? directory_.OpenForWriting(kLogFileName) : directory_.Create(kLogFileName);
     if (fd < 0) return;
     is_created_ = true;
-    const ssize_t written = ::pwrite(fd, line.data(), line.size(), static_cast<off_t>(bytes_));
-    if (written > 0) bytes_ += static_cast<std::size_t>(written);
+    const std::size_t written =
+        WriteLines(fd, static_cast<off_t>(bytes_), {lines.data(), lines.size()});
     ::close(fd);
+    bytes_ += written;
+    if (written != 0) missing_ = 0;
+    missing_ += written != lines.size();
   }
   void flush_() override {}
 
   const Directory& directory_;
   bool is_created_ = false;
   std::size_t bytes_ = 0;
+  std::uint64_t missing_ = 0;  // messages since the last one that was written
 };
 
 }  // namespace

@@ -7,7 +7,8 @@
 //
 // The file is opened for each message: an open descriptor could be the one that a ring needs.
 //
-// ERRORS: a message that cannot be written is dropped. The log is optional.
+// ERRORS: a message that cannot be written is dropped, and the next one follows a line with the
+// number of dropped messages. The file grows by whole lines. The log is optional.
 //
 // THREADS: created and destroyed while one thread runs; messages may come from any thread.
 #pragma once

@@ -41,6 +41,7 @@ model::SessionCounters Counters(const SessionReport& report, const model::Plan& 
   counters.native_unknown = plan.totals.native_unknown;
   counters.contexts_refused = s.contexts_refused;
   counters.slots_refused = s.slots_refused;
+  counters.mask_events_missing = report.mask_events_missing;
   return counters;
 }
 

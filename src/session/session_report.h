@@ -35,6 +35,10 @@ struct SessionReport {
   online::SamplerStatus sampler;
   std::vector<DeviceTotals> devices;  // DeviceTotals::process is an index into `processes`
   std::vector<std::string> warnings;
+  // Warnings about session files that are incomplete, also in `warnings`. Printed even in quiet
+  // mode.
+  std::vector<std::string> incomplete;
+  std::uint64_t mask_events_missing = 0;  // decisions that mask.ndjson lacks
 };
 
 // Returns the totals over all processes of a session.

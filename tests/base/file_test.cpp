@@ -2,11 +2,15 @@
 #include "base/file.h"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <string>
 
+#include "base/file_descriptor.h"
 #include "base/memory_source.h"
+#include "support/file_size_limit.h"
 #include "support/temp_dir.h"
 
 namespace stemtap {
@@ -39,6 +43,26 @@ TEST_CASE("a path that cannot be looked up counts as missing") {
   CHECK_FALSE(Exists(std::string(10'000, 'x')));
   std::filesystem::create_symlink(scratch / "missing", scratch / "broken");
   CHECK_FALSE(Exists(scratch / "broken"));
+}
+
+TEST_CASE("a file that reaches its maximum size ends in a whole line and can grow later") {
+  const test::TempDir scratch;
+  const std::filesystem::path path = scratch / "lines";
+  const FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  REQUIRE(file.is_open());
+  CHECK(WriteLines(file.get(), 0, "abcd\n") == 5);
+  {
+    const test::FileSizeLimit limit(12);
+    errno = 0;
+    CHECK(WriteLines(file.get(), 5, "efgh\nijkl\nmnop\n") == 5);
+    CHECK(errno == EFBIG);
+    CHECK(test::ReadFile(path) == "abcd\nefgh\n");
+    CHECK(WriteLines(file.get(), 10, "ijkl\n") == 0);
+    CHECK(test::ReadFile(path) == "abcd\nefgh\n");
+  }
+  CHECK(WriteLines(file.get(), 10, "mnop\n") == 5);
+  CHECK(WriteLines(file.get(), 15, "") == 0);
+  CHECK(test::ReadFile(path) == "abcd\nefgh\nmnop\n");
 }
 
 }  // namespace

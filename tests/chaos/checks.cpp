@@ -173,8 +173,8 @@ void CheckMask(const std::filesystem::path& file, const Circumstances& about, Br
   const std::string text = ReadAll(file);
   for (const std::string& line : Lines(text)) {
     if (Json::accept(line)) continue;
-    // A killed collector or a full disk may truncate the last line.
-    if ((about.collector_killed || about.folder_touched) && text.ends_with(line)) continue;
+    // A killed collector may leave an incomplete last line.
+    if (about.collector_killed && text.ends_with(line)) continue;
     breaches.push_back(fmt::format("unreadable: {}: {:.80}", file.string(), line));
     return;
   }

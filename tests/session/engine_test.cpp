@@ -497,18 +497,5 @@ TEST_CASE("graph nodes with the same kernel and the same predecessors are distin
   }
 }
 
-TEST_CASE("a mask that cannot be written is reported once, at the end") {
-  auto mask = MaskWriter::Open(::open("/dev/full", O_WRONLY | O_CLOEXEC), "/dev/full");
-  REQUIRE(mask.ok());
-  model::NameTable names;
-  names.Intern("k");
-  const online::MaskEvent event{online::MaskEventKind::kClose, 0, 0, 0, 0, 0};
-  mask.value().OnDecisions(std::span(&event, 1), names, {});
-  mask.value().OnDecisions(std::span(&event, 1), names, {});
-  const Status closed = mask.value().Close();
-  REQUIRE_FALSE(closed.ok());
-  CHECK(closed.error().message.find("/dev/full: cannot be written: No space left") == 0);
-}
-
 }  // namespace
 }  // namespace stemtap::session

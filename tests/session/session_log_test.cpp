@@ -4,9 +4,11 @@
 #include <doctest/doctest.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 
+#include "support/file_size_limit.h"
 #include "support/temp_dir.h"
 
 namespace stemtap::session {
@@ -63,6 +65,27 @@ TEST_CASE("a log uses at most two files of 5 MiB, which end in complete lines") 
     CHECK(ReadFile(scratch / name).ends_with("\n"));
   }
   CHECK(ReadFile(scratch / kLogFileName).ends_with(" 149\n"));
+}
+
+TEST_CASE("a log that cannot grow for a while continues with whole lines and the number lost") {
+  TempDir scratch;
+  const Directory directory = Directory::Open(scratch.path().string()).value();
+  const SessionLog log(directory, spdlog::level::info);
+  spdlog::info("before");
+  const std::string before = ReadFile(scratch / kLogFileName);
+  {
+    const test::FileSizeLimit limit(before.size() + 10);
+    spdlog::info("lost");
+    spdlog::info("lost as well");
+    CHECK(ReadFile(scratch / kLogFileName) == before);
+  }
+  spdlog::info("after");
+  const std::string text = ReadFile(scratch / kLogFileName);
+  CHECK(text.starts_with(before));
+  CHECK(text.find(" warning: 2 messages are missing, the log could not be written\n") !=
+        std::string::npos);
+  CHECK(text.ends_with(" info: after\n"));
+  CHECK(std::count(text.begin(), text.end(), '\n') == 3);
 }
 
 }  // namespace

@@ -107,12 +107,13 @@ std::string SourceOf(const model::Plan& plan, const model::RecordedSession& sess
   return source;
 }
 
-Status WriteMask(std::span<const SessionPart> parts, const Directory& output) {
+Status WriteMask(std::span<const SessionPart> parts, const Directory& output,
+                 std::vector<std::string>& warnings) {
   const std::string path = output.PathOf(shm::kMaskFileName);
   const int fd = output.OpenForWriting(shm::kMaskFileName);
   if (fd < 0) return Error{fmt::format("{}: cannot be written: {}", path, std::strerror(errno))};
   const std::unique_ptr<ByteSink> sink = SinkTo(fd, path);
-  const Status written = WriteMergedMask(parts, *sink);
+  const Status written = WriteMergedMask(parts, *sink, warnings);
   return written.ok() ? sink->Finish() : written;
 }
 
@@ -124,7 +125,7 @@ Status WriteFolder(std::span<const SessionPart> parts, const Directory& output,
                                  ": has no mask.ndjson; the merged mask lacks its events");
     }
   }
-  Status written = WriteMask(parts, output);
+  Status written = WriteMask(parts, output, outcome.warnings);
   if (!written.ok()) return written;
   const auto without = std::find_if(parts.begin(), parts.end(),
                                     [](const SessionPart& part) { return !part.overview; });

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/byte_source.h"
 #include "base/line_reader.h"
@@ -31,7 +32,7 @@ struct Offsets {
 Result<std::string> Moved(std::string_view line, const Offsets& offsets) {
   if (NestsDeeper(line, kMaxDepth)) return Error{"nests too deep"};
   Json event = Json::parse(line, nullptr, false);
-  if (!event.is_object()) return Error{"is not JSON (truncated?)"};
+  if (!event.is_object()) return Error{"is not JSON"};
   for (const char* field : {"index", "occurrence"}) {
     if (!event.contains(field) || !event[field].is_number_unsigned()) {
       return Error{std::string(field) + ": expected a whole number"};
@@ -54,29 +55,34 @@ Result<std::string> Moved(std::string_view line, const Offsets& offsets) {
   return EscapeJson(event.dump(-1, ' ', false, Json::error_handler_t::replace)) + "\n";
 }
 
-Status WriteEvents(const std::string& path, const Offsets& offsets, ByteSink& sink) {
+// Returns whether the last line of the mask is incomplete. It is left out.
+Result<bool> WriteEvents(const std::string& path, const Offsets& offsets, ByteSink& sink) {
   Result<std::unique_ptr<ByteSource>> source = OpenByteSource(path);
   if (!source.ok()) return source.error();
   LineReader lines(LimitUnpacking(std::move(source).value()));
   for (;;) {
     const Result<bool> next = lines.Next();
     if (!next.ok()) return next.error();
-    if (!next.value()) return Success{};
+    if (!next.value()) return false;
+    if (!lines.ended() && !Json::accept(lines.text())) return true;
     const Result<std::string> moved = Moved(lines.text(), offsets);
     if (!moved.ok()) return lines.At(moved.error().message + kExpected);
-    const Status written = sink.Write(moved.value());
-    if (!written.ok()) return written;
+    STEMTAP_TRY(sink.Write(moved.value()));
   }
 }
 
 }  // namespace
 
-Status WriteMergedMask(std::span<const SessionPart> parts, ByteSink& sink) {
+Status WriteMergedMask(std::span<const SessionPart> parts, ByteSink& sink,
+                       std::vector<std::string>& warnings) {
   Offsets offsets;
   for (const SessionPart& part : parts) {
     if (!part.mask.empty()) {
-      const Status written = WriteEvents(part.mask, offsets, sink);
-      if (!written.ok()) return written;
+      const bool is_cut = STEMTAP_TRY(WriteEvents(part.mask, offsets, sink));
+      if (is_cut) {
+        warnings.push_back(part.path +
+                           "/mask.ndjson: the last line is incomplete; the merged mask lacks 1 event");
+      }
     }
     for (const model::PlanSession& session : part.plan.sessions) offsets.index += session.launches;
     for (const model::PlanKernel& kernel : part.plan.kernels) {

@@ -5,6 +5,8 @@
 #pragma once
 
 #include <span>
+#include <string>
+#include <vector>
 
 #include "base/byte_sink.h"
 #include "base/result.h"
@@ -13,6 +15,8 @@
 namespace stemtap::session {
 
 // Writes the events of `parts` to `sink`, skipping parts without a mask. Does not finish `sink`.
-Status WriteMergedMask(std::span<const SessionPart> parts, ByteSink& sink);
+// Adds a warning for each mask whose last line is incomplete, as a killed collector leaves it.
+Status WriteMergedMask(std::span<const SessionPart> parts, ByteSink& sink,
+                       std::vector<std::string>& warnings);
 
 }  // namespace stemtap::session

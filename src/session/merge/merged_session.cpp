@@ -31,7 +31,8 @@ constexpr std::uint64_t C::*kCounters[] = {&C::seen,
                                            &C::slowed_beside,
                                            &C::native_unknown,
                                            &C::contexts_refused,
-                                           &C::slots_refused};
+                                           &C::slots_refused,
+                                           &C::mask_events_missing};
 
 // Returns false if a sum overflows.
 bool AddCounters(const model::SessionCounters& more, model::SessionCounters& sum) {

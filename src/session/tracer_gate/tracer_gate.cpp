@@ -144,8 +144,6 @@ Result<model::Plan> TracerGate::Close() {
   model::Plan plan = engine_.Finish();
   plan.source = "tracer gate";
   plan.totals.dropped = counts_.dropped + counts_.over_limit;
-  // A mask that could not be written completely is reported after the plan is written.
-  const Status mask = session_->CloseMask();
   SessionReport report = session_->Report();
   gate_.AddWarning(report.warnings);
   if (counts_.imputed > 0) {
@@ -167,10 +165,9 @@ Result<model::Plan> TracerGate::Close() {
         fmt::format("{} durations were longer than {} ns and are treated as unknown",
                     counts_.implausible, kMaxDuration));
   }
-  if (!mask.ok()) report.warnings.push_back(mask.error().message);
-  const Status written = session_->Finish(report, plan);
-  if (!written.ok()) return written.error();
-  if (!mask.ok()) return mask.error();
+  STEMTAP_TRY(session_->Finish(report, plan));
+  // Reported after everything else is written.
+  if (report.mask_events_missing != 0) return Error{report.incomplete.front()};
   return plan;
 }
 

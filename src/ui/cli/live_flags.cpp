@@ -184,7 +184,9 @@ int RunAndReport(const session::LiveOptions& options, bool require_kernels) {
       Fail({fmt::format("session given up: {}", done.failure)});
       return require_kernels ? kNothingRecorded : done.report.exit_code;
     }
-    if (!options.quiet) {
+    if (options.quiet) {
+      Warn(done.report.incomplete);
+    } else {
       const std::string directory = EscapeForTerminal(done.folder);
       PrintMessage(fmt::format("\n{}\nstemtap: session in {}\n",
                                session::SessionSummary(done.report, done.plan), directory));

@@ -139,9 +139,13 @@ Result<MaskEvents> ReadMask(std::unique_ptr<ByteSource> source, const PlanPositi
     simdjson::dom::element line;
     const simdjson::error_code damaged =
         parser.parse(lines.text().data(), lines.text().size()).get(line);
+    if (damaged != simdjson::SUCCESS && lines.ended()) {
+      return lines.At(fmt::format("is not JSON; {}", kExpected));
+    }
     if (damaged != simdjson::SUCCESS) {
-      return lines.At(
-          fmt::format("is not JSON{}; {}", lines.ended() ? "" : " (cut short?)", kExpected));
+      MaskEvents events = thinner.Take();
+      events.is_cut = true;
+      return events;
     }
     const Result<ShownEvent> event = EventOf(line, positions);
     if (!event.ok()) {

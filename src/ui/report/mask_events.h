@@ -43,6 +43,8 @@ struct MaskEvents {
 
   std::vector<ShownEvent> events;  // in file order
   std::uint64_t left_out = 0;
+  // The last line has no line end and is not JSON. It is not in `events`.
+  bool is_cut = false;
 };
 
 // PlanPositions maps an event to its kernel in a plan. Events contain only kernel names, and a plan
@@ -60,7 +62,8 @@ class PlanPositions {
 };
 
 // Returns all events, or at most `max_events` of them: thins the most frequent kinds to every
-// second, fourth, ... event and keeps the rare kinds complete.
+// second, fourth, ... event and keeps the rare kinds complete. Accepts an incomplete last line, as
+// a killed collector leaves it.
 Result<MaskEvents> ReadMask(std::unique_ptr<ByteSource> source, const PlanPositions& positions,
                             std::size_t max_events = MaskEvents::kMax);
 

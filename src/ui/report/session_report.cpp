@@ -171,6 +171,10 @@ Status ReadSessionFiles(const std::string& session, const model::Plan& plan, Rep
   }
   std::unique_ptr<ByteSource> source = STEMTAP_TRY(OpenByteSource(mask_path));
   report.mask = STEMTAP_TRY(ReadMask(std::move(source), PlanPositions(plan)));
+  if (report.mask->is_cut) {
+    report.warnings.push_back(
+        fmt::format("{}: the last line is incomplete; the report omits 1 decision", mask_path));
+  }
   return Success{};
 }
 

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
-#include <signal.h>
 #include <sqlite3.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -17,6 +15,7 @@
 #include "formats/importers/canonical_csv.h"
 #include "formats/importers/database_profile.h"
 #include "model/profile.h"
+#include "support/file_size_limit.h"
 #include "support/shared_data.h"
 #include "support/temp_dir.h"
 
@@ -485,16 +484,10 @@ TEST_CASE("compressed content is unpacked, and no file remains") {
   CHECK(Files(scratch).empty());
 
   // A limit on the file size simulates a full disk.
-  rlimit limit = {};
-  REQUIRE(getrlimit(RLIMIT_FSIZE, &limit) == 0);
-  rlimit small = limit;
-  small.rlim_cur = 4096;
-  const auto handler = signal(SIGXFSZ, SIG_IGN);
-  REQUIRE(setrlimit(RLIMIT_FSIZE, &small) == 0);
-  const Result<model::Profile> full =
-      Load(OpenDatabaseProfile(std::make_unique<MemorySource>("standard input", content)));
-  setrlimit(RLIMIT_FSIZE, &limit);
-  signal(SIGXFSZ, handler);
+  const Result<model::Profile> full = [&] {
+    const test::FileSizeLimit limit(4096);
+    return Load(OpenDatabaseProfile(std::make_unique<MemorySource>("standard input", content)));
+  }();
   REQUIRE_FALSE(full.ok());
   CHECK(full.error().message == "standard input: the database cannot be unpacked into " +
                                     scratch.path().string() +

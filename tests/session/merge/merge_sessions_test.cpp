@@ -375,9 +375,27 @@ TEST_CASE("damaged files are reported by name, and no output is left") {
           {"overview.json: kernels: occurs twice; expected it once"});
   damaged("overview.json", "\"captured\": 2, \"imputed\"", "\"captured\": 61, \"imputed\"",
           {"kernels[0].captured: is 61; expected at most the invocations"});
-  damaged("mask.ndjson", "null}\n", "nu", {"mask.ndjson:2: is not JSON (truncated?)"});
+  damaged("mask.ndjson", "null}\n", "nu\n", {"mask.ndjson:2: is not JSON"});
   damaged("mask.ndjson", "\"index\":5", "\"index\":\"5\"", {"mask.ndjson:2: index: expected"});
   damaged("mask.ndjson", "\"kernel\":\"gemm\"", "\"kernel\":7", {"mask.ndjson:1: kernel"});
+}
+
+TEST_CASE("a mask whose last line is incomplete loses only this line, with one warning") {
+  TempDir scratch;
+  MadeSession made;
+  made.base_ns = 6000;
+  const std::string a = MakeSession(scratch, "a", {});
+  const std::string b = MakeSession(scratch, "b", made);
+  const std::string mask = ReadFile(scratch / "b/mask.ndjson");
+  scratch.Write("a/mask.ndjson", mask.substr(0, mask.size() - 7));
+  const auto merged = session::MergeSessions({a, b}, (scratch / "m").string());
+  REQUIRE(merged.ok());
+  CHECK(merged.value().warnings ==
+        std::vector<std::string>{
+            a + "/mask.ndjson: the last line is incomplete; the merged mask lacks 1 event"});
+  const std::string text = ReadFile(scratch / "m/mask.ndjson");
+  CHECK(std::count(text.begin(), text.end(), '\n') == 3);
+  CHECK(text.ends_with("null}\n"));
 }
 
 TEST_CASE("files truncated at any byte are errors") {

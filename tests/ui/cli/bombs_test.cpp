@@ -4,7 +4,6 @@
 // read to the end unpack to 128 MiB.
 #include <doctest/doctest.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <sqlite3.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -17,6 +16,7 @@
 #include <vector>
 
 #include "base/byte_sink.h"
+#include "support/file_size_limit.h"
 #include "support/stemtap.h"
 
 namespace stemtap::test {
@@ -29,28 +29,6 @@ constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 constexpr std::uint64_t kMaxResident = 400 * kMiB;
 constexpr std::uint64_t kMaxStreamed = 64 * kMiB;
 constexpr std::uint64_t kMaxHeld = 95 * kMiB;
-
-// FileSizeLimit limits the file size in this process and its children. A database is unpacked into
-// an unnamed file, whose size cannot be checked in any other way.
-class FileSizeLimit {
- public:
-  explicit FileSizeLimit(std::uint64_t bytes) : handler_(signal(SIGXFSZ, SIG_IGN)) {
-    REQUIRE(getrlimit(RLIMIT_FSIZE, &before_) == 0);
-    rlimit limit = before_;
-    limit.rlim_cur = bytes;
-    REQUIRE(setrlimit(RLIMIT_FSIZE, &limit) == 0);
-  }
-  ~FileSizeLimit() {
-    setrlimit(RLIMIT_FSIZE, &before_);
-    signal(SIGXFSZ, handler_);
-  }
-  FileSizeLimit(const FileSizeLimit&) = delete;
-  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
-
- private:
-  rlimit before_ = {};
-  sighandler_t handler_;
-};
 
 // Writes a file of `head` followed by repeated `unit`: 2 GiB, or `pieces` of 128 MiB. Concatenated
 // compressed files are one compressed file, so a piece of 128 MiB is compressed only once.
@@ -169,7 +147,9 @@ TEST_CASE("a database that unpacks to gigabytes is rejected before it is on disk
   };
   for (const Bomb& bomb : bombs) {
     const std::string path = MakeBomb(directory, bomb.name, bomb.head, zeros);
-    const FileSizeLimit at_most(5 * kMiB);  // any input may unpack to 4 MiB
+    // A database is unpacked into an unnamed file, whose size cannot be checked in any other way.
+    // Any input may unpack to 4 MiB.
+    const FileSizeLimit at_most(5 * kMiB);
     Refused({"convert", "-o", (directory / "out.csv").string(), path}, bomb.word, options);
     CHECK(std::filesystem::is_empty(scratch.path()));
   }

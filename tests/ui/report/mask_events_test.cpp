@@ -132,13 +132,26 @@ TEST_CASE("a mask without events is valid") {
   CHECK(mask.value().events.empty());
 }
 
+TEST_CASE("an incomplete last line is left out, and a complete one needs no line end") {
+  const std::string whole = Line("capture", 1);
+  for (std::size_t size = 1; size <= whole.size(); ++size) {
+    CAPTURE(size);
+    const auto mask = Read(Line("capture", 0) + whole.substr(0, size));
+    REQUIRE(mask.ok());
+    const bool is_cut = size < whole.size() - 1;
+    CHECK(mask.value().is_cut == is_cut);
+    CHECK(mask.value().events.size() == (is_cut ? 1 : 2));
+    CHECK(mask.value().left_out == 0);
+  }
+}
+
 TEST_CASE("a line that is not an event is an error with its number") {
   const std::string good = Line("capture", 1);
   const struct {
     std::string text;
     const char* word;
   } cases[] = {
-      {good.substr(0, good.size() / 2), "cut short"},
+      {good.substr(0, good.size() / 2) + "\n" + good, "is not JSON"},
       {"\n", "is not JSON"},
       {"[]\n", "is not an object"},
       {"{}\n", "event is"},

@@ -245,6 +245,17 @@ TEST_CASE("counters that contradict the plan, as from a damaged ring, are a warn
       "run: session.json has 31 kept launches and plan.json has 30"));
 }
 
+TEST_CASE("an incomplete last line of the mask, as a killed collector leaves it, is one warning") {
+  const Session session;
+  session.directory.Write("run/mask.ndjson", std::string(test::kMask) + "{\"event\":");
+  const auto report = LoadReport(session.run(), session.evaluation());
+  REQUIRE(report.ok());
+  CHECK(report.value().mask->events.size() == 2);
+  REQUIRE(report.value().warnings.size() == 1);
+  CHECK(report.value().warnings[0].ends_with(
+      "run/mask.ndjson: the last line is incomplete; the report omits 1 decision"));
+}
+
 TEST_CASE("a damaged session file is reported with the place of the error") {
   const struct {
     const char* file;
@@ -266,7 +277,7 @@ TEST_CASE("a damaged session file is reported with the place of the error") {
       {"run/session.json", "{\n\n", "session.json: "},
       {"run/overview.json", "\x1f\x8b", "overview.json"},
       {"run/overview.json", test::kSessionJson, "overview.json: schema"},
-      {"run/mask.ndjson", std::string(test::kMask) + "{\"event\":", "mask.ndjson:3: "},
+      {"run/mask.ndjson", std::string(test::kMask) + "{\"event\":\n", "mask.ndjson:3: "},
       {"evaluation.json", test::kPlanJson, "evaluation.json: schema"},
   };
   for (const auto& damage : cases) {
