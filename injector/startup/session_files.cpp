@@ -79,9 +79,14 @@ bool SessionFiles::Open(const char* folder, char* problem, std::uint32_t problem
     return false;
   }
   const int pid = static_cast<int>(::getpid());
-  ::snprintf(path, sizeof(path), "%s/%s%d", folder, shm::kRingPrefix, pid);
-  ::snprintf(hidden, sizeof(hidden), "%s/%s%s%d", folder, shm::kUnfinishedPrefix, shm::kRingPrefix,
-             pid);
+  const auto id = static_cast<std::uint64_t>(pid);
+  const std::uint32_t pid_namespace = shm::PidNamespace();
+  shm::WriteImageFileName(ring_name_, shm::kRingPrefix, {id, MonotonicNs()});
+  ::snprintf(path, sizeof(path), "%s/%s", folder, ring_name_);
+  // The namespace separates processes with the same id in different containers.
+  char unfinished[shm::kImageFileNameBytes];
+  shm::WriteImageFileName(unfinished, shm::kRingPrefix, {id, pid_namespace});
+  ::snprintf(hidden, sizeof(hidden), "%s/%s%s", folder, shm::kUnfinishedPrefix, unfinished);
   ::snprintf(folder_, sizeof(folder_), "%s", folder);
   // Left by a killed process with the same id, or a link that somebody else planted.
   ::unlink(hidden);
@@ -102,7 +107,7 @@ bool SessionFiles::Open(const char* folder, char* problem, std::uint32_t problem
   ring_ = new (memory) shm::RingFile;
   ring_->header.file_bytes = sizeof(shm::RingFile);
   ring_->header.pid = pid;
-  ring_->header.pid_namespace = shm::PidNamespace();
+  ring_->header.pid_namespace = pid_namespace;
   ReadProgramName(ring_->header.program, sizeof(ring_->header.program));
   SetState(shm::RingState::kRecording);
   if (::rename(hidden, path) != 0) {
@@ -115,8 +120,7 @@ bool SessionFiles::Open(const char* folder, char* problem, std::uint32_t problem
 
 void SessionFiles::Remove() noexcept {
   char path[kPathBytes];
-  ::snprintf(path, sizeof(path), "%s/%s%d", folder_, shm::kRingPrefix,
-             static_cast<int>(::getpid()));
+  ::snprintf(path, sizeof(path), "%s/%s", folder_, ring_name_);
   ::unlink(path);
 }
 

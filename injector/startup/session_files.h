@@ -12,6 +12,7 @@
 #include "shm/gate_table.h"
 #include "shm/launch_draw.h"
 #include "shm/ring.h"
+#include "shm/session_env.h"
 #include "startup/runtime.h"
 
 namespace stemtap::inject {
@@ -22,10 +23,10 @@ inline void AddTo(std::atomic<std::uint64_t>& counter, std::uint64_t by) noexcep
 
 class SessionFiles {
  public:
-  // Creates `ring.<pid>` in `folder`. All its blocks are allocated before the file gets its name,
-  // so that a full disk is an error here and not a SIGBUS later. Fails if the session has already
-  // ended, because nothing would read the ring. On failure writes the reason to `problem` and
-  // returns false.
+  // Creates the ring of this process image in `folder`. All its blocks are allocated before the
+  // file gets its name, so that a full disk is an error here and not a SIGBUS later. Fails if the
+  // session has already ended, because nothing would read the ring. On failure writes the reason to
+  // `problem` and returns false.
   bool Open(const char* folder, char* problem, std::uint32_t problem_size) noexcept;
 
   // Removes the ring from the directory; the mapping stays valid. REQUIRES: Open succeeded.
@@ -67,6 +68,7 @@ class SessionFiles {
 
  private:
   char folder_[4096] = {};
+  char ring_name_[shm::kImageFileNameBytes] = {};
   shm::RingFile* ring_ = nullptr;
   std::atomic<shm::GateTable*> gate_{nullptr};
   // Written before gate_ is published, read only after gate() returned the table.

@@ -66,17 +66,6 @@ LiveOutcome Collect(std::optional<LiveRun>& run, const GateMemory& gate,
   }
 }
 
-// Removes the ring of the process that started this collector, if the session cannot begin: nothing
-// else would read it, and it takes 16 MiB. Uses the path, because the directory may not be open.
-// Does nothing if another collector has claimed the directory.
-void RemoveWaitingRing(const LiveOptions& options) {
-  if (::access((options.folder + "/" + shm::kMaskFileName).c_str(), F_OK) == 0) return;
-  const std::string ring =
-      fmt::format("{}/{}{}", options.folder, shm::kRingPrefix, options.attach_pid);
-  ::unlink(ring.c_str());
-  ::rmdir(options.folder.c_str());
-}
-
 Result<std::unique_ptr<SessionBuilder>> OpenSession(const LiveOptions& options) {
   const bool attach = options.command.empty();
   return SessionBuilder::Open({.mode = SessionMode::kLive,
@@ -124,10 +113,7 @@ Result<LiveOutcome> RunLive(const LiveOptions& options) {
 
   const bool attach = options.command.empty();
   Result<std::unique_ptr<SessionBuilder>> opened = OpenSession(options);
-  if (!opened.ok()) {
-    if (attach) RemoveWaitingRing(options);
-    return opened.error();
-  }
+  if (!opened.ok()) return opened.error();
   SessionBuilder& session = *opened.value();
   Result<GateMemory> gate =
       options.level == TraceLevel::kGate

@@ -78,13 +78,14 @@ Result<RingReader> RingReader::OpenAt(int directory, const std::string& name,
   const std::uint32_t here = shm::PidNamespace();
   const bool elsewhere = here != 0 && pid_namespace != 0 && pid_namespace != here;
   const int pidfd = elsewhere ? -1 : static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
-  return RingReader(*std::move(mapping), pid, elsewhere, pidfd);
+  return RingReader(*std::move(mapping), pid, pid_namespace, elsewhere, pidfd);
 }
 
 RingReader::RingReader(RingReader&& other) noexcept
     : mapping_(std::move(other.mapping_)),
       queue_(other.queue_),
       pid_(other.pid_),
+      pid_namespace_(other.pid_namespace_),
       elsewhere_(other.elsewhere_),
       pidfd_(std::exchange(other.pidfd_, -1)),
       definitions_(std::move(other.definitions_)),

@@ -72,6 +72,8 @@ class RingReader {
     // Acquire: pairs with the release in DurationEngine::Flush, so that the records are visible.
     return ring().header.last_flush_ns.load(std::memory_order_acquire);
   }
+  // PID namespace of pid(); 0 if unknown.
+  std::uint32_t pid_namespace() const { return pid_namespace_; }
   // Returns the current counters, which are final once Ended returns true.
   ProcessReport Report() const;
   // Returns the last report on a ring that is read no further. Its counts are derived from the
@@ -81,10 +83,12 @@ class RingReader {
 
  private:
   static Result<RingReader> OpenAt(int directory, const std::string& name, const std::string& path);
-  RingReader(SharedMapping mapping, std::int32_t pid, bool elsewhere, int pidfd)
+  RingReader(SharedMapping mapping, std::int32_t pid, std::uint32_t pid_namespace, bool elsewhere,
+             int pidfd)
       : mapping_(std::move(mapping)),
         queue_(ring().queue),
         pid_(pid),
+        pid_namespace_(pid_namespace),
         elsewhere_(elsewhere),
         pidfd_(pidfd) {}
   shm::RingFile& ring() const { return *static_cast<shm::RingFile*>(mapping_.memory()); }
@@ -98,6 +102,7 @@ class RingReader {
   SharedMapping mapping_;
   RingQueue queue_;
   std::int32_t pid_;
+  std::uint32_t pid_namespace_;
   bool elsewhere_;
   int pidfd_;  // -1: no pidfd, so the process is checked by its pid
   RingDefinitions definitions_;

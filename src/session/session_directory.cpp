@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <vector>
 
 #include "base/text.h"
 #include "model/plan_cells.h"
@@ -28,6 +29,23 @@ Result<Directory> ClaimSession(const std::string& path, SessionPlace place) {
       break;
   }
   return Directory::Claim(path, shm::kMaskFileName);
+}
+
+void RemoveUnclaimed(const std::string& path, std::uint64_t pid) {
+  const Result<Directory> directory = Directory::Open(path);
+  if (!directory.ok()) return;
+  bool is_claimed = false;
+  std::vector<std::string> rings;
+  directory.value().ForEach([&](const std::string& name, ino_t) {
+    shm::ProcessImage image;
+    is_claimed |= name == shm::kMaskFileName;
+    if (shm::ParseImageFileName(name.c_str(), shm::kRingPrefix, image) && image.pid == pid) {
+      rings.push_back(name);
+    }
+  });
+  if (is_claimed) return;
+  for (const std::string& name : rings) directory.value().Remove(name);
+  directory.value().RemoveSelf();
 }
 
 Status WriteResults(const Directory& directory, const model::Plan& plan,

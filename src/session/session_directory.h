@@ -23,6 +23,11 @@ enum class SessionPlace : std::uint8_t {
 // processes that want the same directory, one succeeds.
 Result<Directory> ClaimSession(const std::string& path, SessionPlace place);
 
+// Removes the rings of process `pid` and the directory, unless a collector has claimed it: nothing
+// would read these rings, and each takes 16 MiB. For a collector that the injected library of this
+// process started and that could not begin its session.
+void RemoveUnclaimed(const std::string& path, std::uint64_t pid);
+
 // Writes plan.json, session.json, summary.txt and cells.json.
 Status WriteResults(const Directory& directory, const model::Plan& plan,
                     const std::string& session_json, const std::string& summary);

@@ -37,11 +37,12 @@ std::int64_t NowMs() {
 // One traced process: its ring and the sequencer of its launches.
 struct TracedProcesses::Source {
   std::string file;
-  std::size_t number;  // index of its report
+  std::uint64_t start_ns;  // when the image joined
+  std::size_t number;      // index of its report
   RingReader ring;
   LaunchSequencer order;
   std::uint64_t last_flush = 0;  // the last flush that `order` knows
-  bool replaced = false;     // the process continued as another program (exec), with its own ring
+  bool replaced = false;         // a later image of the process has joined (exec)
   std::size_t remarked = 0;  // bytes of its remarks that NewRemarks has returned
 };
 
@@ -51,20 +52,14 @@ TracedProcesses::~TracedProcesses() = default;
 
 bool TracedProcesses::FindRings() {
   bool any = false;
-  std::vector<std::string> found;
-  std::vector<std::string> replaced;
-  directory_.ForEach([&](const std::string& name, ino_t inode) {
-    if (!shm::IsRingName(name.c_str())) return;
-    const auto [known, is_new] = known_files_.try_emplace(name, inode);
-    if (!is_new && known->second == inode) return;
-    if (!is_new) replaced.push_back(name);
-    known->second = inode;
-    found.push_back(name);
+  std::vector<std::pair<std::uint64_t, std::string>> found;  // in the order of their start
+  directory_.ForEach([&](const std::string& name, ino_t) {
+    shm::ProcessImage image;
+    if (!shm::ParseImageFileName(name.c_str(), shm::kRingPrefix, image)) return;
+    if (known_files_.insert(name).second) found.emplace_back(image.start_ns, name);
   });
-  for (const auto& source : open_) {
-    source->replaced |= std::find(replaced.begin(), replaced.end(), source->file) != replaced.end();
-  }
-  for (const std::string& name : found) {
+  std::sort(found.begin(), found.end());
+  for (const auto& [start_ns, name] : found) {
     Result<RingReader> ring = RingReader::Open(directory_, name);
     if (!ring.ok()) {
       // Tried again later: descriptors or memory may become available when other processes end.
@@ -75,14 +70,28 @@ bool TracedProcesses::FindRings() {
     }
     unread_.erase(name);
     any = true;
-    open_.push_back(std::make_unique<Source>(
-        Source{name, reports_.size(), std::move(ring).value(), LaunchSequencer()}));
-    reports_.push_back(open_.back()->ring.Report());
-    const ProcessReport& report = reports_.back();
-    spdlog::info("{}: process {} ({}), CUPTI {}, driver {}", name, report.pid,
-                 EscapeForTerminal(report.program), report.cupti_version, report.driver_version);
+    Open(name, start_ns, std::move(ring).value());
   }
   return any;
+}
+
+// Adds the ring of a process image. Of several images of one process, only the latest can still
+// run.
+void TracedProcesses::Open(const std::string& name, std::uint64_t start_ns, RingReader ring) {
+  auto opened = std::make_unique<Source>(
+      Source{name, start_ns, reports_.size(), std::move(ring), LaunchSequencer()});
+  for (const auto& other : open_) {
+    const std::uint32_t pid_namespace = opened->ring.pid_namespace();
+    if (pid_namespace == 0 || other->ring.pid_namespace() != pid_namespace) continue;
+    if (other->ring.pid() != opened->ring.pid()) continue;
+    other->replaced |= other->start_ns < start_ns;
+    opened->replaced |= other->start_ns > start_ns;
+  }
+  open_.push_back(std::move(opened));
+  reports_.push_back(open_.back()->ring.Report());
+  const ProcessReport& report = reports_.back();
+  spdlog::info("{}: process {} ({}), CUPTI {}, driver {}", name, report.pid,
+               EscapeForTerminal(report.program), report.cupti_version, report.driver_version);
 }
 
 // Returns the id of a kernel of process `pid`. Beyond the total name limit, no definition is
@@ -147,9 +156,7 @@ void TracedProcesses::Close(Source& source) {
   report.late = source.order.late();
   spdlog::info("{}: {}, {} of {} records kept, {} late", source.file, NameOf(report.state),
                report.kept, report.seen, report.late);
-  if (source.replaced) return;  // the file belongs to the new program
-  // A later process may have the same pid. A ring that cannot be removed stays known, because
-  // otherwise it would be treated as new.
+  // A ring that cannot be removed stays known, because otherwise it would be treated as new.
   if (directory_.Remove(source.file)) known_files_.erase(source.file);
 }
 
@@ -171,12 +178,14 @@ std::vector<std::string> TracedProcesses::CloseAll() {
 void TracedProcesses::RemoveLeftovers() {
   std::vector<std::string> leftovers;
   directory_.ForEach([&](const std::string& name, ino_t) {
-    const bool late = shm::IsRingName(name.c_str()) && !unread_.contains(name);
+    shm::ProcessImage image;
+    const bool late = shm::ParseImageFileName(name.c_str(), shm::kRingPrefix, image) &&
+                      !unread_.contains(name);
     if (late) {
       // The process saw a session that had not ended, so it does not report this itself.
       std::fputs(fmt::format("stemtap: process {} started while the session was being "
                              "written and is not recorded\n",
-                             EscapeForTerminal(name.substr(std::strlen(shm::kRingPrefix))))
+                             image.pid)
                      .c_str(),
                  stderr);
     }

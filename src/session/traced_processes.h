@@ -7,21 +7,20 @@
 // THREADS: one caller.
 #pragma once
 
-#include <sys/types.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "base/directory.h"
 #include "session/device_use.h"
 #include "session/engine.h"
 #include "session/process_report.h"
+#include "session/ring_reader.h"
 #include "shm/record.h"
 
 namespace stemtap::session {
@@ -59,6 +58,7 @@ class TracedProcesses {
 
  private:
   struct Source;
+  void Open(const std::string& name, std::uint64_t start_ns, RingReader ring);
   std::uint32_t AddKernel(std::string_view name, std::int32_t pid);
   bool DrainOne(Source& source, bool final, std::int64_t now_ms);
   void Close(Source& source);
@@ -70,7 +70,7 @@ class TracedProcesses {
   std::vector<std::unique_ptr<Source>> open_;  // processes that may still send records
   // All processes in order of appearance; final for closed sources.
   std::vector<ProcessReport> reports_;
-  std::unordered_map<std::string, ino_t> known_files_;
+  std::unordered_set<std::string> known_files_;
   std::map<std::string, std::string> unread_;  // rings that could not be opened so far, and why
   std::uint32_t names_ = 0;
   std::size_t name_bytes_ = 0;  // total of all names

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RingFile is the layout of `ring.<pid>` in a session directory: a queue of records from one traced
-// process to the collector, and the counters of the process. The traced process creates the file
-// under a temporary name, renames it when it is complete, maps it and is the only producer. The
-// collector maps it and is the only consumer. Because the ring is a file, pushed records survive a
-// SIGKILL of the process. See docs/formats/ring.md.
+// RingFile is the layout of a ring (session_env.h has its name) in a session directory: a queue of
+// records from one traced process to the collector, and the counters of the process. The traced
+// process creates the file under a temporary name, renames it when it is complete, maps it and is
+// the only producer. The collector maps it and is the only consumer. Because the ring is a file,
+// pushed records survive a SIGKILL of the process. See docs/formats/ring.md.
 //
 // THREADS: the queue is single-producer single-consumer (Boost.Lockfree). In the traced process,
 // the CUPTI worker and the flusher push under a lock of the injector. Application threads never

@@ -7,6 +7,10 @@
 // Used by the injected library: needs libc only.
 #pragma once
 
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
 namespace stemtap::shm {
 
 struct EnvSpec {
@@ -69,19 +73,58 @@ inline constexpr unsigned kMaxSessionPathBytes = 4000;
 // File names in a session directory.
 // The mask is also the file with which the collector claims the directory.
 inline constexpr const char* kMaskFileName = "mask.ndjson";
-inline constexpr const char* kRingPrefix = "ring.";              // + pid
+inline constexpr const char* kRingPrefix = "ring.";              // see WriteImageFileName
 inline constexpr const char* kUnfinishedPrefix = "new.";         // + the final name
 inline constexpr const char* kSessionFileName = "session.json";  // exists if the session has ended
 inline constexpr const char* kGateFileName = "gate.table";
 
-// Returns whether `name` is the name of a ring file: the prefix followed by digits.
-inline bool IsRingName(const char* name) noexcept {
-  for (const char* c = kRingPrefix; *c != 0; ++c, ++name) {
+// ProcessImage identifies one program of a process. A process that continues as another program
+// (exec) keeps its id and becomes another image.
+struct ProcessImage {
+  uint64_t pid = 0;
+  uint64_t start_ns = 0;  // CLOCK_MONOTONIC when the image joined; increases from image to image
+};
+
+// The longest name of a file of an image, with its terminator.
+inline constexpr size_t kImageFileNameBytes = 64;
+
+// Writes the name of a file of `image`, `<prefix><pid>.<start_ns>`, to `name`. The name is unique,
+// so no image replaces a file of an earlier one, which the collector may not have seen yet.
+inline void WriteImageFileName(char (&name)[kImageFileNameBytes], const char* prefix,
+                               const ProcessImage& image) noexcept {
+  ::snprintf(name, sizeof(name), "%s%llu.%llu", prefix, static_cast<unsigned long long>(image.pid),
+             static_cast<unsigned long long>(image.start_ns));
+}
+
+// Reads digits into `number` and moves `text` behind them. Returns false if there are none, or more
+// than fit.
+inline bool TakeNumber(const char*& text, uint64_t& number) noexcept {
+  const char* const begin = text;
+  number = 0;
+  for (; *text >= '0' && *text <= '9'; ++text) {
+    if (__builtin_mul_overflow(number, uint64_t{10}, &number) ||
+        __builtin_add_overflow(number, static_cast<uint64_t>(*text - '0'), &number)) {
+      return false;
+    }
+  }
+  return text != begin;
+}
+
+// Returns whether `name` is `<prefix><pid>` or `<prefix><pid>.<start_ns>`, and stores the numbers
+// in `image`.
+inline bool ParseImageFileName(const char* name, const char* prefix, ProcessImage& image) noexcept {
+  for (const char* c = prefix; *c != 0; ++c, ++name) {
     if (*name != *c) return false;
   }
-  if (*name == 0) return false;
-  while (*name >= '0' && *name <= '9') ++name;
-  return *name == 0;
+  image = {};
+  if (!TakeNumber(name, image.pid)) return false;
+  return *name == 0 || (*name++ == '.' && TakeNumber(name, image.start_ns) && *name == 0);
+}
+
+// Returns whether `name` is the name of a ring file.
+inline bool IsRingName(const char* name) noexcept {
+  ProcessImage image;
+  return ParseImageFileName(name, kRingPrefix, image);
 }
 
 }  // namespace stemtap::shm

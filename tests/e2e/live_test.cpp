@@ -228,6 +228,37 @@ TEST_CASE("only its owner can read a session, during and after the run") {
   }
 }
 
+TEST_CASE("every program of a fast chain of exec is listed, and its records are counted") {
+  TempDir scratch;
+  auto options = OnFakeGpu(scratch);
+  options.env.emplace_back("STEMTAP_FLUSH_MS", "10");
+  const auto run =
+      RunProcess(RunCommand({"-q"}, {TestProgram("exec_chain").string(), "100"}), options);
+  CAPTURE(run.err);
+  CHECK(run.exit_code == 0);
+  CHECK(run.out == "end\n");
+  CHECK(run.err.empty());
+  const auto session = ReadJson(scratch / "session/session.json");
+  REQUIRE(session["processes"].size() == 101);
+  std::uint64_t kept = 0;
+  for (const auto& process : session["processes"]) {
+    const std::uint64_t own = process["kept"];
+    // exec ends a program before its last flush.
+    CHECK(own <= 50);
+    CHECK(process["pid"] == session["processes"][0]["pid"]);
+    kept += own;
+  }
+  CHECK(session["processes"][100]["state"] == "closed");
+  CHECK(session["processes"][100]["kept"] == 50);
+  CHECK(Kept(session) == kept);
+  CHECK(session["counters"]["dropped"] == 0);
+  CHECK(ReadJson(scratch / "session/plan.json")["totals"]["invocations"] == kept);
+  CHECK(OverviewDiffers(scratch / "session") == "");
+  for (const auto& file : std::filesystem::directory_iterator(scratch / "session")) {
+    CHECK(file.path().filename().string().find("ring.") == std::string::npos);
+  }
+}
+
 TEST_CASE("an injection library that the user has set is not replaced") {
   TempDir scratch;
   auto options = OnFakeGpu(scratch);
@@ -805,7 +836,8 @@ TEST_CASE("a symbolic link at the path of a new ring is not followed") {
   const auto target = scratch.Write("target", "precious");
   const auto run =
       RunProcess(RunCommand({"-q"}, {"/bin/sh", "-c",
-                                     "ln -s \"$PWD/target\" session/new.ring.$$; exec \"$0\" 1000",
+                                     "ln -s \"$PWD/target\" session/new.ring.$$.$(readlink "
+                                     "/proc/self/ns/pid | tr -dc 0-9); exec \"$0\" 1000",
                                      TestProgram("exit_return").string()}),
                  OnFakeGpu(scratch));
   CAPTURE(run.err);

@@ -16,6 +16,7 @@
 
 #include "injector/injected.h"
 #include "injector/wait_until.h"
+#include "shm/session_env.h"
 #include "support/paths.h"
 
 namespace stemtap::test {
@@ -36,6 +37,16 @@ ProcessOptions Preloaded(const TempDir& folder, const Variables& more = {}) {
 std::filesystem::path SessionOf(const TempDir& folder, pid_t pid,
                                 const std::string& program = "watch_children") {
   return folder / ("stemtap-" + program + "-" + std::to_string(pid));
+}
+
+// Returns the only ring in `session`.
+std::filesystem::path RingIn(const std::filesystem::path& session) {
+  std::vector<std::filesystem::path> rings;
+  for (const auto& entry : std::filesystem::directory_iterator(session)) {
+    if (shm::IsRingName(entry.path().filename().c_str())) rings.push_back(entry.path());
+  }
+  REQUIRE(rings.size() == 1);
+  return rings[0];
 }
 
 std::vector<std::string> Lines(const std::filesystem::path& file) {
@@ -71,7 +82,7 @@ TEST_CASE("the program does not see its collector") {
   CHECK(result.exit_code == 0);
   CHECK(result.out == std::string("waiting\n") + kUnnoticed);
   CHECK(std::filesystem::equivalent(session.parent_path(), folder.path()));
-  Ring ring(session / ("ring." + std::to_string(child.pid())));
+  Ring ring(RingIn(session));
   ring.Drain();
   CHECK(ring.state() == shm::RingState::kClosed);
   CHECK(ring.kernels().size() == 1000);
@@ -160,7 +171,7 @@ TEST_CASE("a program under a thread sanitizer does not see its collector") {
       CHECK(result.err.find("ThreadSanitizer") == std::string::npos);
       const std::filesystem::path session = SessionOf(folder, child.pid());
       REQUIRE(WaitUntil([&] { return Exists(session / "started"); }));
-      const Ring ring(session / ("ring." + std::to_string(child.pid())));
+      const Ring ring(RingIn(session));
       CHECK(ring.state() == shm::RingState::kClosed);
       CHECK(ring.seen() == 1000);
       Dismiss(session);
@@ -323,7 +334,7 @@ TEST_CASE("an existing directory is not used, and the session gets a different n
   CHECK(child.Wait().out == kUnnoticed);
   CHECK(std::filesystem::is_empty(first));
   REQUIRE(WaitUntil([&] { return Exists(second / "started"); }));
-  const Ring ring(second / ("ring." + std::to_string(child.pid())));
+  const Ring ring(RingIn(second));
   CHECK(ring.state() == shm::RingState::kClosed);
   Dismiss(second);
 }

@@ -82,7 +82,11 @@ TEST_CASE("the header identifies the recorded process") {
   using std::filesystem::perms;  // only the owner may read kernel names
   CHECK(std::filesystem::status(injected.RingFile()).permissions() ==
         (perms::owner_read | perms::owner_write));
-  CHECK(injected.RingFile().filename() == "ring." + std::to_string(ring.header().pid));
+  shm::ProcessImage image;
+  REQUIRE(shm::ParseImageFileName(injected.RingFile().filename().c_str(), shm::kRingPrefix,
+                                  image));
+  CHECK(image.pid == static_cast<std::uint64_t>(ring.header().pid));
+  CHECK(image.start_ns > 0);
   CHECK(ring.header().pid_namespace == shm::PidNamespace());
   CHECK(ring.header().driver_version == 13000);
   CHECK(ring.header().cupti_version >= 130000);

@@ -37,6 +37,7 @@ void MakeRing(const std::string& path, std::int32_t pid, shm::RingState state, i
   auto* ring = new (memory) shm::RingFile;
   ring->header.file_bytes = sizeof(shm::RingFile);
   ring->header.pid = pid;
+  ring->header.pid_namespace = shm::PidNamespace();
   ring->header.seen = static_cast<std::uint64_t>(kernels + seen_more);
   ring->header.kept = static_cast<std::uint64_t>(kernels - kept_less);
   shm::NameRecord name;
@@ -89,10 +90,30 @@ TEST_CASE("a process that executes another program has a second ring, and both a
   MakeRing((scratch / "first").string(), ::getpid(), shm::RingState::kRecording, 10);
   MakeRing((scratch / "second").string(), ::getpid(), shm::RingState::kClosed, 7);
   const LiveOutcome outcome =
-      RunShell(scratch, "mv first session/ring.77; sleep 0.2; mv second session/ring.77");
+      RunShell(scratch, "mv first session/ring.77.1; sleep 0.2; mv second session/ring.77.2");
   REQUIRE(outcome.report.processes.size() == 2);
   CHECK(outcome.plan.totals.invocations == 17);
-  CHECK_FALSE(std::filesystem::exists(scratch / "session/ring.77"));
+  CHECK_FALSE(std::filesystem::exists(scratch / "session/ring.77.1"));
+  CHECK_FALSE(std::filesystem::exists(scratch / "session/ring.77.2"));
+}
+
+TEST_CASE("programs of one process that join at once are all read, and only the latest still runs") {
+  TempDir scratch;
+  std::string script;
+  for (int i = 0; i < 8; ++i) {
+    const std::string name = "ring.77." + std::to_string(9 + i);  // 9 is before 10
+    MakeRing((scratch / name).string(), ::getpid(), shm::RingState::kRecording, 10 + i);
+    script += "mv " + name + " session/; ";
+  }
+  const LiveOutcome outcome = RunShell(scratch, script);
+  REQUIRE(outcome.report.processes.size() == 8);
+  CHECK(outcome.plan.totals.invocations == 80 + 28);
+  CHECK(outcome.report.warnings.size() == 1);
+  CHECK(outcome.report.warnings[0].ends_with("was still running when the session ended"));
+  CHECK(outcome.report.processes[7].read == 17);
+  for (const auto& file : std::filesystem::directory_iterator(scratch / "session")) {
+    CHECK_FALSE(file.path().filename().string().starts_with("ring."));
+  }
 }
 
 TEST_CASE("a signal that is ignored, as under nohup, stays ignored in the program") {

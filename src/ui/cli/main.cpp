@@ -9,13 +9,16 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <new>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
 #include "session/flags/command_line.h"
+#include "session/session_directory.h"
 #include "ui/cli/command_table.h"
 #include "ui/cli/commands.h"
 #include "ui/cli/output.h"
@@ -76,18 +79,29 @@ int Main(int argc, char** argv) {
   return command.run(command);
 }
 
-}  // namespace
-}  // namespace stemtap::ui
-
-int main(int argc, char** argv) {
+int Guarded(int argc, char** argv) {
   try {
-    return stemtap::ui::Main(argc, argv);
+    return Main(argc, argv);
   } catch (const std::bad_alloc& error) {  // reported without allocating
     std::fputs("stemtap: ", stderr);
     std::fputs(error.what(), stderr);
     std::fputs("\n", stderr);
     return 1;
   } catch (const std::exception& error) {  // e.g. a directory that cannot be searched
-    return stemtap::ui::Fail({error.what()});
+    return Fail({error.what()});
   }
+}
+
+}  // namespace
+}  // namespace stemtap::ui
+
+int main(int argc, char** argv) {
+  const int code = stemtap::ui::Guarded(argc, argv);
+  // The injected library runs `stemtap run --attach PID --output DIRECTORY ...`. Whatever kept this
+  // process from beginning the session, including wrong options, leaves nothing behind.
+  constexpr int kAttachWords = 6;
+  if (argc >= kAttachWords && std::string_view(argv[2]) == "--attach") {
+    stemtap::session::RemoveUnclaimed(argv[5], std::strtoull(argv[3], nullptr, 10));
+  }
+  return code;
 }

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -31,7 +30,7 @@ constexpr const char* kOverviewName = "overview.json";
 // or larger tree is probably a home directory and would take seconds to search.
 constexpr int kMaxDepth = 3;
 constexpr std::size_t kMaxDirectories = 20000;
-constexpr long kMaxPid = 1L << 22;  // Linux PID_MAX_LIMIT
+constexpr std::uint64_t kMaxPid = std::uint64_t{1} << 22;  // Linux PID_MAX_LIMIT
 
 struct Candidate {
   std::string directory;
@@ -60,9 +59,9 @@ bool Runs(const std::string& directory) {
   std::error_code error;
   for (fs::directory_iterator at(directory, error), end; !error && at != end; at.increment(error)) {
     const std::string name = at->path().filename().string();
-    if (!shm::IsRingName(name.c_str())) continue;
-    const auto pid = std::strtol(name.c_str() + std::strlen(shm::kRingPrefix), nullptr, 10);
-    if (!ProcessIsGone(static_cast<std::int32_t>(std::min(pid, kMaxPid)), 0)) return true;
+    shm::ProcessImage image;
+    if (!shm::ParseImageFileName(name.c_str(), shm::kRingPrefix, image)) continue;
+    if (!ProcessIsGone(static_cast<std::int32_t>(std::min(image.pid, kMaxPid)), 0)) return true;
   }
   return false;
 }
@@ -170,7 +169,15 @@ const Candidate* NewestOf(const std::vector<Candidate>& candidates) {
 
 // Returns whether the session's own files list `pid` as one of its processes.
 bool Names(const std::string& directory, const std::string& pid) {
-  if (Exists(directory + "/" + shm::kRingPrefix + pid)) return true;
+  std::error_code error;
+  for (fs::directory_iterator at(directory, error), end; !error && at != end; at.increment(error)) {
+    shm::ProcessImage image;
+    const std::string name = at->path().filename().string();
+    if (shm::ParseImageFileName(name.c_str(), shm::kRingPrefix, image) &&
+        std::to_string(image.pid) == pid) {
+      return true;
+    }
+  }
   model::OverviewReader reader(false);
   model::Overview overview;
   if (!reader.Read(directory + "/" + kOverviewName, overview).ok()) return false;
