@@ -34,7 +34,13 @@ inline constexpr std::uint64_t kNoSession = ~std::uint64_t{0};
 
 inline constexpr std::uint64_t kNoTime = ~std::uint64_t{0};
 
-// ProcessReport is the state of one traced process, as read from its ring.
+// A session lists at most this many processes and devices of processes; the others share one entry.
+// The tables of 16,384 devices take 60 MB of the collector's memory, and the list of processes
+// takes 15 to 21 MB of session.json, or 80 MB if each process reports the longest possible text.
+// More processes than this are hardly read one by one.
+inline constexpr std::size_t kMaxListedProcesses = std::size_t{1} << 14;
+
+// ProcessReport is the state of one traced process, as read from its ring, or the sums of several.
 struct ProcessReport {
   std::int32_t pid = 0;
   std::string program;
@@ -59,6 +65,8 @@ struct ProcessReport {
   std::uint64_t cost_cupti_ns = 0;
   std::uint64_t losses[shm::kLossCount] = {};
   std::uint64_t session = kNoSession;
+  // Number of processes that this entry sums; 0: it is one process.
+  std::uint64_t combined = 0;
 
   // Returns the number of kernel records known to be lost.
   std::uint64_t dropped() const {
@@ -170,8 +178,9 @@ struct RecordedSession : SessionRun {
   std::vector<OriginalSession> sessions;  // empty if the session is not merged
 };
 
-// Room for a hundred thousand processes of 700 bytes.
-inline constexpr std::size_t kMaxSessionBytes = std::size_t{64} << 20;
+// Room for the largest session.json of one session (kMaxListedProcesses), and for two hundred
+// thousand processes of merged sessions.
+inline constexpr std::size_t kMaxSessionBytes = std::size_t{256} << 20;
 
 // Returns the content of session.json, which ends in a newline.
 std::string SessionToJson(const RecordedSession& session);

@@ -47,7 +47,8 @@ inline constexpr auto kTable<ProcessReport> = std::tuple(
                      Nullable<&P::cost_background_ns>("background_ns"),
                      Nullable<&P::cost_cupti_ns>("cupti_ns"))},
     Nullable<&P::losses>("losses").OneOf(kLosses),
-    Nullable<&P::session>("session", kNoSession).OmitIfAbsent());
+    Nullable<&P::session>("session", kNoSession).OmitIfAbsent(),
+    Nullable<&P::combined>("combined").OmitIfAbsent());
 
 template <>
 inline constexpr auto kTable<StreamTotals> =

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <tuple>
 
 namespace stemtap::session {
 namespace {
@@ -123,15 +124,21 @@ void DeviceUse::Add(const shm::KernelRecord& record, std::uint16_t process) {
 }
 
 void DeviceUse::SelectDevice(std::uint32_t key) {
-  last_ = &devices_[key];
+  constexpr std::uint32_t kOthers = ~std::uint32_t{0};  // no process and no device
+  const bool is_listed = devices_.size() < model::kMaxListedProcesses || devices_.contains(key);
+  last_ = &devices_[is_listed ? key : kOthers];
   last_key_ = key;
 }
 
 void DeviceUse::SelectStream(std::uint32_t stream, Device& device) {
   auto at = device.streams.find(stream);
   if (at == device.streams.end()) {
-    if (device.streams.size() >= kMaxStreams) stream = shm::kUnknown32;
-    at = device.streams.try_emplace(stream, StreamTotals{stream, 0, 0}).first;
+    if (device.streams.size() >= kMaxStreams || streams_ >= kMaxAllStreams) {
+      stream = shm::kUnknown32;
+    }
+    bool is_new = false;
+    std::tie(at, is_new) = device.streams.try_emplace(stream, StreamTotals{stream, 0, 0});
+    streams_ += is_new;
   }
   device.last = &at->second;
 }

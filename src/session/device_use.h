@@ -96,6 +96,8 @@ class DeviceUse {
  public:
   // Maximum streams per device. If a program keeps creating streams, the rest share one entry.
   static constexpr std::size_t kMaxStreams = 1024;
+  // Maximum streams of all devices; beyond it, each device adds only the shared entry.
+  static constexpr std::size_t kMaxAllStreams = std::size_t{1} << 16;
 
   void Add(const shm::KernelRecord& record, std::uint16_t process);
 
@@ -116,10 +118,12 @@ class DeviceUse {
 
   // Rare steps of Add. They are separate functions, so that Add saves fewer registers.
   void SelectDevice(std::uint32_t key);
-  static void SelectStream(std::uint32_t stream, Device& device);
+  void SelectStream(std::uint32_t stream, Device& device);
   void AddFinal(std::span<const BusyStretch> stretches, Device& device);
 
-  std::map<std::uint32_t, Device> devices_;  // by process << 16 | device
+  // By process << 16 | device. Devices beyond kMaxListedProcesses share the last entry.
+  std::map<std::uint32_t, Device> devices_;
+  std::size_t streams_ = 0;  // of all devices
   stats::TimeSlices launches_{model::Activity::kMaxSlices};
   stats::TimeSlices busy_{model::Activity::kMaxSlices};  // final stretches of all devices
   std::uint32_t last_key_ = 0;

@@ -47,6 +47,21 @@ model::SessionCounters Counters(const SessionReport& report, const model::Plan& 
 
 }  // namespace
 
+void AddProcess(const ProcessReport& process, ProcessReport& sum) {
+  using P = ProcessReport;
+  for (const auto count :
+       {&P::seen, &P::kept, &P::skipped, &P::read, &P::late, &P::malformed, &P::launches_gated,
+        &P::launches_captured, &P::paused, &P::buffers, &P::cost_program_ns,
+        &P::cost_background_ns, &P::cost_cupti_ns}) {
+    sum.*count += process.*count;
+  }
+  for (std::uint32_t i = 0; i < shm::kLossCount; ++i) sum.losses[i] += process.losses[i];
+  if (process.state == ProcessState::kRecording || sum.state == ProcessState::kDisabled) {
+    sum.state = process.state;
+    sum.reason = process.state == ProcessState::kDisabled ? process.reason : "";
+  }
+}
+
 SessionCounts CountProcesses(std::span<const ProcessReport> processes) {
   SessionCounts counts;
   for (const ProcessReport& p : processes) {

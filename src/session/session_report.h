@@ -41,6 +41,10 @@ struct SessionReport {
   std::uint64_t mask_events_missing = 0;  // decisions that mask.ndjson lacks
 };
 
+// Adds a process to `sum`, the report of several. Its state is kRecording if a process is
+// recording, otherwise kClosed if a process is closed. REQUIRES: an empty sum is kDisabled.
+void AddProcess(const ProcessReport& process, ProcessReport& sum);
+
 // Returns the totals over all processes of a session.
 SessionCounts CountProcesses(std::span<const ProcessReport> processes);
 

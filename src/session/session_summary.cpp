@@ -66,7 +66,9 @@ std::string PauseLine(const SessionReport& report) {
 
 // Returns what a process reported and whether its launches may be missing.
 std::string ProcessLines(const ProcessReport& p) {
-  const std::string who = fmt::format("process {} ({})", p.pid, EscapeForTerminal(p.program));
+  const std::string who =
+      p.combined != 0 ? Plural(p.combined, "other process", "other processes")
+                      : fmt::format("process {} ({})", p.pid, EscapeForTerminal(p.program));
   std::string text;
   if (p.state == ProcessState::kDisabled) {
     text += fmt::format("{}: nothing was recorded: {}\n", who, EscapeForTerminal(p.reason));

@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "session/launch_sequencer.h"
 #include "session/ring_reader.h"
+#include "session/session_report.h"
 #include "shm/session_env.h"
 
 namespace stemtap::session {
@@ -25,6 +26,8 @@ constexpr std::size_t kDrainBatch = 16384;
 // names may take 800 MiB. Two processes at the limit of RingReader fit, or 65,536 names of 2,000
 // bytes; a lower limit would refuse names of real programs.
 constexpr std::size_t kMaxNameBytes = std::size_t{128} << 20;
+
+static_assert(model::kMaxListedProcesses <= 0xFFFF);  // the engine numbers them with 16 bits
 
 std::int64_t NowMs() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(
@@ -46,8 +49,12 @@ struct TracedProcesses::Source {
   std::size_t remarked = 0;  // bytes of its remarks that NewRemarks has returned
 };
 
-TracedProcesses::TracedProcesses(const Directory& directory, Engine& engine, bool share_kernels)
-    : directory_(directory), engine_(engine), share_kernels_(share_kernels) {}
+TracedProcesses::TracedProcesses(const Directory& directory, Engine& engine, bool share_kernels,
+                                 std::size_t max_listed)
+    : directory_(directory),
+      engine_(engine),
+      share_kernels_(share_kernels),
+      max_listed_(max_listed) {}
 TracedProcesses::~TracedProcesses() = default;
 
 bool TracedProcesses::FindRings() {
@@ -79,7 +86,8 @@ bool TracedProcesses::FindRings() {
 // run.
 void TracedProcesses::Open(const std::string& name, std::uint64_t start_ns, RingReader ring) {
   auto opened = std::make_unique<Source>(
-      Source{name, start_ns, reports_.size(), std::move(ring), LaunchSequencer()});
+      Source{name, start_ns, std::min(reports_.size(), max_listed_), std::move(ring),
+             LaunchSequencer()});
   for (const auto& other : open_) {
     const std::uint32_t pid_namespace = opened->ring.pid_namespace();
     if (pid_namespace == 0 || other->ring.pid_namespace() != pid_namespace) continue;
@@ -87,9 +95,17 @@ void TracedProcesses::Open(const std::string& name, std::uint64_t start_ns, Ring
     other->replaced |= other->start_ns < start_ns;
     opened->replaced |= other->start_ns > start_ns;
   }
+  const ProcessReport report = opened->ring.Report();
+  if (opened->number == reports_.size()) {
+    reports_.emplace_back().state = ProcessState::kDisabled;
+  }
+  if (opened->number < max_listed_) {
+    reports_.back() = report;
+  } else {
+    reports_.back().program = "(other processes)";
+    ++reports_.back().combined;
+  }
   open_.push_back(std::move(opened));
-  reports_.push_back(open_.back()->ring.Report());
-  const ProcessReport& report = reports_.back();
   spdlog::info("{}: process {} ({}), CUPTI {}, driver {}", name, report.pid,
                EscapeForTerminal(report.program), report.cupti_version, report.driver_version);
 }
@@ -149,13 +165,23 @@ bool TracedProcesses::DrainOne(Source& source, bool final, std::int64_t now_ms) 
   return more;
 }
 
+// Stores the report of a process, or adds it to the shared report of those beyond max_listed_.
+void TracedProcesses::Store(const Source& source, const ProcessReport& report,
+                            std::vector<ProcessReport>& reports) const {
+  if (source.number < max_listed_) {
+    reports[source.number] = report;
+  } else {
+    AddProcess(report, reports[source.number]);
+  }
+}
+
 // Takes the last report and removes the ring.
 void TracedProcesses::Close(Source& source) {
-  ProcessReport& report = reports_[source.number];
-  report = source.ring.FinalReport();
+  ProcessReport report = source.ring.FinalReport();
   report.late = source.order.late();
   spdlog::info("{}: {}, {} of {} records kept, {} late", source.file, NameOf(report.state),
                report.kept, report.seen, report.late);
+  Store(source, report, reports_);
   // A ring that cannot be removed stays known, because otherwise it would be treated as new.
   if (directory_.Remove(source.file)) known_files_.erase(source.file);
 }
@@ -164,14 +190,19 @@ std::vector<std::string> TracedProcesses::CloseAll() {
   std::vector<std::string> warnings;
   for (const auto& source : open_) {
     const bool running = !source->ring.elsewhere() && !source->ring.Ended();
+    const ProcessReport last = source->ring.Report();
     Close(*source);
     if (!running) continue;
-    const ProcessReport& last = reports_[source->number];
     warnings.push_back(fmt::format("process {} ({}) was still running when the session ended",
                                    last.pid, last.program));
   }
   open_.clear();
   for (const auto& [name, why] : unread_) warnings.push_back("not read: " + why);
+  if (reports_.size() > max_listed_) {
+    warnings.push_back(fmt::format("{} beyond the first {} are counted together",
+                                   Plural(reports_.back().combined, "process", "processes"),
+                                   max_listed_));
+  }
   return warnings;
 }
 
@@ -211,7 +242,7 @@ std::vector<std::string> TracedProcesses::NewRemarks() {
 
 std::vector<ProcessReport> TracedProcesses::Reports() const {
   std::vector<ProcessReport> reports = reports_;
-  for (const auto& source : open_) reports[source->number] = source->ring.Report();
+  for (const auto& source : open_) Store(*source, source->ring.Report(), reports);
   return reports;
 }
 

@@ -29,7 +29,9 @@ class TracedProcesses {
  public:
   // `directory` and `engine` must outlive this object. If `share_kernels`, kernels with the same
   // name are one kernel in all processes.
-  TracedProcesses(const Directory& directory, Engine& engine, bool share_kernels);
+  // Processes beyond `max_listed` share one report and one number.
+  TracedProcesses(const Directory& directory, Engine& engine, bool share_kernels,
+                  std::size_t max_listed = model::kMaxListedProcesses);
   ~TracedProcesses();
 
   // Opens new rings. Returns whether there were any.
@@ -62,13 +64,17 @@ class TracedProcesses {
   std::uint32_t AddKernel(std::string_view name, std::int32_t pid);
   bool DrainOne(Source& source, bool final, std::int64_t now_ms);
   void Close(Source& source);
+  void Store(const Source& source, const ProcessReport& report,
+             std::vector<ProcessReport>& reports) const;
 
   const Directory& directory_;
   Engine& engine_;
   const bool share_kernels_;
+  const std::size_t max_listed_;
   DeviceUse devices_;
   std::vector<std::unique_ptr<Source>> open_;  // processes that may still send records
-  // All processes in order of appearance; final for closed sources.
+  // All processes in order of appearance; final for closed sources. The last one may be the report
+  // of all processes beyond max_listed_.
   std::vector<ProcessReport> reports_;
   std::unordered_set<std::string> known_files_;
   std::map<std::string, std::string> unread_;  // rings that could not be opened so far, and why

@@ -233,5 +233,29 @@ TEST_CASE("streams beyond the limit share one entry that counts all of their lau
   CHECK(launches == 5000);
 }
 
+TEST_CASE("devices and streams beyond the limits of a session share entries, and none is lost") {
+  DeviceUse use;
+  const std::size_t devices = model::kMaxListedProcesses + 100;
+  constexpr std::uint32_t kStreams = 6;
+  for (std::uint32_t i = 0; i < devices; ++i) {
+    const auto process = static_cast<std::uint16_t>(i / 2);
+    for (std::uint32_t stream = 0; stream < kStreams; ++stream) {
+      use.Add(At(i, 1, static_cast<std::uint16_t>(i % 2), stream), process);
+    }
+  }
+  const std::vector<DeviceTotals> totals = use.Totals();
+  REQUIRE(totals.size() == model::kMaxListedProcesses + 1);
+  CHECK(totals.back().device == shm::kUnknown16);
+  CHECK(totals.back().launches == 100 * kStreams);
+  std::uint64_t launches = 0;
+  std::size_t streams = 0;
+  for (const DeviceTotals& device : totals) {
+    launches += device.launches;
+    streams += device.streams.size();
+  }
+  CHECK(launches == devices * kStreams);
+  CHECK(streams <= DeviceUse::kMaxAllStreams + totals.size());
+}
+
 }  // namespace
 }  // namespace stemtap::session

@@ -10,6 +10,7 @@
 #include "model/plan_cells.h"
 #include "model/plan_reader.h"
 #include "session/session_directory.h"
+#include "shm/ring.h"
 #include "support/temp_dir.h"
 
 namespace stemtap::session {
@@ -145,6 +146,29 @@ TEST_CASE("the summary reports why a process recorded nothing") {
   CHECK(SessionSummary(report, model::Plan())
             .find("process 7 (python3): nothing was recorded: CUPTI not found\n") !=
         std::string::npos);
+}
+
+TEST_CASE("the largest list of processes is a session.json that can be read") {
+  SessionReport report;
+  const auto size = [&] { return SessionToJson(report, model::Plan()).size(); };
+  const std::size_t empty = size();
+  ProcessReport process;
+  process.pid = 1 << 22;
+  process.program.assign(sizeof(shm::RingHeader::program) - 1, '\x01');  // 6 bytes each
+  process.reason.assign(sizeof(shm::RingHeader::reason) - 1, '\x01');
+  for (const auto count : {&ProcessReport::seen, &ProcessReport::kept, &ProcessReport::read,
+                           &ProcessReport::cost_program_ns, &ProcessReport::cost_background_ns}) {
+    process.*count = std::uint64_t{1} << 44;
+  }
+  for (std::uint64_t& loss : process.losses) loss = std::uint64_t{1} << 44;
+  report.processes.push_back(process);
+  const std::size_t largest = size() - empty;
+  CHECK(largest * (model::kMaxListedProcesses + 1) < model::kMaxSessionBytes / 2);
+  report.processes.back().combined = 17;
+  const auto read = model::ParseSession(SessionToJson(report, model::Plan()), "session.json");
+  REQUIRE(read.ok());
+  CHECK(read.value().processes[0].combined == 17);
+  CHECK(read.value().processes[0].reason == process.reason);
 }
 
 }  // namespace

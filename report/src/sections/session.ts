@@ -81,7 +81,7 @@ export function sessionSection({ model }: Context): HTMLElement {
   if (processes.length > 0) {
     const paused = processes.some((p) => (p.paused ?? 0) > 0);
     blocks.push(block("Processes", plainTable({ head: ["Process", "Program", "State", "Seen", "Kept", ...(paused ? ["Paused"] : []), "Captured", "CUPTI",
-      "Driver", "Cost in threads", "Cost in background", "Remark"], rows: processes.map((p) => [String(p.pid),
+      "Driver", "Cost in threads", "Cost in background", "Remark"], rows: processes.map((p) => [p.pid ? String(p.pid) : none,
       h("bdi", null, visible(p.program ?? "")), visible(p.state ?? "") || none, count(p.seen), count(p.kept), ...(paused ? [count(p.paused)] : []), count(p.launches_captured),
       shown(p.cupti_version), shown(p.driver_version), duration(p.cost?.program_ns), duration(p.cost?.background_ns),
       h("bdi", null, visible(p.reason ?? "") || none)]) })));

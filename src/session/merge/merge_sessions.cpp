@@ -118,7 +118,7 @@ Status WriteMask(std::span<const SessionPart> parts, const Directory& output,
 }
 
 Status WriteFolder(std::span<const SessionPart> parts, const Directory& output,
-                   const model::RecordedSession& session, MergeOutcome& outcome) {
+                   const std::string& session_json, MergeOutcome& outcome) {
   for (const SessionPart& part : parts) {
     if (part.mask.empty()) {
       outcome.warnings.push_back(part.path +
@@ -137,7 +137,7 @@ Status WriteFolder(std::span<const SessionPart> parts, const Directory& output,
     outcome.warnings.push_back(without->path +
                                ": has no overview.json; the merged session has none either");
   }
-  return WriteResults(output, outcome.plan, model::SessionToJson(session), outcome.summary);
+  return WriteResults(output, outcome.plan, session_json, outcome.summary);
 }
 
 }  // namespace
@@ -163,10 +163,16 @@ Result<MergeOutcome> MergeSessions(const std::vector<std::string>& folders,
   const model::RecordedSession session = STEMTAP_TRY(MergedSession(parts, outcome.plan));
   outcome.plan.source = SourceOf(outcome.plan, session);
   outcome.summary = MergedSummary(outcome.plan, session);
+  const std::string session_json = model::SessionToJson(session);
+  if (session_json.size() > model::kMaxSessionBytes) {
+    return Error{fmt::format(
+        "{}/session.json: would have more than {} bytes; expected sessions with fewer processes",
+        EscapeForTerminal(output), model::kMaxSessionBytes)};
+  }
 
   const bool existed = ::access(output.c_str(), F_OK) == 0;
   const Directory directory = STEMTAP_TRY(Directory::Claim(output, shm::kMaskFileName));
-  const Status written = WriteFolder(parts, directory, session, outcome);
+  const Status written = WriteFolder(parts, directory, session_json, outcome);
   if (!written.ok()) {
     for (const char* name : model::kSessionFiles) directory.Remove(name);
     if (!existed) directory.RemoveSelf();

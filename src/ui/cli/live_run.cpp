@@ -14,14 +14,13 @@
 #include "base/byte_source.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "model/session.h"
 #include "shm/session_env.h"
 
 namespace stemtap::ui {
 namespace {
 
 using nlohmann::json;
-
-constexpr std::size_t kMaxSessionBytes = std::size_t{64} << 20;
 
 // Returns whether every part of the session ran live.
 bool RanLive(const json& session) {
@@ -37,7 +36,7 @@ json SessionOf(const std::string& path, const model::Plan& plan) {
   const auto file = std::filesystem::path(path).parent_path() / shm::kSessionFileName;
   Result<std::unique_ptr<ByteSource>> source = OpenByteSource(file.string());
   if (!source.ok()) return {};
-  const Result<std::string> text = ReadWhole(*source.value(), kMaxSessionBytes, "a session.json");
+  const Result<std::string> text = ReadWhole(*source.value(), model::kMaxSessionBytes, "a session.json");
   if (!text.ok()) return {};
   json session = json::parse(text.value(), nullptr, false);
   if (!session.is_object() || !RanLive(session)) return {};
