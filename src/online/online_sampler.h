@@ -115,8 +115,8 @@ class OnlineSampler {
   // Commit that publishes, because they would be outdated before a launch could follow them.
   void Commit(const ParallelFor& parallel = Serially, bool publish = true);
 
-  // Reports that no further launch can be captured, because the program has ended. From now on, cuts
-  // and targets stay as they are while the remaining launches are observed.
+  // Reports that no further launch can be captured, because the program has ended. From now on,
+  // cuts and targets stay as they are while the remaining launches are observed.
   void EndCaptures() { captures_ended_ = true; }
 
   // Events of the last Commit or Finish, in order.

@@ -38,8 +38,8 @@ constexpr double kSupplementShareFar = 0.6;
 // the error bound. Narrower clusters represent later launches well enough. At 0.15, the captures of
 // the demo took 1.25 times as long, with the same bounds.
 constexpr double kRenewedSpread = 0.2;
-// A capture is old when the launches of the kernel have grown by this factor since. At 1.5, the last
-// part of a run of the demo, whose durations grow, often had no capture.
+// A capture is old when the launches of the kernel have grown by this factor since. At 1.5, the
+// last part of a run of the demo, whose durations grow, often had no capture.
 constexpr double kRenewalGrowth = 1.2;
 // Renewals cost at most this share of the captures of the best cut. Without a limit, `training`,
 // whose long kernels are renewed over and over, captured 2.2 times as much, with the same bounds.
@@ -74,8 +74,8 @@ constexpr double kWindow = 1.25;
 // estimate has the error of the drift: with 0.375, only 93 of 100 runs of `warmup` at 5 % were
 // within their bound.
 constexpr double kWindowExpired = 0.125;
-// The window while the captures so far do not meet the error bound: the run may end at any time. With
-// kWindow, two of three runs of the demo ended while a new cluster still waited for its capture.
+// The window while the captures so far do not meet the error bound: the run may end at any time.
+// With kWindow, two of three runs of the demo ended while a new cluster waited for its capture.
 constexpr double kWindowUrgent = 0.25;
 // The window of a further capture of a cluster. Renewals are spread over the run by their growth.
 constexpr double kWindowFurther = 0.1;

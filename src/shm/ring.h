@@ -80,7 +80,7 @@ struct RingHeader {
   std::atomic<std::uint64_t> launches_captured{0};
   std::atomic<std::uint64_t> paused{0};   // kernel records of pauses (stemtap_stop); not in seen
   std::atomic<std::uint64_t> buffers{0};  // activity buffers returned by CUPTI
-  // CLOCK_MONOTONIC of the last FlushAll. A release store: the records of the flush are in the ring.
+  // CLOCK_MONOTONIC of the last FlushAll. A release store: its records are in the ring.
   std::atomic<std::uint64_t> last_flush_ns{0};
   // Recording time so far, as far as it can be measured inside the process.
   std::atomic<std::uint64_t> cost_program_ns{0};     // our code on application threads
