@@ -160,19 +160,16 @@ void SessionFiles::MapGate() noexcept {
 
 void SessionFiles::Remark(const char* text) noexcept {
   constexpr char kBetween[] = "; ";
-  char* reason = ring_->header.reason;
   remark_lock_.Lock();
-  const std::size_t said = ::strlen(reason);
-  const std::size_t between = said == 0 ? 0 : sizeof(kBetween) - 1;
+  char* const end = ring_->header.reason + remark_bytes_;
+  const std::uint32_t between = remark_bytes_ == 0 ? 0 : sizeof(kBetween) - 1;
   const std::size_t size = ::strlen(text);
-  if (said + between + size < sizeof(ring_->header.reason)) {
-    // Written from the end to the start, so that the existing text keeps its terminator until the
-    // new text is complete. The collector reads plain bytes after its acquire of `state`, and sees
-    // the new text whole or not at all.
-    ::memcpy(reason + said + between, text, size);
-    for (std::size_t i = between; i-- > 0;) {
-      std::atomic_ref(reason[said + i]).store(kBetween[i], std::memory_order_release);
-    }
+  if (remark_bytes_ + between + size < sizeof(ring_->header.reason)) {
+    ::memcpy(end, kBetween, between);
+    ::memcpy(end + between, text, size);
+    remark_bytes_ += between + static_cast<std::uint32_t>(size);
+    // Release: publishes the text; pairs with the collector's acquire in RingReader.
+    ring_->header.reason_bytes.store(remark_bytes_, std::memory_order_release);
   }
   remark_lock_.Unlock();
 }

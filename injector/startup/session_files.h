@@ -57,12 +57,12 @@ class SessionFiles {
     ring_->header.losses[static_cast<std::uint32_t>(loss)].fetch_add(by, std::memory_order_relaxed);
   }
   // Appends a message for the user to the ring header. The message is dropped if it does not fit.
-  // Safe while the collector reads: text that the collector has already read does not change.
+  // The collector sees the message whole or not at all.
   void Remark(const char* text) noexcept;
   // Disables recording in this process, with `reason` as the reason.
   void Disable(const char* reason) noexcept;
   void SetState(shm::RingState state) noexcept {
-    // Release: publishes reason and counters; pairs with the collector's acquire in RingReader.
+    // Release: publishes remarks and counters; pairs with the collector's acquire in RingReader.
     ring_->header.state.store(static_cast<std::uint32_t>(state), std::memory_order_release);
   }
 
@@ -76,6 +76,7 @@ class SessionFiles {
   shm::LaunchDraws draws_;
   bool gate_refused_ = false;  // the table has another version; only used by MapGate
   SpinLock remark_lock_;
+  std::uint32_t remark_bytes_ = 0;  // of all remarks in the ring header; under remark_lock_
 };
 
 }  // namespace stemtap::inject

@@ -31,11 +31,11 @@ constexpr std::uint64_t kMaxCostNs = std::uint64_t{1} << 47;
 // Records taken from the queue at a time, on the stack.
 constexpr std::size_t kPiece = 256;
 
-// Returns the 0-terminated text in `bytes`, which may change during the call.
+// Returns the text in the first `size` bytes, up to a 0. The bytes may change during the call.
 template <std::size_t kSize>
-std::string FixedText(const char (&bytes)[kSize]) {
-  std::string text(bytes, kSize);
-  text.resize(std::min(text.find('\0'), kSize));
+std::string FixedText(const char (&bytes)[kSize], std::size_t size = kSize) {
+  std::string text(bytes, std::min(size, kSize));
+  text.resize(std::min(text.find('\0'), text.size()));
   return text;
 }
 
@@ -223,7 +223,8 @@ ProcessReport RingReader::ReadHeader() const {
     default:
       report.state = ProcessState::kRecording;
   }
-  report.reason = FixedText(h.reason);
+  // Acquire: pairs with the release in the injector's SessionFiles::Remark.
+  report.reason = FixedText(h.reason, h.reason_bytes.load(std::memory_order_acquire));
   report.cupti_version = h.cupti_version;
   report.driver_version = h.driver_version;
   const auto count = [&](const std::atomic<std::uint64_t>& counter,

@@ -65,10 +65,14 @@ struct RingHeader {
   std::uint32_t pid_namespace = 0;   // of `pid`, see PidNamespace(); 0 if unknown
   char program[64] = {};             // /proc/self/comm, 0-terminated
 
-  // Written by the traced process, read by the collector. The release store of `state` publishes
-  // `reason` and, with kClosed, all counters. Pairs with the acquire load in the collector.
+  // Written by the traced process, read by the collector. The release store of `state` publishes,
+  // with kDisabled, `reason_bytes` and, with kClosed, all counters. Pairs with the acquire load in
+  // the collector.
   std::atomic<std::uint32_t> state{0};
   char reason[512] = {};  // 0-terminated; text is only appended, so text already read stays valid
+  // Bytes of `reason` that are complete. The release store publishes them; pairs with the acquire
+  // load in the collector.
+  std::atomic<std::uint32_t> reason_bytes{0};
 
   // Counters, written by the traced process with relaxed adds, read by the collector with relaxed
   // loads. They are independent and do not publish other data. They are exact once `state` is

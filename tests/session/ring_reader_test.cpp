@@ -271,6 +271,28 @@ TEST_CASE("docs/formats/ring.md contains the size of a ring") {
   CHECK(page.find("file bytes " + size + "\n") != std::string::npos);
 }
 
+TEST_CASE("of a remark, only the part that is complete is read") {
+  TempDir scratch;
+  const std::string path = (scratch / "ring.1").string();
+  WrittenRing writer(path);
+  auto reader = RingReader::Open(path);
+  REQUIRE(reader.ok());
+  shm::RingHeader& header = writer.ring->header;
+  std::strcpy(header.reason, "never captured: ge");  // the process is still writing it
+  CHECK(reader.value().Report().reason == "");
+  writer.Remark("never captured: gemm");
+  CHECK(reader.value().Report().reason == "never captured: gemm");
+  std::strcpy(header.reason + 20, "; capt");
+  CHECK(reader.value().Report().reason == "never captured: gemm");
+  header.reason_bytes = 26;
+  CHECK(reader.value().Report().reason == "never captured: gemm; capt");
+  // A damaged length or text.
+  header.reason_bytes = ~std::uint32_t{0};
+  CHECK(reader.value().Report().reason == "never captured: gemm; capt");
+  std::memset(header.reason, 'r', sizeof(header.reason));
+  CHECK(reader.value().Report().reason == std::string(sizeof(header.reason), 'r'));
+}
+
 TEST_CASE("an impossible duration is counted as damage") {
   TempDir scratch;
   const std::string path = (scratch / "ring.1").string();
@@ -406,7 +428,7 @@ TEST_CASE("a ring ends if its process shuts down cleanly, is disabled or no long
   CHECK(reader.value().Ended());
   CHECK(reader.value().Report().state == ProcessState::kClosed);
 
-  std::strcpy(writer.ring->header.reason, "CUPTI not found");
+  writer.Remark("CUPTI not found");
   writer.ring->header.state = static_cast<std::uint32_t>(shm::RingState::kDisabled);
   CHECK(reader.value().Ended());
   CHECK(reader.value().Report().reason == "CUPTI not found");

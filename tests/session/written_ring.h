@@ -62,6 +62,10 @@ class WrittenRing {
     record.duration_ns = duration;
     ring->queue.push(shm::Record(record));
   }
+  void Remark(const std::string& text) {
+    std::memcpy(ring->header.reason, text.data(), text.size());
+    ring->header.reason_bytes = static_cast<std::uint32_t>(text.size());
+  }
 
   void DefineRange(std::uint32_t id, const std::string& path) {
     Define(id, path, shm::RecordKind::kRange);
