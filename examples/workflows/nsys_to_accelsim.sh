@@ -43,5 +43,6 @@ for setting in "$OUT"/accelsim.env "$OUT"/accelsim.env.*; do
   # shellcheck disable=SC1090  # written above
   (. "$setting" && USER_DEFINED_FOLDERS=1 TRACES_FOLDER="$OUT/$run" CUDA_INJECTION64_PATH="$TRACER" "$@")
 done
-printf 'Traces are in %s/1 to %s/%d (recent tracers: traces below it). Simulate them, then: SIMULATOR_LOG=<log> sh %s\n' \
-  "$OUT" "$OUT" "$run" "$0"
+again=$(printf '%s' "$0" | sed "s/'/'\\\\''/g")
+printf "Traces are in %s/1 to %s/%d (recent tracers: traces below it). Simulate them, then: SIMULATOR_LOG=<log> sh '%s'\n" \
+  "$OUT" "$OUT" "$run" "$again"

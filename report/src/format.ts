@@ -104,8 +104,14 @@ export function visible(text: string): string {
       ? c : code(c));
 }
 
+// Returns a text as one word of a shell command: unchanged if it has no special characters, in single quotes, or, if it
+// contains characters that visible() shows as code points or "!", as $'...' (bash, zsh, ksh), which needs none of them: a
+// terminal would interpret them when the command is pasted. ShellWord in src/base/quoting.cpp does the same.
 export function shellWord(word: string): string {
-  return /^[A-Za-z0-9_./:=@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+  if (/^[A-Za-z0-9_./:@%+,-]+$/.test(word)) return word;
+  if (!word.includes("!") && word.search(unseen) < 0) return `'${word.replaceAll("'", "'\\''")}'`;
+  const octal = (c: string) => [...new TextEncoder().encode(c)].map((byte) => `\\${byte.toString(8).padStart(3, "0")}`).join("");
+  return `$'${word.replace(/[\\']/g, "\\$&").replace(unseen, octal).replaceAll("!", octal)}'`;
 }
 
 // Returns a path that cannot be parsed as an option.

@@ -82,6 +82,10 @@ test("a shell word is one word for any content", () => {
   assert.equal(shellPath("-rf"), "./-rf");
   assert.equal(shellPath("a b"), "'a b'");
   assert.equal(shellWord(""), "''");
+  assert.equal(shellWord("=a"), "'=a'"); // zsh replaces it by the path of the program a
+  // Pasted control characters would act on the terminal, and a line end would run the rest as a command.
+  assert.equal(shellWord("a\u0003touch x\n'\\\u202e!"), "$'a\\003touch x\\012\\'\\\\\\342\\200\\256\\041'");
+  assert.equal(shellPath("-\u001b"), "$'./-\\033'");
 });
 
 test("a log axis has few ticks, all within the axis", () => {

@@ -362,6 +362,7 @@ TEST_CASE("a hostile program name or session directory is escaped on the termina
   const auto named = RunProcess(command, options);
   CHECK(named.exit_code == 0);
   check(named.err, "stemtap: session in stemtap-" + escaped + "-");
+  check(named.err, "next: stemtap report $'stemtap-x\\033[31m\\342\\200\\256\\012-");
   // The process reports why it is disabled; here, CUPTI is missing.
   auto without = options;
   without.env = {{"LD_LIBRARY_PATH", (scratch / "driver").string()},

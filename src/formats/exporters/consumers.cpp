@@ -164,16 +164,4 @@ std::string Explain(const Consumer& consumer, const CountedPlan& counted, std::s
   return text;
 }
 
-std::string ShellWord(std::string_view text) {
-  std::string word = "'";
-  for (const char c : text) {
-    if (c == '\'') {
-      word += "'\\''";
-    } else {
-      word += c;
-    }
-  }
-  return word + "'";
-}
-
 }  // namespace stemtap::formats

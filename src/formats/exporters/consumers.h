@@ -83,9 +83,6 @@ std::string Explain(const Consumer& consumer, const CountedPlan& counted, std::s
 // Returns a header and one row per sample: its id, launch and weight.
 std::string WeightsCsv(const CountedPlan& counted);
 
-// Quotes `text` as one word of a POSIX shell.
-std::string ShellWord(std::string_view text);
-
 // The writers. REQUIRES (all): `counted` was made with the counting model of that consumer.
 Result<Exported> WriteAccelSim(const ExportInput& input);
 Result<Exported> WriteAccelSimList(const ExportInput& input);

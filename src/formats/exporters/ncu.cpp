@@ -14,6 +14,7 @@
 #include <set>
 #include <utility>
 
+#include "base/quoting.h"
 #include "base/text.h"
 #include "formats/exporters/consumers.h"
 #include "formats/exporters/windows.h"
@@ -242,7 +243,7 @@ class Writer {
       std::string rsp;
       text += fmt::format("\n# {}\n\"$NCU\"", run.comment);
       for (const std::string& option : run.options) {
-        text += " " + (option.starts_with("--") ? option : ShellWord(option));
+        text += " " + ShellWord(option);
         rsp += option + "\n";
       }
       text += fmt::format(" \\\n  -f -o \"$REPORT.{}\" $NCU_OPTIONS \"$@\"\n", i + 1);

@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "base/file.h"
+#include "base/quoting.h"
 #include "base/text.h"
 #include "shm/session_env.h"
 #include "ui/cli/output.h"
@@ -187,11 +188,11 @@ int RunAndReport(const session::LiveOptions& options, bool require_kernels) {
     if (options.quiet) {
       Warn(done.report.incomplete);
     } else {
-      const std::string directory = EscapeForTerminal(done.folder);
       PrintMessage(fmt::format("\n{}\nstemtap: session in {}\n",
-                               session::SessionSummary(done.report, done.plan), directory));
+                               session::SessionSummary(done.report, done.plan),
+                               EscapeForTerminal(done.folder)));
       if (done.failure.empty() && done.plan.totals.samples != 0) {
-        PrintMessage(fmt::format("next: stemtap report {}\n", directory));
+        PrintNext("stemtap report " + ShellPath(done.folder));
       }
     }
     if (!done.failure.empty()) Fail({done.failure});

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/quoting.h"
 #include "base/text.h"
 #include "session/merge/merge_sessions.h"
 #include "ui/cli/commands.h"
@@ -29,9 +30,9 @@ int RunMerge(const MergeArguments& arguments) {
   Warn(merged.value().warnings);
   const model::Plan& plan = merged.value().plan;
   if (!arguments.quiet) {
-    const std::string directory = EscapeForTerminal(arguments.output);
-    PrintMessage(fmt::format("stemtap: {} in {}\nnext: stemtap report {}\n",
-                             Plural(plan.sessions.size(), "session"), directory, directory));
+    PrintMessage(fmt::format("stemtap: {} in {}\n", Plural(plan.sessions.size(), "session"),
+                             EscapeForTerminal(arguments.output)));
+    PrintNext("stemtap report " + ShellPath(arguments.output));
   }
   return arguments.json ? PrintJson(TotalsJson(plan)) : PrintText(merged.value().summary);
 }

@@ -34,6 +34,10 @@ int Fail(const Error& error) {
   return error.exit_code;
 }
 
+void PrintNext(const std::string& command) {
+  PrintMessage(fmt::format("next: {}\n", command));
+}
+
 void Warn(const std::vector<std::string>& warnings) {
   for (const std::string& warning : warnings) {
     PrintMessage(fmt::format("stemtap: warning: {}\n", EscapeForTerminal(warning)));

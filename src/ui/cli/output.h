@@ -21,6 +21,10 @@ void PrintMessage(const std::string& text);
 // Prints "stemtap: <message>" to stderr and returns the error's exit code.
 int Fail(const Error& error);
 
+// Prints "next: <command>" to stderr: what most users run after this command. The words that come
+// from outside are quoted for a shell (base/quoting.h).
+void PrintNext(const std::string& command);
+
 // Prints each warning as "stemtap: warning: <message>" to stderr.
 void Warn(const std::vector<std::string>& warnings);
 

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "base/quoting.h"
 #include "base/text.h"
 #include "session/flags/sampling_flags.h"
 #include "ui/cli/commands.h"
@@ -64,11 +65,12 @@ int Replay(const ReplayArguments& arguments) {
   Warn(outcome.value().report.warnings);
   const model::Plan& plan = outcome.value().plan;
   if (!arguments.quiet) {
-    const std::string directory = EscapeForTerminal(outcome.value().folder);
+    const std::string& directory = outcome.value().folder;
     PrintMessage(
-        fmt::format("stemtap: {}, session in {}\nnext: stemtap report {}\n",
+        fmt::format("stemtap: {}, session in {}\n",
                     Speed(static_cast<double>(plan.totals.invocations) / outcome.value().seconds),
-                    directory, directory));
+                    EscapeForTerminal(directory)));
+    PrintNext("stemtap report " + ShellPath(directory));
   }
   return arguments.json ? PrintJson(TotalsJson(plan)) : PrintText(model::PlanSummary(plan));
 }
