@@ -21,8 +21,7 @@ struct LaunchCall {
 
 struct SubscribedCall {
   CUpti_CallbackId cbid;
-  bool required;               // optional callbacks need later versions of CUDA
-  bool graph_capture = false;  // only needed if the actuator acts
+  bool required;  // optional callbacks need later versions of CUDA
 };
 inline constexpr SubscribedCall kSubscribedCalls[] = {
     {CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, true},
@@ -33,14 +32,14 @@ inline constexpr SubscribedCall kSubscribedCalls[] = {
     {CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz, false},
     {CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch, false},
     {CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz, false},
-    {CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture, false, true},
-    {CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_ptsz, false, true},
-    {CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2, false, true},
-    {CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2_ptsz, false, true},
-    {CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCaptureToGraph, false, true},
-    {CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCaptureToGraph_ptsz, false, true},
-    {CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture, false, true},
-    {CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture_ptsz, false, true}};
+    {CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture, false},
+    {CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_ptsz, false},
+    {CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2, false},
+    {CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2_ptsz, false},
+    {CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCaptureToGraph, false},
+    {CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCaptureToGraph_ptsz, false},
+    {CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture, false},
+    {CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture_ptsz, false}};
 
 enum class CallKind : std::uint8_t {
   kKernelLaunch,

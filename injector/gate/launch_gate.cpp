@@ -14,9 +14,10 @@ namespace {
 // Reason for cooperative launches of any kernel.
 constexpr const char* kWhyCooperative = "cooperative: its blocks wait for each other";
 
-// Marks, in the cell that ENTER and EXIT of one call share, that the launch is being captured.
-// CUPTI zeroes the cell, so any nonzero value works.
+// Mark, in the cell that ENTER and EXIT of one call share, that the launch is being captured, or
+// that it becomes a node of a graph. CUPTI zeroes the cell, so any nonzero value works.
 constexpr std::uint64_t kCapturing = 0x70617473;  // "stap"
+constexpr std::uint64_t kAdding = 0x68707267;     // "grph"
 
 const char* SymbolOf(const CUpti_CallbackData& data) noexcept {
   return data.symbolName != nullptr ? data.symbolName : "";
@@ -45,7 +46,6 @@ bool LaunchGate::EnableCallbacks(const CuptiApi& api, CUpti_SubscriberHandle sub
   api_ = &api;
   subscriber_ = subscriber;
   for (const SubscribedCall& call : kSubscribedCalls) {
-    if (call.graph_capture && !actuator_.acts()) continue;
     const CUptiResult result =
         api.EnableCallback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, call.cbid);
     if (result != CUPTI_SUCCESS && call.required) {
@@ -73,6 +73,8 @@ void CUPTIAPI LaunchGate::OnCallback(void* self, CUpti_CallbackDomain domain, CU
       gate.graph_captures_.AfterCall(kind == CallKind::kBeginCapture, ResultOf(data));
     } else if (kind == CallKind::kGraphLaunch && ResultOf(data) == CUDA_SUCCESS) {
       gate.files_->Count(shm::Loss::kGraphLaunches);
+    } else if (kind == CallKind::kKernelLaunch && ResultOf(data) != CUDA_SUCCESS) {
+      gate.CountFailed(cbid, data);
     }
     return;
   }
@@ -97,6 +99,7 @@ void CUPTIAPI LaunchGate::OnCallback(void* self, CUpti_CallbackDomain domain, CU
 
 bool LaunchGate::Decide(const LaunchCall& call, const CUpti_CallbackData& data,
                         std::uint64_t number) noexcept {
+  if (graph_captures_.any() && IsAdded(call, data)) return false;
   const char* symbol = SymbolOf(data);
   bool denied = false;
   FunctionCache::Entry& function = functions_.Find(call.function, symbol, denied);
@@ -123,6 +126,14 @@ bool LaunchGate::Decide(const LaunchCall& call, const CUpti_CallbackData& data,
   files_->Count(outcome == Outcome::kThrottled ? shm::Loss::kCapturesThrottled
                                                : shm::Loss::kCapturesDenied);
   return outcome == Outcome::kRefused;
+}
+
+[[gnu::noinline]] bool LaunchGate::IsAdded(const LaunchCall& call,
+                                           const CUpti_CallbackData& data) noexcept {
+  if (!graph_captures_.Takes(call.stream)) return false;
+  files_->ring().header.launches_added.fetch_add(1, std::memory_order_relaxed);
+  if (data.correlationData != nullptr) *data.correlationData = kAdding;
+  return true;
 }
 
 [[gnu::noinline]] LaunchGate::Outcome LaunchGate::Capture(const Chosen& launch) noexcept {
@@ -153,7 +164,7 @@ LaunchGate::Outcome LaunchGate::Begin(const Chosen& launch) noexcept {
   const std::uint32_t id = launch.data.correlationId;
   PendingCapture pending{launch.answer, Control().CurrentMark(), launch.name_hash};
   if (graph_captures_.Takes(launch.call.stream)) return Outcome::kPassed;
-  if (graph_captures_.any()) return Outcome::kDenied;  // counted only if the actuator acts
+  if (acts && graph_captures_.any()) return Outcome::kDenied;
   // If the actuator acts, another thread may have captured the kernel before this thread held it.
   if (launch.answer.exploratory() && !client_.MayExplore(launch.name_hash)) {
     return Outcome::kPassed;
@@ -191,6 +202,18 @@ bool LaunchGate::StartActuator(const Chosen& launch) noexcept {
   return actuator_.Start(c);
 }
 
+// A failed launch has no record, and no node if it was to become one.
+[[gnu::noinline]] void LaunchGate::CountFailed(CUpti_CallbackId cbid,
+                                               const CUpti_CallbackData& data) noexcept {
+  bool is_counted = false;  // by Enter
+  VisitLaunch(cbid, data.functionParams, [&](const LaunchCall&) { is_counted = true; });
+  if (!is_counted) return;
+  shm::RingHeader& header = files_->ring().header;
+  header.launches_failed.fetch_add(1, std::memory_order_relaxed);
+  if (data.correlationData == nullptr || *data.correlationData != kAdding) return;
+  header.launches_added.fetch_sub(1, std::memory_order_relaxed);
+}
+
 void LaunchGate::Exit(const CUpti_CallbackData& data) noexcept {
   const CUresult result = ResultOf(data);
   if (actuator_.acts()) actuator_.Stop(result);
@@ -198,6 +221,7 @@ void LaunchGate::Exit(const CUpti_CallbackData& data) noexcept {
   if (result == CUDA_SUCCESS) return;
   // Nothing was launched, so no record will arrive.
   PendingCapture capture{};
+  files_->ring().header.launches_failed.fetch_add(1, std::memory_order_relaxed);
   if (!engine_->pending().Take(data.correlationId, capture)) return;
   files_->ring().header.launches_captured.fetch_sub(1, std::memory_order_relaxed);
   Return(capture);

@@ -100,6 +100,10 @@ class LaunchGate {
   // REQUIRES: the caller holds the actuator and a token.
   Outcome Begin(const Chosen& launch) noexcept;
   bool StartActuator(const Chosen& launch) noexcept;
+  // Returns whether the launch only becomes a node of a graph, and counts it.
+  bool IsAdded(const LaunchCall& call, const CUpti_CallbackData& data) noexcept;
+  // Called after a launch that was not captured failed.
+  void CountFailed(CUpti_CallbackId cbid, const CUpti_CallbackData& data) noexcept;
   // Called after a captured launch returned.
   void Exit(const CUpti_CallbackData& data) noexcept;
   // Undoes a capture that has no record because its launch failed or its record was lost: returns

@@ -171,6 +171,7 @@ export interface Session {
   counters?: Record<string, unknown> & { losses?: Record<string, number> };
   processes?: SessionProcess[];
   devices?: SessionDevice[];
+  completeness?: string;
   warnings?: string[];
   sessions?: { mode?: string; folder?: string; host?: { name?: string } }[]; // only in a merged session
 }

@@ -40,8 +40,10 @@ inline constexpr auto kTable<ProcessReport> = std::tuple(
     Nullable<&P::seen>("seen"), Nullable<&P::kept>("kept"), Nullable<&P::read>("read"),
     Nullable<&P::late>("late"), Nullable<&P::malformed>("malformed"),
     Nullable<&P::skipped>("skipped"), Nullable<&P::launches_gated>("launches_gated"),
-    Nullable<&P::launches_captured>("launches_captured"), Nullable<&P::paused>("paused"),
-    Nullable<&P::buffers>("buffers"),
+    Nullable<&P::launches_captured>("launches_captured"),
+    Nullable<&P::launches_failed>("launches_failed"),
+    Nullable<&P::launches_added>("launches_added"), Nullable<&P::graph_records>("graph_records"),
+    Nullable<&P::paused>("paused"), Nullable<&P::buffers>("buffers"),
     Group{"cost", ", ",
           std::tuple(Nullable<&P::cost_program_ns>("program_ns"),
                      Nullable<&P::cost_background_ns>("background_ns"),
@@ -107,6 +109,7 @@ inline constexpr auto kTable<RecordedSession> = std::tuple(
     Required<&R::options>("options"), Required<&R::host>("host"),
     Required<&R::elapsed_s>("elapsed_s"), Required<&R::exit_code>("exit_code"),
     Required<&R::signal>("signal"), Required<&R::counters>("counters"),
+    Nullable<&S::completeness>("completeness").OmitIfAbsent(),
     Required<&S::processes>("processes"), Required<&S::devices>("devices"),
     Required<&S::warnings>("warnings"), Nullable<&S::sessions>("sessions").OmitIfAbsent());
 

@@ -239,6 +239,9 @@ ProcessReport RingReader::ReadHeader() const {
   report.skipped = count(h.skipped);
   report.launches_gated = count(h.launches_gated);
   report.launches_captured = count(h.launches_captured);
+  report.launches_failed = count(h.launches_failed);
+  report.launches_added = count(h.launches_added);
+  report.graph_records = count(h.graph_records);
   report.paused = count(h.paused);
   report.buffers = count(h.buffers);
   report.cost_program_ns = count(h.cost_program_ns, kMaxCostNs);

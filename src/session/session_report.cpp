@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "model/completeness.h"
 #include "online/overview_parts.h"
 #include "stemtap/version.h"
 
@@ -51,8 +52,8 @@ void AddProcess(const ProcessReport& process, ProcessReport& sum) {
   using P = ProcessReport;
   for (const auto count :
        {&P::seen, &P::kept, &P::skipped, &P::read, &P::late, &P::malformed, &P::launches_gated,
-        &P::launches_captured, &P::paused, &P::buffers, &P::cost_program_ns,
-        &P::cost_background_ns, &P::cost_cupti_ns}) {
+        &P::launches_captured, &P::launches_failed, &P::launches_added, &P::graph_records,
+        &P::paused, &P::buffers, &P::cost_program_ns, &P::cost_background_ns, &P::cost_cupti_ns}) {
     sum.*count += process.*count;
   }
   for (std::uint32_t i = 0; i < shm::kLossCount; ++i) sum.losses[i] += process.losses[i];
@@ -112,6 +113,7 @@ std::string SessionToJson(const SessionReport& report, const model::Plan& plan) 
   session.exit_code = report.exit_code;
   session.signal = report.signal;
   session.counters = Counters(report, plan);
+  session.completeness = model::CompletenessLine(report.processes);
   session.processes = report.processes;
   session.devices = report.devices;
   for (DeviceTotals& device : session.devices) {

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "model/completeness.h"
 #include "session/session_report.h"
 
 namespace stemtap::session {
@@ -101,6 +102,9 @@ std::string ProcessLines(const ProcessReport& p) {
 std::string SessionSummary(const SessionReport& report, const model::Plan& plan) {
   std::string text =
       plan.totals.invocations == 0 ? "no kernel was recorded\n" : model::PlanSummary(plan);
+  if (std::string line = model::CompletenessLine(report.processes); !line.empty()) {
+    text += line + "\n";
+  }
   text += DeviceLines(report);
   text += CostLine(report);
   text += PauseLine(report);

@@ -26,7 +26,7 @@
 namespace stemtap::shm {
 
 inline constexpr std::uint64_t kRingMagic = 0x31474E5250415453;  // "STAPRNG1"
-inline constexpr std::uint32_t kRingVersion = 4;  // includes the numbering of the losses
+inline constexpr std::uint32_t kRingVersion = 5;  // includes the numbering of the losses
 
 // 262,144 records of 64 bytes take 16 MiB. At 1 million launches per second, more than one GPU can
 // start, the collector can sleep for 260 ms before a record is dropped. If smaller, records are
@@ -82,6 +82,9 @@ struct RingHeader {
   std::atomic<std::uint64_t> skipped{0};         // activity records of other kinds
   std::atomic<std::uint64_t> launches_gated{0};  // launches that the gate evaluated
   std::atomic<std::uint64_t> launches_captured{0};
+  std::atomic<std::uint64_t> launches_failed{0};  // of launches_gated: the call returned an error
+  std::atomic<std::uint64_t> launches_added{0};   // of launches_gated: became nodes of a graph
+  std::atomic<std::uint64_t> graph_records{0};    // kernel records of graph launches
   std::atomic<std::uint64_t> paused{0};   // kernel records of pauses (stemtap_stop); not in seen
   std::atomic<std::uint64_t> buffers{0};  // activity buffers returned by CUPTI
   // CLOCK_MONOTONIC of the last FlushAll. A release store: its records are in the ring.

@@ -55,6 +55,10 @@ TEST_CASE("a program that exits normally is recorded completely at both levels")
     CHECK(session["counters"]["captured"].get<int>() >= 1);
     const auto gated = session["processes"][0]["launches_gated"].get<std::uint64_t>();
     CHECK(gated == (level == "gate" ? 20000u : 0u));
+    const auto completeness = session["completeness"].get<std::string>();
+    CHECK(completeness.starts_with(level == "gate" ? "all 20000 launches were recorded"
+                                                   : "20000 kernel records were received"));
+    CHECK(ReadFile(scratch / "session/summary.txt").find(completeness) != std::string::npos);
     CHECK(OverviewDiffers(scratch / "session") == "");
     CHECK(ReadJson(scratch / "session/overview.json")["level"] == level);
     // Rings and gate are removed; the results exist.
@@ -67,6 +71,33 @@ TEST_CASE("a program that exits normally is recorded completely at both levels")
                                             "plan.json", "session.json", "stemtap.log",
                                             "summary.txt"});
   }
+}
+
+TEST_CASE("launches that build a graph need no record") {
+  TempDir scratch;
+  const std::string program = TestProgram("graph").string();
+  const auto run =
+      RunProcess(RunCommand({"--level", "gate"}, {program, "1000"}), OnFakeGpu(scratch));
+  CHECK(run.exit_code == 0);
+  const auto session = ReadJson(scratch / "session/session.json");
+  const auto& process = session["processes"][0];
+  CHECK(process["launches_added"] == 10);
+  CHECK(process["graph_records"] == 1000);
+  CHECK(process["launches_gated"] == 10);
+  CHECK(session["completeness"].get<std::string>().starts_with("no kernel was launched outside"));
+}
+
+TEST_CASE("launches whose records a killed process did not deliver are stated as missing") {
+  TempDir scratch;
+  const std::string program = TestProgram("exit_sigkill").string();
+  RunProcess(RunCommand({"--level", "gate"}, {program, "20000"}), OnFakeGpu(scratch));
+  const auto session = ReadJson(scratch / "session/session.json");
+  const auto seen = session["processes"][0]["seen"].get<std::uint64_t>();
+  const auto gated = session["processes"][0]["launches_gated"].get<std::uint64_t>();
+  REQUIRE(seen < gated);
+  CHECK(session["completeness"] ==
+        std::to_string(gated - seen) + " of " + std::to_string(gated) +
+            " launches have no record (a process did not shut down cleanly)");
 }
 
 TEST_CASE(

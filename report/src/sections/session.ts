@@ -65,10 +65,11 @@ export function sessionSection({ model }: Context): HTMLElement {
   ])));
   const options = optionRows(plan?.options ?? session?.options);
   blocks.push(block("Options", options.length > 0 ? facts(options) : h("p", { class: "lacks" }, "No options were recorded.")));
+  const completeness = session?.completeness ? h("p", null, visible(session.completeness)) : null;
   const lost = Object.entries(session?.counters?.losses ?? overview?.losses ?? {});
   for (const name of ["contexts_refused", "slots_refused"]) lost.push([name, Number(session?.counters?.[name] ?? 0)]);
   const happened = lost.filter(([, n]) => n > 0);
-  blocks.push(block("Losses", happened.length > 0 ? plainTable({ head: ["Loss", "Count", "Unit", "Reason"],
+  blocks.push(block("Losses", completeness, happened.length > 0 ? plainTable({ head: ["Loss", "Count", "Unit", "Reason"],
     rows: happened.map(([name, n]) => [visible(name), count(n), losses.get(name)?.[0] ?? none,
       losses.get(name)?.[1] ?? "unknown reason"]) })
     : h("p", null, overview || session ? "Nothing was dropped." : "The session contains no losses.")));

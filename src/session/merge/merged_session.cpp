@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "model/completeness.h"
 #include "session/session_report.h"
 #include "stemtap/version.h"
 
@@ -165,6 +166,7 @@ Result<RecordedSession> MergedSession(std::span<const SessionPart> parts, const 
     }
     AppendSessions(part, merged.sessions);
   }
+  merged.completeness = model::CompletenessLine(merged.processes);
   SetCommon(
       std::span(std::as_const(merged.sessions)), [](const auto& own) { return own.command; },
       merged.command);
@@ -187,6 +189,7 @@ std::string MergedSummary(const model::Plan& plan, const RecordedSession& sessio
   for (std::size_t i = 0; i < plan.sessions.size(); ++i) {
     text += SessionLine(i, plan.sessions[i], session.sessions[i]);
   }
+  if (!session.completeness.empty()) text += EscapeForTerminal(session.completeness) + "\n";
   for (const model::ProcessReport& process : session.processes) text += ProcessLine(process);
   for (std::uint32_t i = 0; i < shm::kLossCount; ++i) {
     const std::uint64_t count = session.counters.losses[i];
