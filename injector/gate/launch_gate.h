@@ -7,9 +7,9 @@
 //   EXIT                                                                    actuator off
 //   flusher: Watch ─► a capture that does not return is the last one
 //
-// The gate subscribes only to driver callbacks of launches, and of stream captures if the actuator
-// acts. Every runtime launch nests a driver launch with the same correlation id. The gate never
-// captures:
+// The gate subscribes only to driver callbacks of launches and stream captures. Every runtime
+// launch nests a driver launch with the same correlation id. The gate counts the launches that must
+// have a record, so that missing records show. It never captures:
 //   - cooperative launches, and kernels that wait for other GPUs (shm/deny_list.h): they would
 //     hang under a tracer
 //   - graph launches, whose kernels are timed but not gated
@@ -19,8 +19,9 @@
 // forbidden during stream capture would invalidate the graph.
 //
 // THREADS: OnCallback runs concurrently on any application thread. It takes no lock and allocates
-// nothing. It calls CUDA only for a launch that is about to be captured: to query the stream's
-// capture status and to switch the actuator on and off. Watch runs on the flusher.
+// nothing. It calls CUDA only to switch the actuator on and off, and to query the capture status of
+// a stream: before a launch is captured, and while any stream is being captured into a graph. Watch
+// runs on the flusher.
 #pragma once
 
 #include <atomic>

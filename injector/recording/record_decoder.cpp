@@ -59,6 +59,7 @@ void RecordDecoder::DecodeOne(const void* activity) noexcept {
   const char* name = nullptr;
   const Decoded decoded = DecodeKernel(activity, api_->has_graph(), kernel, name);
   // Done before any failure, because a pending capture that is not taken would stay in the table.
+  if (kernel.graph_id != 0) AddTo(files_->ring().header.graph_records, 1);
   PendingCapture capture{};
   if (pending_.Take(kernel.correlation_id, capture)) {
     kernel.flags = capture.answer.flags;
