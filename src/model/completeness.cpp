@@ -58,6 +58,8 @@ std::string CompletenessLine(std::span<const ProcessReport> processes) {
   for (const ProcessReport& p : processes) seen += p.seen;
   if (!c.is_counted) return seen == 0 ? "" : UncountedLine(c, seen);
   std::string line = c.launches == 0 ? "no kernel was launched outside of graphs"
+                     : c.launches == 1 && c.records == 1 && c.dropped == 0 && c.paused == 0
+                         ? "the only launch was recorded"
                      : c.missing == 0 && c.dropped == 0 && c.paused == 0
                          ? fmt::format("all {} launches were recorded", c.launches)
                      : c.missing == 0 ? fmt::format("all {} launches have a record", c.launches)

@@ -145,7 +145,8 @@ void Engine::Skip(const shm::KernelRecord& record, std::uint16_t process) {
 void Engine::RunEpoch() {
   sampler_.Begin(queue_.Next());
   pool_.ForEach(sampler_.touched(), [this](std::size_t i) { sampler_.UpdateKernel(i); });
-  sampler_.Commit(OnPool(pool_), at_hand_ < queue_.epoch());
+  // An engine that asks the gate itself applies each decision to the next launch.
+  sampler_.Commit(OnPool(pool_), local_gate_ || at_hand_ < queue_.epoch());
   if (sampler_.allocated()) {
     for (EngineObserver* observer : observers_) observer->OnAllocation(sampler_.status());
   }
@@ -166,7 +167,7 @@ void Engine::Describe(model::Overview& overview) const {
 }
 
 model::Plan Engine::Finish() {
-  EndCaptures();
+  sampler_.EndCaptures();
   while (!queue_.empty()) RunEpoch();
   model::Plan plan = sampler_.Finish(OnPool(pool_));
   plan.totals.graph_launches = counts_.graph_launches;

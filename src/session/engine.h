@@ -93,8 +93,11 @@ class Engine {
   // was known in the middle of a batch.
   void SetAtHand(std::size_t launches) { at_hand_ = launches; }
 
-  // Reports that the program has ended: no launch can be captured any more.
-  void EndCaptures() { sampler_.EndCaptures(); }
+  // Reports that the program has ended, so that a live gate captures no launch any more. An engine
+  // that asks the gate itself captures launches as they are pushed, until Finish.
+  void EndCaptures() {
+    if (!local_gate_) sampler_.EndCaptures();
+  }
 
   // Processes pending launches, ends the sampler and returns the plan. Call once.
   model::Plan Finish();

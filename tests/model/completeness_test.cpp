@@ -26,6 +26,7 @@ void Lose(shm::Loss loss, std::uint64_t count, ProcessReport& process) {
 
 TEST_CASE("a process whose launches all have a record is complete") {
   CHECK(LineOf(Recorded(400'000)) == "all 400000 launches were recorded");
+  CHECK(LineOf(Recorded(1)) == "the only launch was recorded");
 }
 
 TEST_CASE("failed calls and calls that build a graph need no record") {

@@ -13,8 +13,10 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
 #include <random>
 #include <string>
 #include <thread>
@@ -22,6 +24,7 @@
 #include "programs/victim.h"
 #include "shm/gate_table.h"
 #include "shm/ring.h"
+#include "shm/session_env.h"
 
 namespace {
 
@@ -40,10 +43,27 @@ struct Indices : RecordQueue {
   static auto& Read(RecordQueue& queue) { return queue.*&Indices::read_index_; }
 };
 
+std::string SessionDirectory() {
+  const char* session = ::getenv("STEMTAP_SESSION");
+  return session != nullptr ? session : ".";
+}
+
+// Returns the name of the ring of this process.
+std::string OwnRing() {
+  for (const auto& entry : std::filesystem::directory_iterator(SessionDirectory())) {
+    const std::string name = entry.path().filename();
+    stemtap::shm::ProcessImage image;
+    if (stemtap::shm::ParseImageFileName(name.c_str(), stemtap::shm::kRingPrefix, image) &&
+        image.pid == static_cast<std::uint64_t>(::getpid())) {
+      return name;
+    }
+  }
+  return "no ring of this process";
+}
+
 // Maps a file of the session; exits if that is not possible.
 void* Map(const std::string& name, std::size_t bytes) {
-  const char* session = ::getenv("STEMTAP_SESSION");
-  const std::string path = std::string(session != nullptr ? session : ".") + "/" + name;
+  const std::string path = SessionDirectory() + "/" + name;
   const int fd = ::open(path.c_str(), O_RDWR);
   void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (memory == MAP_FAILED) {
@@ -58,11 +78,14 @@ class Damage {
   Damage(const std::string& what, std::uint64_t seed)
       : what_(what),
         random_(seed),
-        ring_(static_cast<RingFile*>(Map("ring." + std::to_string(::getpid()), sizeof(RingFile)))),
+        ring_(static_cast<RingFile*>(Map(OwnRing(), sizeof(RingFile)))),
         gate_(Does("gate") ? static_cast<GateFile*>(Map("gate.table", sizeof(GateFile)))
                            : nullptr) {}
 
   bool Does(const char* what) const { return what_ == what || what_ == "all"; }
+
+  // Returns whether the collector has taken a record from the ring.
+  bool IsRead() const { return Indices::Read(ring_->queue).load() != 0; }
 
   // Writes a few random values.
   void Step() {
@@ -120,6 +143,10 @@ int main(int argc, char** argv) {
   Victim victim;
   InitAndLaunch(&victim, 1);
   Damage damage(argv[1], argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 1);
+  // A ring that is damaged before the collector opens it is refused as one of another version.
+  for (int i = 0; i < 10'000 && !damage.IsRead(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
   std::atomic<bool> done{false};
   std::thread hostile([&] {
     while (!done.load(std::memory_order_relaxed)) damage.Step();
