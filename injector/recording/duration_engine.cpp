@@ -134,10 +134,14 @@ void DurationEngine::CountCost(bool heard) noexcept {
   }
 }
 
-// Stops recording for good. Data that CUPTI already has is still fetched; later launches are a gap.
-void DurationEngine::StopRecording() noexcept {
+void DurationEngine::Release() noexcept {
   claim_.Release();
   stopped_ = true;
+}
+
+// Stops recording for good. Data that CUPTI already has is still fetched; later launches are a gap.
+void DurationEngine::StopRecording() noexcept {
+  Release();
   files_->Count(shm::Loss::kGaps);
   char remark[sizeof(shm::RingHeader::reason)];
   ::snprintf(
@@ -169,6 +173,7 @@ void DurationEngine::RunFlusher() noexcept {
 }
 
 void DurationEngine::RunPeriod() noexcept {
+  if (files_->CollectorFailed() && !stopped_) Release();
   files_->MapGate();
   if (watch_ != nullptr) watch_(watched_);
   pool_.Grow();
@@ -193,6 +198,7 @@ void DurationEngine::EndProcess() noexcept {
 }
 
 void DurationEngine::Finish() noexcept {
+  static_cast<void>(files_->CollectorFailed());
   Flush(false);
   Flush(true);  // running kernels are delivered as incomplete and counted
   AwaitLateBuffers();

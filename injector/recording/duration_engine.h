@@ -79,6 +79,7 @@ class DurationEngine {
   static std::uint64_t RecordClock() noexcept;
 
   void CountCost(bool heard) noexcept;
+  void Release() noexcept;
   void StopRecording() noexcept;
   void NoteSilence() noexcept;
   void Flush(bool forced) noexcept;
@@ -102,7 +103,7 @@ class DurationEngine {
 
   CallCounter calls_;  // by which the flusher detects that it still receives data
   // Accessed only by the flusher once it runs.
-  bool stopped_ = false;  // recording stopped because it cost too much
+  bool stopped_ = false;  // recording stopped because of its cost, or because no collector reads it
   CuptiClaim claim_;
   OverheadBudget budget_;
   std::uint64_t flusher_ns_ = 0;           // flusher CPU time counted so far

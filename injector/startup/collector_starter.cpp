@@ -31,6 +31,7 @@ struct Launch {
   char* arguments[kMaxArguments];
   char* environment[kMaxVariables];
   unsigned char* stack;  // stack of the second child
+  int collector;         // process id of the second child
   int failure;           // errno of execve
 };
 
@@ -86,6 +87,7 @@ int StartAndLeave(void* argument) {
   auto* launch = static_cast<Launch*>(argument);
   const int pid = StartSharingProcess(Become, launch->stack + kStackBytes, SIGCHLD, launch);
   if (pid < 0) launch->failure = -pid;
+  launch->collector = pid;
   EndProcess(0);
 }
 
@@ -136,6 +138,17 @@ const char* TakeOutput(char** words, std::size_t& count) noexcept {
   }
   count = kept;
   return output != nullptr && *output != 0 ? output : nullptr;
+}
+
+// Creates a directory with mode 0700. Returns false and sets errno on failure.
+bool MakeDirectory(const char* path) noexcept {
+  constexpr mode_t kMode = 0700;
+  if (::mkdir(path, kMode) != 0) return false;
+  struct stat made;
+  if (::lstat(path, &made) == 0 && S_ISDIR(made.st_mode) && (made.st_mode & 0777) != kMode) {
+    ::chmod(path, kMode);  // the umask has removed permissions
+  }
+  return true;
 }
 
 bool CollectorPath(const Options& options, char* path, std::size_t size) noexcept {
@@ -204,24 +217,24 @@ bool MakeSessionFolder(const Options& options, char* folder, std::size_t size, c
   }
   while (length > 1 && base[length - 1] == '/') base[--length] = 0;
   ::snprintf(folder, size, "%s", base);
-  if (::mkdir(folder, 0700) == 0) return true;
+  if (MakeDirectory(folder)) return true;
   // The name may be taken by this process before exec, by process 1 of another container, or by
   // another process with the same options.
   for (int again = 2; errno == EEXIST && again <= kMaxOfOnePid; ++again) {
     ::snprintf(folder, size, "%s-%d", base, again);
-    if (::mkdir(folder, 0700) == 0) return true;
+    if (MakeDirectory(folder)) return true;
   }
   ::snprintf(problem, problem_size, "%s: cannot be made: %s", folder, ::strerror(errno));
   return false;
 }
 
-bool StartCollector(const Options& options, const char* folder, char* problem,
-                    std::size_t problem_size) noexcept {
+int StartCollector(const Options& options, const char* folder, char* problem,
+                   std::size_t problem_size) noexcept {
   char path[kPathBytes];
   if (!CollectorPath(options, path, sizeof(path)) || ::access(path, X_OK) != 0) {
     ::snprintf(problem, problem_size, "%s: collector not found; set STEMTAP_COLLECTOR to its path",
                path);
-    return false;
+    return 0;
   }
   // Everything that the children access is prepared here, because between clone and execve they may
   // only make system calls. One mapping contains the argument block and both stacks.
@@ -229,7 +242,7 @@ bool StartCollector(const Options& options, const char* folder, char* problem,
       static_cast<unsigned char*>(MapMemory(sizeof(Launch) + kPathBytes + 2 * kStackBytes));
   if (memory == nullptr) {
     ::snprintf(problem, problem_size, "no memory to start the collector");
-    return false;
+    return 0;
   }
   auto* launch = reinterpret_cast<Launch*>(memory);
   char* words = reinterpret_cast<char*>(memory + sizeof(Launch));
@@ -276,11 +289,12 @@ bool StartCollector(const Options& options, const char* folder, char* problem,
     failure = launch->failure;
   }
   ::sigprocmask(SIG_SETMASK, &before, nullptr);
+  const int collector = launch->collector;
   ::munmap(memory, sizeof(Launch) + kPathBytes + 2 * kStackBytes);
-  if (failure == 0) return true;
+  if (failure == 0) return collector;
   ::snprintf(problem, problem_size, "%s: collector cannot be started: %s", path,
              ::strerror(failure));
-  return false;
+  return 0;
 }
 
 }  // namespace stemtap::inject

@@ -20,8 +20,8 @@ bool MakeSessionFolder(const Options& options, char* folder, std::size_t size, c
                        std::size_t problem_size) noexcept;
 
 // Runs `stemtap run --attach <pid> --output <folder> --level ...` in the background. On failure
-// writes the reason to `problem` and returns false.
-bool StartCollector(const Options& options, const char* folder, char* problem,
-                    std::size_t problem_size) noexcept;
+// writes the reason to `problem` and returns 0. Returns the collector's process id.
+int StartCollector(const Options& options, const char* folder, char* problem,
+                   std::size_t problem_size) noexcept;
 
 }  // namespace stemtap::inject

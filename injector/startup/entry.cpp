@@ -73,13 +73,14 @@ bool JoinSession(Library& library) noexcept {
     if (own_collector) ::rmdir(folder);
     return false;
   }
-  if (own_collector && !StartCollector(library.options, folder, problem, sizeof(problem))) {
-    SayOnStderr("nothing will be recorded", problem);
-    library.files.Remove();  // nothing would ever read it, and it takes 16 MiB
-    ::rmdir(folder);
-    return false;
-  }
-  return true;
+  if (!own_collector) return true;
+  const int collector = StartCollector(library.options, folder, problem, sizeof(problem));
+  library.files.SetCollector(collector);
+  if (collector != 0) return true;
+  SayOnStderr("nothing will be recorded", problem);
+  library.files.Remove();  // nothing would ever read it, and it takes 16 MiB
+  ::rmdir(folder);
+  return false;
 }
 
 // Claims CUPTI's only subscriber slot. At level gate it is kept. Otherwise it is released at once,

@@ -7,21 +7,24 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include <new>
 
 #include "shm/session_env.h"
+#include "startup/say.h"
 
 namespace stemtap::inject {
 namespace {
 
 constexpr std::size_t kPathBytes = 4200;
+constexpr mode_t kFileMode = 0600;
 
 // Opens a file; on failure returns a negative value and sets errno.
 int OpenFile(const char* path, int flags) noexcept {
-  return ::open(path, flags | O_NOFOLLOW | O_CLOEXEC, 0600);
+  return ::open(path, flags | O_NOFOLLOW | O_CLOEXEC, kFileMode);
 }
 
 void* MapFile(int fd, std::size_t bytes, int more_flags) noexcept {
@@ -42,6 +45,22 @@ void ReadProgramName(char* name, std::size_t size) noexcept {
   const ssize_t length = ::read(fd, name, size - 1);
   ::close(fd);
   if (length > 0) name[name[length - 1] == '\n' ? length - 1 : length] = 0;
+}
+
+// Returns whether a process has ended, as far as /proc shows it. It may be a zombie that its new
+// parent does not collect.
+bool HasEnded(int pid) noexcept {
+  char path[32];
+  ::snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+  const int fd = OpenFile(path, O_RDONLY);
+  if (fd < 0) return errno == ENOENT && ::access("/proc/self/stat", F_OK) == 0;
+  char text[256];  // the id, the name in parentheses, at most 64 bytes, and the state
+  const ssize_t length = ::read(fd, text, sizeof(text) - 1);
+  ::close(fd);
+  if (length <= 0) return false;
+  text[length] = 0;
+  const char* name_end = ::strrchr(text, ')');
+  return name_end != nullptr && ::strncmp(name_end, ") Z", 3) == 0;
 }
 
 // Returns the version of the gate table, or 0 if the file is not a gate table. The file size
@@ -95,6 +114,7 @@ bool SessionFiles::Open(const char* folder, char* problem, std::uint32_t problem
     ::snprintf(problem, problem_size, "%s: cannot be made: %s", path, ::strerror(errno));
     return false;
   }
+  ::fchmod(fd, kFileMode);  // the umask may have removed permissions
   const int full = Allocate(fd, sizeof(shm::RingFile));
   void* memory = full == 0 ? MapFile(fd, sizeof(shm::RingFile), MAP_POPULATE) : MAP_FAILED;
   const int failure = full != 0 ? full : errno;
@@ -122,6 +142,23 @@ void SessionFiles::Remove() noexcept {
   char path[kPathBytes];
   ::snprintf(path, sizeof(path), "%s/%s", folder_, ring_name_);
   ::unlink(path);
+}
+
+bool SessionFiles::CollectorFailed() noexcept {
+  if (collector_ == 0) return false;
+  const bool has_ended = HasEnded(collector_);  // before the mask is looked for
+  char path[kPathBytes];
+  ::snprintf(path, sizeof(path), "%s/%s", folder_, shm::kMaskFileName);
+  if (!has_ended && ::access(path, F_OK) != 0) return false;
+  collector_ = 0;
+  if (::access(path, F_OK) == 0) return false;
+  constexpr const char* kReason = "the collector ended before it began the session";
+  // A collector that reports a failure removes the ring itself.
+  ::snprintf(path, sizeof(path), "%s/%s", folder_, ring_name_);
+  if (::unlink(path) == 0) SayOnStderr("nothing will be recorded", kReason);
+  ::rmdir(folder_);
+  Remark(kReason);
+  return true;
 }
 
 void SessionFiles::MapGate() noexcept {

@@ -3,7 +3,8 @@
 // SessionFiles maps this process's files in the session directory: its ring, which it creates, and
 // the gate table, which the collector creates.
 //
-// THREADS: call Open once, MapGate from the flusher, and the rest from any thread.
+// THREADS: call Open and SetCollector once, CollectorFailed and MapGate from the flusher, and the
+// rest from any thread.
 #pragma once
 
 #include <atomic>
@@ -34,6 +35,12 @@ class SessionFiles {
 
   // REQUIRES: Open succeeded.
   shm::RingFile& ring() noexcept { return *ring_; }
+
+  // Remembers the process id of the collector that this library started.
+  void SetCollector(int pid) noexcept { collector_ = pid; }
+  // Returns true once, if that collector has ended without claiming the session. Then nothing would
+  // read the ring: removes it with the directory, disables recording and tells the user.
+  bool CollectorFailed() noexcept;
 
   // Maps the gate table if the collector has created it. A version mismatch is reported once, as a
   // remark.
@@ -74,6 +81,7 @@ class SessionFiles {
   // Written before gate_ is published, read only after gate() returned the table.
   bool by_process_ = false;
   shm::LaunchDraws draws_;
+  int collector_ = 0;  // process id until the session is claimed; 0: nothing to watch
   bool gate_refused_ = false;  // the table has another version; only used by MapGate
   SpinLock remark_lock_;
   std::uint32_t remark_bytes_ = 0;  // of all remarks in the ring header; under remark_lock_

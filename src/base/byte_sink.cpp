@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/file.h"
 #include "base/file_descriptor.h"
 #include "base/text.h"
 
@@ -268,8 +269,9 @@ std::unique_ptr<ByteSink> SinkTo(int fd, const std::string& name) {
 Result<std::unique_ptr<ByteSink>> CreateSinkIn(int directory, const std::string& name,
                                                const std::string& path) {
   TemporaryFile temporary(name, directory);
-  FileDescriptor file = temporary.Create(0600);
+  FileDescriptor file = temporary.Create(kOwnFileMode);
   if (!file.is_open()) return WriteError(EscapeForTerminal(path));
+  static_cast<void>(::fchmod(file.get(), kOwnFileMode));
   return std::unique_ptr<ByteSink>(
       std::make_unique<FileSink>(EscapeForTerminal(path), std::move(file), std::move(temporary)));
 }

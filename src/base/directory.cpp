@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "base/byte_sink.h"
+#include "base/file.h"
 #include "base/file_descriptor.h"
 #include "base/text.h"
 
@@ -30,6 +31,18 @@ Error InUse(const std::string& path) {
       EscapeForTerminal(path))};
 }
 
+// Creates a directory with mode 0700. Returns false and sets errno on failure.
+bool MakeDirectory(const std::string& path) {
+  constexpr mode_t kMode = 0700;
+  if (::mkdir(path.c_str(), kMode) != 0) return false;
+  // The umask may have removed permissions. Some file systems have none, so failures are ignored.
+  struct stat made {};
+  if (::lstat(path.c_str(), &made) == 0 && S_ISDIR(made.st_mode) && (made.st_mode & 0777) != kMode) {
+    static_cast<void>(::chmod(path.c_str(), kMode));
+  }
+  return true;
+}
+
 }  // namespace
 
 Result<Directory> Directory::Open(const std::string& path) {
@@ -46,7 +59,7 @@ Result<Directory> Directory::Open(const std::string& path) {
 }
 
 Result<Directory> Directory::Claim(const std::string& path, const std::string& claim) {
-  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
+  if (!MakeDirectory(path) && errno != EEXIST) {
     return SystemError(path, "cannot be created");
   }
   Result<Directory> directory = Open(path);
@@ -68,12 +81,12 @@ Result<Directory> Directory::Claim(const std::string& path, const std::string& c
 
 Result<Directory> Directory::ClaimNew(const std::string& path, const std::string& claim) {
   std::string name = path;
-  int made = ::mkdir(name.c_str(), 0700);
-  for (int again = 2; made != 0 && errno == EEXIST && again <= kMaxOfOneName; ++again) {
+  bool made = MakeDirectory(name);
+  for (int again = 2; !made && errno == EEXIST && again <= kMaxOfOneName; ++again) {
     name = fmt::format("{}-{}", path, again);
-    made = ::mkdir(name.c_str(), 0700);
+    made = MakeDirectory(name);
   }
-  if (made != 0) return SystemError(name, "cannot be created");
+  if (!made) return SystemError(name, "cannot be created");
   return ClaimExisting(name, claim);
 }
 
@@ -117,8 +130,10 @@ Status Directory::CheckOwn(int claim) const {
 }
 
 int Directory::Create(const std::string& name) const {
-  return ::openat(descriptor(), name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-                  0600);
+  const int fd = ::openat(descriptor(), name.c_str(),
+                          O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kOwnFileMode);
+  if (fd >= 0) static_cast<void>(::fchmod(fd, kOwnFileMode));
+  return fd;
 }
 
 int Directory::OpenForWriting(const std::string& name) const {

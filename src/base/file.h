@@ -15,6 +15,10 @@
 
 namespace stemtap {
 
+// Mode of files that only their owner may access. It is set after creation, because the umask may
+// remove permissions; failures are ignored, because some file systems have none.
+inline constexpr mode_t kOwnFileMode = 0600;
+
 // Returns whether `path` leads to a file or a directory. Returns false for a broken link and for a
 // path that cannot be looked up.
 bool Exists(const std::filesystem::path& path);

@@ -237,12 +237,16 @@ TEST_CASE(
   CHECK_FALSE(std::filesystem::exists(scratch / "session"));
 }
 
-TEST_CASE("only its owner can read a session, during and after the run") {
+void CheckPrivate(const std::string& umask) {
+  CAPTURE(umask);
   TempDir scratch;
-  const auto run =
-      RunProcess(RunCommand({"--level", "gate"}, {"/bin/sh", "-c", "\"$0\" 1000 && ls -l session",
-                                                  TestProgram("exit_return").string()}),
-                 OnFakeGpu(scratch));
+  std::vector<std::string> command = {"/bin/sh", "-c", "umask " + umask + "; exec \"$0\" \"$@\""};
+  for (std::string& word :
+       RunCommand({"--level", "gate"}, {"/bin/sh", "-c", "\"$0\" 1000 && ls -l session",
+                                        TestProgram("exit_return").string()})) {
+    command.push_back(std::move(word));
+  }
+  const auto run = RunProcess(command, OnFakeGpu(scratch));
   CAPTURE(run.err);
   REQUIRE(run.exit_code == 0);
   CHECK(run.out.find("gate.table") != std::string::npos);
@@ -257,6 +261,11 @@ TEST_CASE("only its owner can read a session, during and after the run") {
     CAPTURE(file.path().filename());
     CHECK(file.status().permissions() == (perms::owner_read | perms::owner_write));
   }
+  CHECK(std::distance(std::filesystem::directory_iterator(scratch / "session"), {}) == 7);
+}
+
+TEST_CASE("only its owner can read a session, during and after the run, whatever the umask") {
+  for (const char* umask : {"022", "0777", "0277", "000"}) CheckPrivate(umask);
 }
 
 TEST_CASE("every program of a fast chain of exec is listed, and its records are counted") {

@@ -18,6 +18,7 @@
 #include "injector/wait_until.h"
 #include "shm/session_env.h"
 #include "support/paths.h"
+#include "support/small_disk.h"
 
 namespace stemtap::test {
 namespace {
@@ -354,6 +355,74 @@ TEST_CASE("a collector that cannot be executed is reported") {
   for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
     CHECK(entry.path() == broken);
   }
+}
+
+TEST_CASE("the session of a program is private, whatever the umask") {
+  for (const std::string umask : {"0777", "0277", "000"}) {
+    CAPTURE(umask);
+    const TempDir folder;
+    Process child(
+        {"/bin/sh", "-c", "umask " + umask + "; exec \"$0\"", STEMTAP_TEST_WATCH_CHILDREN},
+        Preloaded(folder));
+    CHECK(child.Wait().out == kUnnoticed);
+    const std::filesystem::path session = SessionOf(folder, child.pid());
+    using std::filesystem::perms;
+    CHECK(std::filesystem::status(session).permissions() == perms::owner_all);
+    CHECK(std::filesystem::status(RingIn(session)).permissions() ==
+          (perms::owner_read | perms::owner_write));
+    REQUIRE(WaitUntil([&] { return Exists(session / "started"); }));
+    Dismiss(session);
+  }
+}
+
+TEST_CASE("a collector that cannot begin the session leaves nothing behind and says why") {
+  for (const std::string options : {"--no-such-option", "--error-bound 7", "--exclude ("}) {
+    CAPTURE(options);
+    const TempDir folder;
+    ProcessOptions run = Preloaded(
+        folder, {{"STEMTAP_COLLECTOR", StemtapProgram().string()}, {"STEMTAP_OPTIONS", options}});
+    run.until_closed = true;
+    const ProcessResult result = RunProcess({STEMTAP_TEST_WATCH_CHILDREN}, run);
+    CAPTURE(result.err);
+    CHECK(result.exit_code == 0);
+    CHECK(result.out == kUnnoticed);
+    CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
+    CHECK(result.err.starts_with("stemtap: "));
+    CHECK(std::filesystem::is_empty(folder.path()));
+  }
+}
+
+TEST_CASE("a collector that has no room for its files leaves nothing behind and says why") {
+  const TempDir folder;
+  // Room for the ring, but not for the gate table.
+  const SmallDisk disk(folder / "disk", "16500k");
+  STEMTAP_SKIP_WITHOUT_DISK(disk);
+  // `cat` ends when the collector has closed stderr.
+  const ProcessResult result = RunProcess(
+      disk.Command("cd \"$1\" && { LD_PRELOAD=\"$3\" \"$2\" 2>&1 >&3 | cat >&2; } 3>&1; ls -A",
+                   {STEMTAP_TEST_WATCH_CHILDREN, InjectorLibrary().string()}),
+      BareOptions({{"STEMTAP_COLLECTOR", StemtapProgram().string()}, {"STEMTAP_LEVEL", "gate"}}));
+  CAPTURE(result.err);
+  CHECK(result.out == kUnnoticed);
+  CHECK(result.err.find("gate.table: cannot be made: No space left on device") !=
+        std::string::npos);
+  CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
+}
+
+TEST_CASE("a collector that crashes at its start leaves nothing behind, and the program continues") {
+  const TempDir folder;
+  const std::filesystem::path crashes = folder.Write("crashes", "#!/bin/sh\nkill -SEGV $$\n");
+  std::filesystem::permissions(crashes, std::filesystem::perms::owner_all);
+  const std::string go = (folder / "go").string();
+  Process child({STEMTAP_TEST_WATCH_CHILDREN, go},
+                Preloaded(folder, {{"STEMTAP_COLLECTOR", crashes}, {"STEMTAP_FLUSH_MS", "10"}}));
+  REQUIRE(child.WaitForError("\n"));
+  CHECK(WaitUntil([&] { return !Exists(SessionOf(folder, child.pid())); }));
+  std::ofstream(go) << "go";
+  CHECK(child.Wait().exit_code == 0);
+  CHECK(child.out() == std::string("waiting\n") + kUnnoticed);
+  CHECK(child.err() ==
+        "stemtap: nothing will be recorded: the collector ended before it began the session\n");
 }
 
 TEST_CASE("a directory that cannot be created is reported on stderr") {

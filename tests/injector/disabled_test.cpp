@@ -12,6 +12,7 @@
 
 #include "injector/injected.h"
 #include "support/paths.h"
+#include "support/small_disk.h"
 
 namespace stemtap::test {
 namespace {
@@ -300,19 +301,11 @@ TEST_CASE("a path in a message cannot control the terminal") {
 
 TEST_CASE("a full disk is reported in one line on stderr, and no file is left behind") {
   const Injected injected;
-  const std::string disk = injected.scratch("disk").string();
-  std::filesystem::create_directory(disk);
-  const auto run = [&](const std::string& command) {
-    return RunProcess(
-        {"unshare", "-m", "sh", "-c", "mount -t tmpfs -o size=4M none \"$0\" && " + command, disk,
-         Command("exit_return", {})[0]},
-        injected.Options({{"STEMTAP_SESSION", disk}}));
-  };
-  if (run("true").exit_code != 0) {
-    MESSAGE("SKIPPED: file systems cannot be mounted on this machine");
-    return;
-  }
-  const ProcessResult result = run("\"$1\" 2000 print && ls -A \"$0\"");
+  const SmallDisk disk(injected.scratch("disk"), "4M");
+  STEMTAP_SKIP_WITHOUT_DISK(disk);
+  const ProcessResult result =
+      RunProcess(disk.Command("\"$2\" 2000 print && ls -A \"$1\"", {Command("exit_return", {})[0]}),
+                 injected.Options({{"STEMTAP_SESSION", injected.scratch("disk").string()}}));
   CHECK(result.exit_code == 0);
   CHECK(result.out == Bare().out);
   CHECK(Holds(result.err, "stemtap: nothing will be recorded: "));

@@ -63,6 +63,7 @@ int main(int argc, char** argv) {
   fclose(self);
   printf("collector was here\n");
   fflush(stdout);
+  fclose(Create(folder, "mask.ndjson")); /* a collector claims its session */
   fclose(Create(folder, "started"));
   char leave[4096];
   snprintf(leave, sizeof leave, "%s/leave", folder);
