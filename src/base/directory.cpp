@@ -59,11 +59,13 @@ Result<Directory> Directory::Open(const std::string& path) {
 }
 
 Result<Directory> Directory::Claim(const std::string& path, const std::string& claim) {
-  if (!MakeDirectory(path) && errno != EEXIST) {
-    return SystemError(path, "cannot be created");
-  }
+  const bool made = MakeDirectory(path);
+  if (!made && errno != EEXIST) return SystemError(path, "cannot be created");
   Result<Directory> directory = Open(path);
-  if (!directory.ok()) return directory;
+  if (!directory.ok()) {
+    if (made) ::rmdir(path.c_str());
+    return directory;
+  }
   bool empty = true;
   bool claimed_before = false;
   directory.value().ForEach([&](const std::string& name, ino_t) {
@@ -75,8 +77,10 @@ Result<Directory> Directory::Claim(const std::string& path, const std::string& c
     return Error{fmt::format("{}: is not empty; expected a new or empty directory",
                              EscapeForTerminal(path))};
   }
-  STEMTAP_TRY(directory.value().MakeClaim(claim));
-  return directory;
+  const Status claimed = directory.value().MakeClaim(claim);
+  if (claimed.ok()) return directory;
+  if (made) directory.value().RemoveSelf();
+  return claimed.error();
 }
 
 Result<Directory> Directory::ClaimNew(const std::string& path, const std::string& claim) {
@@ -87,7 +91,9 @@ Result<Directory> Directory::ClaimNew(const std::string& path, const std::string
     made = MakeDirectory(name);
   }
   if (!made) return SystemError(name, "cannot be created");
-  return ClaimExisting(name, claim);
+  Result<Directory> directory = ClaimExisting(name, claim);
+  if (!directory.ok()) ::rmdir(name.c_str());
+  return directory;
 }
 
 Result<Directory> Directory::ClaimExisting(const std::string& path, const std::string& claim) {

@@ -5,14 +5,47 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
+#include <cstring>
 #include <system_error>
 #include <vector>
 
+#include "base/text.h"
+
 namespace stemtap {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool IsExecutable(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored) && ::access(path.c_str(), X_OK) == 0;
+}
+
+}  // namespace
 
 bool Exists(const std::filesystem::path& path) {
   std::error_code ignored;
   return std::filesystem::exists(path, ignored);
+}
+
+Status CheckReadable(const fs::path& directory) {
+  if (::access(directory.c_str(), R_OK | X_OK) == 0 || errno != EACCES) return Success{};
+  return Error{fmt::format("{}: cannot be opened: {}", EscapeForTerminal(directory.string()),
+                           std::strerror(errno))};
+}
+
+fs::path FindProgram(const std::string& name) {
+  if (name.find('/') != std::string::npos) return IsExecutable(name) ? fs::path(name) : fs::path();
+  const char* variable = std::getenv("PATH");
+  std::string_view directories = variable == nullptr ? "/bin:/usr/bin" : variable;
+  for (;;) {
+    const std::size_t colon = directories.find(':');
+    fs::path candidate = fs::path(directories.substr(0, colon)) / name;
+    if (IsExecutable(candidate)) return candidate;
+    if (colon == std::string_view::npos) return {};
+    directories.remove_prefix(colon + 1);
+  }
 }
 
 Result<std::string> ReadWhole(ByteSource& source, std::size_t max_bytes,

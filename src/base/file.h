@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Helpers for files: whether a path exists, and the content of a small file.
+// Helpers for files: whether a path exists or may be read, the content of a small file, programs in
+// PATH, and files that grow by whole lines.
 #pragma once
 
 #include <sys/types.h>
@@ -22,6 +23,14 @@ inline constexpr mode_t kOwnFileMode = 0600;
 // Returns whether `path` leads to a file or a directory. Returns false for a broken link and for a
 // path that cannot be looked up.
 bool Exists(const std::filesystem::path& path);
+
+// Fails if this process may not look into `directory`, so that every file in it seems to be
+// missing.
+Status CheckReadable(const std::filesystem::path& directory);
+
+// Returns the file that the system runs for `name`, which is looked up in PATH if it contains no
+// slash; empty if there is none.
+std::filesystem::path FindProgram(const std::string& name);
 
 // Reads `source` from its current position to the end. Fails if there are more than `max_bytes`
 // bytes; the error message then describes the expected file with `expected`.

@@ -10,6 +10,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/file.h"
+
 namespace stemtap::session {
 namespace {
 
@@ -17,15 +19,20 @@ std::string_view NameOf(std::string_view assignment) {
   return assignment.substr(0, assignment.find('='));
 }
 
+// Returns the pointers that exec expects. They are valid as long as `words`.
+std::vector<char*> Pointers(const std::vector<std::string>& words) {
+  std::vector<char*> pointers;
+  for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
 }  // namespace
 
 Result<ChildProcess> ChildProcess::Start(const std::vector<std::string>& argv,
                                          const std::vector<std::string>& set, const sigset_t& mask,
                                          const sigset_t& defaults) {
-  std::vector<char*> arguments;
-  for (const std::string& a : argv) arguments.push_back(const_cast<char*>(a.c_str()));
-  arguments.push_back(nullptr);
-
+  std::vector<char*> arguments = Pointers(argv);
   std::vector<char*> environment;
   for (char** e = environ; *e != nullptr; ++e) {
     bool replaced = false;
@@ -41,8 +48,17 @@ Result<ChildProcess> ChildProcess::Start(const std::vector<std::string>& argv,
   posix_spawnattr_setsigmask(&attributes, &mask);
   posix_spawnattr_setsigdefault(&attributes, &defaults);
   pid_t pid = 0;
-  const int failure = posix_spawnp(&pid, argv[0].c_str(), nullptr, &attributes, arguments.data(),
-                                   environment.data());
+  int failure = posix_spawnp(&pid, argv[0].c_str(), nullptr, &attributes, arguments.data(),
+                             environment.data());
+  if (failure == ENOEXEC) {
+    // A script without "#!", which a shell and execvp(3) run with /bin/sh.
+    std::vector<std::string> script = argv;
+    script[0] = FindProgram(argv[0]).string();
+    script.insert(script.begin(), "/bin/sh");
+    arguments = Pointers(script);
+    failure = posix_spawn(&pid, "/bin/sh", nullptr, &attributes, arguments.data(),
+                          environment.data());
+  }
   posix_spawnattr_destroy(&attributes);
   if (failure != 0) {
     return Error{fmt::format("{}: cannot be started: {}", argv[0], std::strerror(failure)),

@@ -18,9 +18,9 @@ namespace stemtap::session {
 class ChildProcess {
  public:
   // Starts `argv` (looked up in PATH) with this process's environment, changed by `set`
-  // (NAME=value), and the signal mask `mask`. Ignored signals stay ignored, as nohup requires,
-  // except those in `defaults`. Fails with exit code 127 if the program is not found, or 126 if it
-  // cannot be executed.
+  // (NAME=value), and the signal mask `mask`. A script without "#!" runs in /bin/sh, as with
+  // execvp(3). Ignored signals stay ignored, as nohup requires, except those in `defaults`. Fails
+  // with exit code 127 if the program is not found, or 126 if it cannot be executed.
   static Result<ChildProcess> Start(const std::vector<std::string>& argv,
                                     const std::vector<std::string>& set, const sigset_t& mask,
                                     const sigset_t& defaults);

@@ -150,6 +150,7 @@ LiveOutcome LiveRun::Finish(const std::optional<ChildProcess>& child, const Gate
   if (!processes_.any()) report.warnings.push_back(WhyNoProcess(outcome));
   // In quiet mode no summary reports this either.
   if (options_.quiet && processes_.any()) outcome.failure = WhyAllDisabled(report.processes);
+  if (options_.quiet && outcome.failure.empty()) outcome.failure = processes_.WhyUnread();
   if (engine_.excluded_captured() != 0) {
     report.warnings.push_back(
         fmt::format("{} launches of excluded kernels were captured before the gate excluded them",

@@ -15,7 +15,12 @@ namespace stemtap::session {
 Result<Directory> ClaimSession(const std::string& path, SessionPlace place) {
   std::error_code failure;
   const std::string absolute = std::filesystem::absolute(path, failure).string();
-  if (failure || absolute.size() > shm::kMaxSessionPathBytes) {
+  if (failure) {
+    return Error{fmt::format(
+        "{}: the current directory cannot be found: {}; expected one that exists, or an absolute path",
+        EscapeForTerminal(path), failure.message())};
+  }
+  if (absolute.size() > shm::kMaxSessionPathBytes) {
     return Error{fmt::format(
         "{:.60}...: the path of the session directory has {} bytes; expected at most {}",
         EscapeForTerminal(path), absolute.size(), shm::kMaxSessionPathBytes)};

@@ -206,6 +206,13 @@ std::vector<std::string> TracedProcesses::CloseAll() {
   return warnings;
 }
 
+std::string TracedProcesses::WhyUnread() const {
+  if (unread_.empty()) return {};
+  return fmt::format("{} not recorded: {}",
+                     Plural(unread_.size(), "process was", "processes were"),
+                     unread_.begin()->second);
+}
+
 void TracedProcesses::RemoveLeftovers() {
   std::vector<std::string> leftovers;
   directory_.ForEach([&](const std::string& name, ino_t) {

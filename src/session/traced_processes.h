@@ -50,6 +50,9 @@ class TracedProcesses {
   std::vector<std::string> NewRemarks();
   // Returns the current reports of all processes, in order of appearance.
   std::vector<ProcessReport> Reports() const;
+  // Returns which processes are missing because their rings could not be opened, in one line; empty
+  // if all rings were opened.
+  std::string WhyUnread() const;
   // Returns whether any process has joined, even if its ring could not be opened.
   bool any() const { return !reports_.empty() || !unread_.empty(); }
   // Returns whether processes have joined, and all of them have ended.

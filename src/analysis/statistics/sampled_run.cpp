@@ -26,6 +26,7 @@ Result<SampledRun> LoadSampledRun(const std::string& path) {
     return run;
   }
   const fs::path directory(path);
+  STEMTAP_TRY(CheckReadable(directory));
   if (!Exists(directory / "plan.json")) {
     return Error{
         fmt::format("{}: has no plan.json; expected the directory of a finished session, or a plan",

@@ -131,6 +131,7 @@ Status CheckEnded(const std::string& path) {
   if (!fs::is_directory(folder, error)) {
     return Error{fmt::format("{}: is not a directory; expected a session directory", shown)};
   }
+  STEMTAP_TRY(CheckReadable(folder));
   for (const char* name : {"plan.json", "session.json"}) {
     if (Exists(folder / name)) continue;
     if (Exists(folder / "overview.json") || Exists(folder / "mask.ndjson")) {

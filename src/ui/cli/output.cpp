@@ -2,6 +2,7 @@
 #include "ui/cli/output.h"
 
 #include <fmt/format.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -180,7 +181,11 @@ void AddSimulatorRates(session::CommandSpec& command, model::SimulatorRates* rat
 }
 
 std::string DefaultDirectory(const std::string& name) {
-  return fmt::format("stemtap-{}-{}", name.empty() ? "session" : name, ::getpid());
+  // File names have at most 255 bytes. Cuts no UTF-8 character.
+  constexpr std::size_t kMaxBytes = 200;
+  std::size_t size = std::min(name.size(), kMaxBytes);
+  while (size < name.size() && size > 0 && (name[size] & 0xC0) == 0x80) --size;
+  return fmt::format("stemtap-{}-{}", name.empty() ? "session" : name.substr(0, size), ::getpid());
 }
 
 std::string InstalledLibrary(const std::string& name) {
@@ -194,7 +199,10 @@ std::string InstalledLibrary(const std::string& name) {
 
 std::string InstalledPath(const std::string& relative) {
   std::error_code error;
-  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  // Without /proc, the path that was executed, which the kernel passes to each program.
+  const auto* executed = reinterpret_cast<const char*>(::getauxval(AT_EXECFN));
+  if (error && executed != nullptr) self = std::filesystem::canonical(executed, error);
   return (self.parent_path().parent_path() / relative).string();
 }
 

@@ -2,14 +2,13 @@
 #include "ui/cli/profiler_check.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
 
+#include "base/file.h"
 #include "base/text.h"
 #include "shm/profiling_tools.h"
 
@@ -22,25 +21,6 @@ namespace fs = std::filesystem;
 constexpr std::string_view kWrappers[] = {"chrt",    "env",     "ionice", "nice",
                                           "nohup",   "numactl", "setsid", "stdbuf",
                                           "taskset", "time",    "timeout"};
-
-bool IsExecutable(const fs::path& path) {
-  std::error_code ignored;
-  return fs::is_regular_file(path, ignored) && ::access(path.c_str(), X_OK) == 0;
-}
-
-// Returns the file that the system runs for `name`; empty if there is none.
-fs::path FindProgram(const std::string& name) {
-  if (name.find('/') != std::string::npos) return IsExecutable(name) ? fs::path(name) : fs::path();
-  const char* variable = std::getenv("PATH");
-  std::string_view directories = variable == nullptr ? "/bin:/usr/bin" : variable;
-  for (;;) {
-    const std::size_t colon = directories.find(':');
-    fs::path candidate = fs::path(directories.substr(0, colon)) / name;
-    if (IsExecutable(candidate)) return candidate;
-    if (colon == std::string_view::npos) return {};
-    directories.remove_prefix(colon + 1);
-  }
-}
 
 // Returns the profiling tool that the file is, by its name or the name of its link target.
 const shm::ProfilingTool* ToolAt(const fs::path& program) {

@@ -191,6 +191,7 @@ Result<Report> LoadReport(const std::string& session, const std::string& evaluat
   report.name = NameOf(session);
   report.plan_file = is_directory ? report.name + "/plan.json" : report.name;
   const fs::path plan_path = is_directory ? fs::path(session) / "plan.json" : fs::path(session);
+  if (is_directory) STEMTAP_TRY(CheckReadable(session));
   if (!Exists(plan_path)) return NoPlan(session);
   const model::Plan plan = STEMTAP_TRY(ReadPlan(plan_path, report));
   if (is_directory) STEMTAP_TRY(ReadSessionFiles(session, plan, report));
