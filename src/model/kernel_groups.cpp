@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "model/kernel_name.h"
+#include "shm/launch_keys.h"
 
 namespace stemtap::model {
 
@@ -58,11 +59,7 @@ std::uint32_t KernelGroups::Find(const shm::KernelRecord& record, const NameTabl
     if (added) groups_.push_back({at->first.first, {}});
     return by_name_[record.name_id] = at->second;
   }
-  shm::LaunchConfig config = {{record.grid[0], record.grid[1], record.grid[2]},
-                              {record.block[0], record.block[1], record.block[2]}};
-  // If the grid is unknown, ignore the block too: a plan contains both or neither, so kernels that
-  // differ only in the block would be equal when read back.
-  if (config.grid[0] == shm::kUnknownExtent) config = {};
+  const shm::LaunchConfig config = shm::ConfigOf(record);
   const auto [at, added] =
       by_launch_.emplace(shm::ConfigKey(names.hash(record.name_id), config), next);
   if (added) groups_.push_back({name, config});

@@ -14,7 +14,10 @@
 
 namespace stemtap::shm {
 
+// Returns the configuration of a launch: grid and block, or zeros if the grid is unknown. A plan
+// contains both or neither, so kernels that differ only in the block would be equal when read back.
 inline LaunchConfig ConfigOf(const KernelRecord& record) {
+  if (record.grid[0] == kUnknownExtent) return {};
   return {{record.grid[0], record.grid[1], record.grid[2]},
           {record.block[0], record.block[1], record.block[2]}};
 }

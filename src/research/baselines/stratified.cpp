@@ -15,6 +15,7 @@
 #include "sampling/sample_design.h"
 #include "sampling/selection.h"
 #include "sampling/workload_strata.h"
+#include "shm/launch_keys.h"
 #include "stats/log_sketch.h"
 
 namespace stemtap::research {
@@ -132,9 +133,8 @@ std::vector<std::uint32_t> GroupsByLaunch(const MethodInput& input) {
   for (std::size_t i = 0; i < groups.size(); ++i) {
     if (input.groups[i] == model::kExcludedKernel) continue;
     const shm::KernelRecord& r = input.profile.records[i];
-    const shm::LaunchConfig config = {{r.grid[0], r.grid[1], r.grid[2]},
-                                      {r.block[0], r.block[1], r.block[2]}};
-    const std::uint64_t key = shm::ConfigKey(input.profile.names.hash(r.name_id), config);
+    const std::uint64_t key =
+        shm::ConfigKey(input.profile.names.hash(r.name_id), shm::ConfigOf(r));
     groups[i] = known.emplace(key, static_cast<std::uint32_t>(known.size())).first->second;
   }
   return groups;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -13,7 +14,9 @@
 
 #include "model/overview_reader.h"
 #include "model/plan_reader.h"
+#include "model/profile.h"
 #include "session/merge/made_session.h"
+#include "session/replay.h"
 
 namespace stemtap::test {
 namespace {
@@ -41,6 +44,57 @@ void CheckRefused(const TempDir& scratch, const std::vector<std::string>& folder
     CHECK(merged.error().message.find(word) != std::string::npos);
   }
   CHECK_FALSE(std::filesystem::exists(output));
+}
+
+// Writes the session of a replay whose launches have blocks, and grids or not.
+std::string ReplayByLaunch(const TempDir& scratch, const std::string& name, bool grids) {
+  model::Profile profile;
+  for (std::uint64_t i = 0; i < 3000; ++i) {
+    shm::KernelRecord& record = profile.records.emplace_back();
+    record.name_id = profile.names.Intern(i % 3 == 0 ? "softmax" : "gemm");
+    record.start_ns = i * 10'000;
+    record.duration_ns = (1 + i % 3) * 1000 + i % 7;
+    record.block[0] = static_cast<std::uint16_t>(32 << (i % 2));
+    record.block[1] = record.block[2] = 1;
+    if (grids) record.grid[0] = record.grid[1] = record.grid[2] = 2;
+  }
+  session::ReplayOptions options;
+  options.sampling.group_by = model::GroupBy::kLaunch;
+  options.listed = {{"confidence", 0.95}, {"group_by", "launch"}};
+  options.folder = (scratch / name).string();
+  options.quiet = true;
+  options.threads = 1;
+  const std::unique_ptr<model::ProfileReader> reader = model::ReadProfile(profile);
+  REQUIRE(session::RunReplay(*reader, options).ok());
+  return options.folder;
+}
+
+TEST_CASE("sessions grouped by launch have the same kernels in plan and overview, with or without "
+          "grids") {
+  for (const bool grids : {true, false}) {
+    CAPTURE(grids);
+    TempDir scratch;
+    const std::string first = ReplayByLaunch(scratch, "a", grids);
+    const std::string second = ReplayByLaunch(scratch, "b", grids);
+    const model::Plan plan = ReadPlan(scratch / "a/plan.json");
+    const Result<model::Overview> overview =
+        model::ParseOverview(ReadFile(scratch / "a/overview.json"), "overview");
+    REQUIRE(overview.ok());
+    CHECK(plan.kernels.size() == (grids ? 4u : 2u));
+    REQUIRE(overview.value().kernels.size() == plan.kernels.size());
+    for (const model::OverviewKernel& kernel : overview.value().kernels) {
+      CHECK(std::any_of(plan.kernels.begin(), plan.kernels.end(), [&](const auto& planned) {
+        return planned.name == kernel.name && planned.config.grid[0] == kernel.config.grid[0] &&
+               planned.config.block[0] == kernel.config.block[0] &&
+               planned.clusters.size() == kernel.clusters.size();
+      }));
+    }
+    const auto merged = session::MergeSessions({first, second}, (scratch / "m").string());
+    if (!merged.ok()) FAIL(merged.error().message);
+    const model::Plan whole = ReadPlan(scratch / "m/plan.json");
+    CHECK(whole.kernels.size() == plan.kernels.size());
+    CHECK(whole.totals.invocations == 6000);
+  }
 }
 
 TEST_CASE("counters are added up and also listed for each session") {
