@@ -34,12 +34,19 @@ bool ContainsIgnoringCase(std::string_view text, std::string_view part) {
          part.empty();
 }
 
-Model::Identity Model::IdentityOf(const model::OverviewKernel& kernel) {
-  return {kernel.name, kernel.process, kernel.config};
+const std::string& Model::SessionOf(const KernelRow& row) const {
+  static const std::string kNone;
+  return row.kernel->process == 0 ? kNone
+                                  : sessions_[run_.part_sessions[row.first_part]].directory;
 }
 
-bool Model::Is(const model::OverviewKernel& kernel, const Identity& identity) {
-  return kernel.process == identity.process &&
+Model::Identity Model::IdentityOf(const KernelRow& row) const {
+  return {row.kernel->name, row.kernel->process, SessionOf(row), row.kernel->config};
+}
+
+bool Model::Is(const KernelRow& row, const Identity& identity) const {
+  const model::OverviewKernel& kernel = *row.kernel;
+  return kernel.process == identity.process && SessionOf(row) == identity.session &&
          std::equal(kernel.config.grid, kernel.config.grid + 3, identity.config.grid) &&
          std::equal(kernel.config.block, kernel.config.block + 3, identity.config.block) &&
          kernel.name == identity.name;
@@ -104,7 +111,7 @@ void Model::FollowHeld() {
   Place& kernels = places_[static_cast<std::size_t>(View::kKernels)];
   if (held_) {
     for (std::size_t i = 0; i < order_.size(); ++i) {
-      if (Is(*run_.kernels[order_[i]].kernel, *held_)) {
+      if (Is(run_.kernels[order_[i]], *held_)) {
         kernels.cursor = i;
         return;
       }
@@ -117,14 +124,14 @@ void Model::Hold() {
   if (view_ != View::kKernels) return;
   held_.reset();
   if (place().cursor > 0 && place().cursor < order_.size()) {
-    held_ = IdentityOf(*run_.kernels[order_[place().cursor]].kernel);
+    held_ = IdentityOf(run_.kernels[order_[place().cursor]]);
   }
 }
 
 const KernelRow* Model::chosen() const {
   if (!chosen_) return nullptr;
   for (const KernelRow& row : run_.kernels) {
-    if (Is(*row.kernel, *chosen_)) return &row;
+    if (Is(row, *chosen_)) return &row;
   }
   return nullptr;
 }
@@ -266,7 +273,7 @@ void Model::StepSession(int by) {
 void Model::Enter() {
   if (view_ == View::kKernels) {
     if (place().cursor >= order_.size()) return;
-    chosen_ = IdentityOf(*run_.kernels[order_[place().cursor]].kernel);
+    chosen_ = IdentityOf(run_.kernels[order_[place().cursor]]);
     held_ = chosen_;
     view_ = View::kClusters;
     place() = {};

@@ -85,10 +85,13 @@ class Model {
   struct Identity {
     std::string name;
     std::int32_t process = 0;
+    std::string session;  // directory; empty if the kernel is not of a single process
     shm::LaunchConfig config = {};
   };
-  static Identity IdentityOf(const model::OverviewKernel& kernel);
-  static bool Is(const model::OverviewKernel& kernel, const Identity& identity);
+  Identity IdentityOf(const KernelRow& row) const;
+  bool Is(const KernelRow& row, const Identity& identity) const;
+  // Returns the directory of the session whose process owns the kernel, or "" if none does.
+  const std::string& SessionOf(const KernelRow& row) const;
 
   void Rebuild();
   void Sort();

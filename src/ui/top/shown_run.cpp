@@ -15,8 +15,7 @@ namespace stemtap::ui {
 namespace {
 
 std::uint64_t KeyOf(const model::OverviewKernel& kernel) {
-  const std::uint64_t name = shm::NameHash(kernel.name.data(), kernel.name.size());
-  return shm::ConfigKey(shm::ProcessNameHash(name, kernel.process), kernel.config);
+  return shm::ConfigKey(shm::NameHash(kernel.name.data(), kernel.name.size()), kernel.config);
 }
 
 void Add(const model::OverviewKernel& kernel, KernelRow& row) {
@@ -53,13 +52,14 @@ void RowsOfAll(std::span<const Session> sessions, ShownRun& run) {
   for (std::size_t i = 0; i < sessions.size(); ++i) {
     if (sessions[i].overview == nullptr) continue;
     for (const model::OverviewKernel& kernel : sessions[i].overview->kernels) {
-      const auto next = static_cast<std::uint32_t>(run.kernels.size());
-      const auto [at, added] = rows.try_emplace(KeyOf(kernel), next);
-      if (added) run.kernels.emplace_back().kernel = &kernel;
-      KernelRow& row = run.kernels[at->second];
+      auto at = static_cast<std::uint32_t>(run.kernels.size());
+      // Equal pids of two sessions are unrelated processes, so their kernels are not combined.
+      if (kernel.process == 0) at = rows.try_emplace(KeyOf(kernel), at).first->second;
+      if (at == run.kernels.size()) run.kernels.emplace_back().kernel = &kernel;
+      KernelRow& row = run.kernels[at];
       Add(kernel, row);
       ++row.parts;
-      parts.push_back({at->second, static_cast<std::uint32_t>(i), &kernel});
+      parts.push_back({at, static_cast<std::uint32_t>(i), &kernel});
     }
   }
   std::stable_sort(parts.begin(), parts.end(),

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ShownRun combines one or several sessions (the ranks of a run): totals, and a row for each
-// kernel.
+// kernel. Kernels of single processes (--share-captures off) are not combined, because equal pids
+// of two sessions are unrelated.
 //
 // The bound of several sessions is the mean of their bounds, weighted by time. It holds for any
 // dependence between their errors (triangle inequality) and is wider than the bound of one sample

@@ -250,6 +250,44 @@ TEST_CASE("several sessions are shown as a sum and separately") {
   CHECK(shown.model.view() == View::kKernels);
 }
 
+TEST_CASE("kernels of processes of different sessions stay separate, even if the pids are equal") {
+  MadeOverview first;
+  MadeOverview second;
+  first.kernels = {{"gemm", 100, 9000, 1}, {"relu", 10, 100, 1}};
+  second.kernels = {{"gemm", 70, 8000, 1}, {"relu", 20, 200, 1}};
+  const auto parse = [](const MadeOverview& made) {
+    std::string json = JsonOf(made);
+    const std::string from = R"("process":null)";
+    json.replace(json.find(from), from.size(), R"("process":4242)");  // of gemm
+    Result<model::Overview> overview = model::ParseOverview(json, "made");
+    REQUIRE(overview.ok());
+    return std::move(overview).value();
+  };
+  const model::Overview a = parse(first);
+  const model::Overview b = parse(second);
+  Model model;
+  const auto show = [&] {
+    model.Show({{"/a", SessionState::kRunning, &a, ""}, {"/b", SessionState::kRunning, &b, ""}});
+  };
+  show();
+  REQUIRE(model.order().size() == 3);
+  const auto row = [&](std::size_t i) { return model.run().kernels[model.order()[i]]; };
+  CHECK(row(0).invocations == 100);
+  CHECK(row(1).invocations == 70);
+  CHECK(row(2).kernel->name == "relu");
+  CHECK(row(2).invocations == 30);
+  CHECK(model.run().totals.kernels_known == 3);
+
+  // The cursor and the opened kernel belong to one of them.
+  model.Press({Key::kDown});
+  show();
+  model.Press({Key::kEnter});
+  show();
+  REQUIRE(model.chosen() != nullptr);
+  CHECK(model.chosen()->invocations == 70);
+  CHECK(model.chosen()->parts == 1);
+}
+
 TEST_CASE("separate kernels with the same name stay separate") {
   std::string json = JsonOf({});
   const std::string from = R"("process":null,"grid":null,"block":null)";
