@@ -195,6 +195,15 @@ void ReadRing(const std::filesystem::path& file, Session& session, Breaches& bre
   session.processes.push_back(FromReport(report));
 }
 
+// Returns whether the name is the temporary name of a file of a session (base/byte_sink.h).
+bool IsUnfinished(const std::string& name) {
+  for (const char* file :
+       {"plan.json", "session.json", "overview.json", "cells.json", "summary.txt"}) {
+    if (name.starts_with(std::string(file) + ".tmp.")) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 Breaches CheckStatus(int bare, int got, bool through_run) {
@@ -283,11 +292,10 @@ Session ReadSession(const std::filesystem::path& folder, const Circumstances& ab
       session.rings.push_back(name);
     } else if (name.starts_with("ring.")) {
       ReadRing(entry.path(), session, breaches);
-    } else if ((name.starts_with("new.ring.") && about.nothing_is_removed) ||
-               (name.find(".json.tmp.") != std::string::npos && about.nothing_is_removed)) {
+    } else if (name.starts_with("new.ring.") && about.nothing_is_removed) {
       continue;  // its writer was killed or is no longer allowed to remove it
-    } else if (name.starts_with("overview.json.tmp.") && about.collector_killed) {
-      continue;  // the collector rewrites it continuously
+    } else if (IsUnfinished(name) && (about.nothing_is_removed || about.collector_killed)) {
+      continue;  // likewise
     } else if (!name.ends_with("gate.table") ||
                (!about.collector_killed && !about.folder_touched)) {
       breaches.push_back("left over: " + entry.path().string());

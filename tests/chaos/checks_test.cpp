@@ -135,7 +135,8 @@ TEST_CASE("leftover rings and invalid rings are found") {
 
 TEST_CASE("leftover temporary files are found") {
   for (const char* name :
-       {"plan.json.tmp.77", "overview.json.tmp.77", "new.ring.77", "gate.table"}) {
+       {"plan.json.tmp.77", "overview.json.tmp.77", "summary.txt.tmp.77", "new.ring.77",
+        "gate.table"}) {
     const Example example;
     example.scratch.Write(std::string("session/") + name, "x");
     CHECK(Finds(example.Breached(), "left over"));
@@ -147,11 +148,19 @@ TEST_CASE("leftover temporary files are found") {
   CHECK(Finds(CheckNothingElse(work.path()), "left over"));
 }
 
-TEST_CASE("an incomplete overview is allowed only if its writer was killed") {
+TEST_CASE("an incomplete file is allowed only if its writer was killed or may not remove it") {
+  for (const char* name : {"overview.json", "plan.json", "session.json", "cells.json",
+                           "summary.txt"}) {
+    CAPTURE(std::string(name));
+    const Example example;
+    example.scratch.Write("session/" + std::string(name) + ".tmp.77.0", "{");
+    CHECK(Finds(example.Breached({.folder_touched = true}), "left over"));
+    CHECK(example.Breached({.collector_killed = true}).empty());
+    CHECK(example.Breached({.nothing_is_removed = true}).empty());
+  }
   const Example example;
-  example.scratch.Write("session/overview.json.tmp.77", "{");
-  CHECK(Finds(example.Breached({.folder_touched = true}), "left over"));
-  CHECK(example.Breached({.collector_killed = true}).empty());
+  example.scratch.Write("session/other.txt.tmp.77.0", "{");
+  CHECK(Finds(example.Breached({.collector_killed = true}), "left over"));
 }
 
 TEST_CASE("an overview that differs from the session or is missing is found") {
