@@ -4,7 +4,8 @@
 // whole process, and the first capture to end would switch off the others. An actuator that does
 // not act is free for every launch.
 //
-// THREADS: Enter to Leave on the launching thread; Look and LastKernel on the flusher.
+// THREADS: Load once; Enter to Leave on one thread, which holds the actuator meanwhile; entered_ns
+// and ReadLastKernel on the flusher.
 #pragma once
 
 #include <atomic>

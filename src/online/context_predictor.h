@@ -30,8 +30,8 @@ namespace stemtap::online {
 
 class ContextPredictor {
  public:
-  // Maximum number of contexts per kernel: 512 contexts of 24 bytes are 12 KiB. The busiest kernels
-  // of the recorded profiles have fewer than 300 (configurations x predecessors).
+  // Maximum number of contexts per kernel: 512 contexts of 24 bytes, in a table that is half full,
+  // take 24 KiB. The busiest kernels of the recorded profiles have fewer than 300.
   static constexpr std::size_t kMaxContexts = 512;
   // Maximum number of these that are graph nodes. Without it, a program that keeps creating graphs
   // would leave no room for histories.
@@ -167,8 +167,8 @@ class ContextPredictor {
     if (slots_.empty()) slots_.resize(8);
     for (;;) {
       const std::size_t mask = slots_.size() - 1;
-      // The gate table indexes by the low bits of a key. The high bits are equally good and
-      // independent of them.
+      // Uses upper bits: the lower bits of a history key do not depend on all bits of the history
+      // (context_key.h).
       std::size_t at = (key >> 40) & mask;
       while (slots_[at].key != 0) {
         if (slots_[at].key == key) return at;

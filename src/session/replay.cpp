@@ -80,7 +80,8 @@ Status Play(model::ProfileReader& reader, Records first, const ReplayOptions& op
 }
 
 // Returns a warning if the run was too short for random captures, otherwise an empty string. The
-// first credits open after two lags and are spent over half a lag (release_policy.cpp).
+// first credits open after two lags. They are spent in a window of up to 1.25 lags, or over about
+// half a lag if nothing predicts the cluster (release_policy.cpp).
 std::string TooShort(const online::SamplerStatus& status, std::uint64_t lag) {
   const bool is_short = status.observed < 3 * std::max(lag, kMinDefaultLag);
   const bool only_explored = status.captured == status.explored;

@@ -75,8 +75,8 @@ inline std::uint64_t ConfigKey(std::uint64_t name_hash, const LaunchConfig& conf
 using LaunchHistory = std::uint64_t;
 
 // Different histories of one configuration have different keys because the factor is odd. `+ 2`
-// separates the key of the empty history, 0, from the config key. The upper bits of the key depend
-// on all bits of both words; the lower bits do not.
+// separates the key of the empty history, 0, from the config key. Bit k of the key depends on bits
+// 0 to k of both words, so the upper bits are mixed best.
 inline std::uint64_t HistoryKey(std::uint64_t config_key, LaunchHistory before) {
   const std::uint64_t key = config_key + (before + 2) * 0xD6E8FEB86659FD93u;
   return key == 0 ? 1 : key;

@@ -19,10 +19,10 @@
 //
 // THREADS: one writer, the collector (Publish, Grant). Any number of readers and spenders in any
 // process (Find, TrySpend), without locks.
-// INVARIANTS
+// INVARIANTS, unless a process damages the table, which each process of the session can write
 //   1. An entry's key is written once, 0 -> key, and never changes, so a probe reads it only once.
-//   2. spent <= granted at every successful TrySpend, so captures in flight never exceed the
-//      credits.
+//   2. TrySpend finds spent < granted, so captures in flight never exceed the credits. A smaller
+//      Grant withdraws credits; spent may then exceed granted.
 //
 // Used by the injected library: needs libc only.
 #pragma once

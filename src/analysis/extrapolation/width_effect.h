@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Effects of cluster width: the elasticity of values and their spread may differ between narrow and
-// wide clusters. An effect is one slope per unit of log width, common to all kernels.
+// LogWidth is the width of a cluster in the two effects of width: the elasticity of values
+// (Curve::tilt) and their spread (SpreadTilt) may differ between narrow and wide clusters. Each is
+// one slope per unit of log width, common to all kernels.
 //
 // SOURCE: docs/math/extrapolate.md
 #pragma once
