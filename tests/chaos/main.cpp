@@ -168,7 +168,10 @@ int Main(const Options& options) {
   const std::string python = FindPython();
   machine.python = !python.empty();
   std::string pattern = (fs::temp_directory_path() / "stemtap-chaos-XXXXXX").string();
-  if (::mkdtemp(pattern.data()) == nullptr) return 77;
+  if (::mkdtemp(pattern.data()) == nullptr) {
+    fmt::print("SKIPPED: {}: cannot be created\n", pattern);
+    return 77;
+  }
   const fs::path base = pattern;
   fmt::print("seed {}, {} cores, {}, {}, {}; {}\n", options.seed,
              std::thread::hardware_concurrency(), machine.python ? "python" : "no python",
