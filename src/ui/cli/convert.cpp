@@ -25,6 +25,7 @@ struct ConvertArguments {
   std::string output;
   std::string metrics;
   bool json = false;
+  bool quiet = false;
 };
 
 int RunConvert(const ConvertArguments& arguments) {
@@ -36,7 +37,7 @@ int RunConvert(const ConvertArguments& arguments) {
   inputs.push_back(arguments.metrics);
   const Status use = CheckOutputs({arguments.output}, inputs);
   if (!use.ok()) return Fail(use.error());
-  ReadProgress progress;
+  ReadProgress progress(arguments.quiet);
   const auto fail = [&progress](const Error& error) {
     progress.Clear();
     return Fail(error);
@@ -64,10 +65,13 @@ int RunConvert(const ConvertArguments& arguments) {
   const Status finished = writer.value()->Finish();
   if (!finished.ok()) return fail(finished.error());
   Warn(reader.warnings());
-  PrintMessage(fmt::format("stemtap: {} of {}, {} of duration 0, in {}\n",
-                           Plural(invocations, "launch", "launches"),
-                           Plural(reader.names().size(), "kernel"), zero_duration,
-                           to_stdout ? "standard output" : EscapeForTerminal(arguments.output)));
+  if (!arguments.quiet) {
+    PrintMessage(fmt::format("stemtap: {} of {}, {} of duration 0, in {}\n",
+                             Plural(invocations, "launch", "launches"),
+                             Plural(reader.names().size(), "kernel"), zero_duration,
+                             to_stdout ? "standard output" : EscapeForTerminal(arguments.output)));
+    PrintNextFor(arguments.output, kPlanNext);
+  }
   if (!arguments.json) return 0;
   const nlohmann::ordered_json json = {{"source", RunName(arguments.profiles)},
                                        {"output", arguments.output},
@@ -95,6 +99,8 @@ CommandSpec ConvertCommand() {
            "Nsight Compute metrics of the same launches, added as columns")
       .File();
   command.Add("--json", &arguments->json, "print the totals as JSON");
+  command.Add("-q,--quiet", &arguments->quiet,
+              "print neither a progress line nor the totals and the next command");
   command.run = [arguments](const CommandSpec&) { return RunConvert(*arguments); };
   return command;
 }

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "base/file.h"
+#include "base/quoting.h"
 #include "base/text.h"
 #include "formats/importers/registry.h"
 #include "model/profile_writer.h"
@@ -84,9 +85,12 @@ int DemoByReplay(const DemoArguments& arguments, const std::string& profile,
   Result<session::ReplayOutcome> outcome = session::RunReplay(*reader.value(), options);
   if (!outcome.ok()) return Fail(outcome.error());
   const session::ReplayOutcome& done = outcome.value();
-  return PrintText(fmt::format("{}\n{}session in {}\n", model::PlanSummary(done.plan),
-                               Story(done.plan, done.report.sampler, 0.0, arguments.capture_factor),
-                               done.folder));
+  const int printed = PrintText(
+      fmt::format("{}\n{}session in {}\n", model::PlanSummary(done.plan),
+                  Story(done.plan, done.report.sampler, 0.0, arguments.capture_factor),
+                  EscapeForTerminal(done.folder)));
+  if (!arguments.quiet) PrintNext("stemtap report " + ShellPath(done.folder));
+  return printed;
 }
 
 int DemoLive(const DemoArguments& arguments, const std::string& profile,
@@ -125,7 +129,8 @@ int DemoLive(const DemoArguments& arguments, const std::string& profile,
       fmt::format("\n{}\n{}session in {}\n", session::SessionSummary(done.report, done.plan),
                   Story(done.plan, done.report.sampler, real ? done.report.elapsed_s : 0.0,
                         arguments.capture_factor),
-                  done.folder));
+                  EscapeForTerminal(done.folder)));
+  if (!arguments.quiet) PrintNext("stemtap report " + ShellPath(done.folder));
   return done.report.exit_code != 0 ? done.report.exit_code : printed;
 }
 
@@ -178,7 +183,7 @@ CommandSpec DemoCommand() {
            "(default: "
            "real for the generated loop, full for a profile)")
       .OneOf({"real", "full"});
-  command.Add("-q,--quiet", &arguments->quiet, "no progress line");
+  command.Add("-q,--quiet", &arguments->quiet, "no progress line and no next command");
   command.Add("--launches", &arguments->launches, "length of the generated loop")
       .In(1, 1'000'000'000)
       .Advanced()

@@ -48,6 +48,7 @@ struct ExportArguments {
   std::uint64_t timeline_launches = formats::ExportOptions().timeline_launches;
   bool explain = false;
   bool json = false;
+  bool quiet = false;
   const CommandSpec* command = nullptr;  // reports which options were given
 };
 
@@ -296,6 +297,22 @@ std::string ExportJson(const ExportArguments& arguments, const formats::CountedP
   return EscapeJson(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)) + "\n";
 }
 
+void PrintWritten(const ExportArguments& arguments, const formats::Consumer& consumer,
+                  const formats::Exported& exported, const std::vector<std::string>& notes) {
+  const bool to_stdout = arguments.output.empty() || arguments.output == "-";
+  if (!arguments.quiet) {
+    PrintMessage(fmt::format(
+        "stemtap: {} for {} in {}{}\n", Plural(exported.ids, "launch", "launches"), consumer.tool,
+        to_stdout ? "standard output" : EscapeForTerminal(arguments.output),
+        exported.runs > 1 ? fmt::format(", {} runs of the program", exported.runs) : ""));
+  }
+  for (const std::string& note : notes) PrintMessage("stemtap: " + EscapeForTerminal(note) + "\n");
+  // RESULTS: what the tool or its simulator writes. Other consumers have none.
+  if (!arguments.quiet && consumer.model.scope != formats::CountScope::kNone) {
+    PrintNextFor(arguments.plan, "stemtap extrapolate --plan {} --results RESULTS");
+  }
+}
+
 // Writes the export and its notes. Returns what is printed on standard output.
 Result<std::string> Export(const ExportArguments& arguments) {
   const formats::Consumer& consumer = *formats::FindConsumer(arguments.consumer);
@@ -340,11 +357,7 @@ Result<std::string> Export(const ExportArguments& arguments) {
   } else if (consumer.model.scope != formats::CountScope::kNone) {
     notes.push_back("weights: keep the plan for 'stemtap extrapolate', or use --weights-csv");
   }
-  PrintMessage(
-      fmt::format("stemtap: {} for {} in {}{}\n", Plural(exported.ids, "launch", "launches"), tool,
-                  to_stdout ? "standard output" : EscapeForTerminal(arguments.output),
-                  exported.runs > 1 ? fmt::format(", {} runs of the program", exported.runs) : ""));
-  for (const std::string& note : notes) PrintMessage("stemtap: " + EscapeForTerminal(note) + "\n");
+  PrintWritten(arguments, consumer, exported, notes);
   if (to_stdout) return exported.files.front().content;
   if (arguments.explain) return EscapeLines(formats::Explain(consumer, counted));
   if (!arguments.json) return std::string();
@@ -385,6 +398,7 @@ CommandSpec ExportCommand() {
            "also write the id and weight of each launch to this file")
       .File();
   command.Add("--json", &arguments->json, "print the totals as JSON");
+  command.Add("-q,--quiet", &arguments->quiet, "print neither the totals nor the next command");
   command
       .Add("--processes", &arguments->processes,
            "with several devices: one process used all devices, or each device had a process")

@@ -23,6 +23,7 @@ struct GenerateArguments {
   std::string output;
   research::WorkloadOptions options;
   bool json = false;
+  bool quiet = false;
 };
 
 int Generate(const GenerateArguments& arguments) {
@@ -48,10 +49,13 @@ int Generate(const GenerateArguments& arguments) {
   }
   const Status finished = writer.value()->Finish();
   if (!finished.ok()) return Fail(finished.error());
-  PrintMessage(fmt::format(
-      "stemtap: {} of {}, {:.3f} ms of GPU time, in {}\n", Plural(launches, "launch", "launches"),
-      Plural(reader.value()->names().size(), "kernel"), static_cast<double>(duration_ns) * 1e-6,
-      to_stdout ? "standard output" : EscapeForTerminal(arguments.output)));
+  if (!arguments.quiet) {
+    PrintMessage(fmt::format(
+        "stemtap: {} of {}, {:.3f} ms of GPU time, in {}\n", Plural(launches, "launch", "launches"),
+        Plural(reader.value()->names().size(), "kernel"), static_cast<double>(duration_ns) * 1e-6,
+        to_stdout ? "standard output" : EscapeForTerminal(arguments.output)));
+    PrintNextFor(arguments.output, kPlanNext);
+  }
   if (!arguments.json) return 0;
   const nlohmann::ordered_json json = {{"workload", arguments.workload},
                                        {"output", arguments.output},
@@ -77,6 +81,7 @@ CommandSpec GenerateCommand() {
   command.Add("--launches", &arguments->options.launches, "number of kernel launches");
   command.Add("--seed", &arguments->options.seed, "seed of the launches and of the noise");
   command.Add("--json", &arguments->json, "print the totals as JSON");
+  command.Add("-q,--quiet", &arguments->quiet, "print neither the totals nor the next command");
   command
       .Add("--noise-seed", &arguments->options.noise_seed,
            "seed of the noise only, for a second run of the same launches; 0: same as --seed")

@@ -51,7 +51,7 @@ CommandSpec MergeCommand() {
       .Directory()
       .Required();
   command.Add("--json", &arguments->json, "print the plan's totals as JSON");
-  command.Add("-q,--quiet", &arguments->quiet, "do not print the location of the session");
+  command.Add("-q,--quiet", &arguments->quiet, "print neither the location of the session nor the next command");
   command.run = [arguments](const CommandSpec&) { return RunMerge(*arguments); };
   return command;
 }

@@ -39,6 +39,12 @@ void PrintNext(const std::string& command) {
   PrintMessage(fmt::format("next: {}\n", command));
 }
 
+void PrintNextFor(const std::string& output, const char* command) {
+  std::error_code ignored;
+  if (output == "-" || !std::filesystem::is_regular_file(output, ignored)) return;
+  PrintNext(fmt::format(fmt::runtime(command), ShellPath(output)));
+}
+
 void Warn(const std::vector<std::string>& warnings) {
   for (const std::string& warning : warnings) {
     PrintMessage(fmt::format("stemtap: warning: {}\n", EscapeForTerminal(warning)));

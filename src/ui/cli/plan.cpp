@@ -30,6 +30,7 @@ struct PlanArguments {
   std::string metrics;
   model::SimulatorRates rates;
   bool json = false;
+  bool quiet = false;
 };
 
 // Returns the method of that name, or nullptr if it is one of the sampler's streaming methods.
@@ -86,7 +87,7 @@ Result<model::Plan> MakePlan(const PlanArguments& arguments) {
   const bool hold =
       !CanReadAgain(arguments.profiles) || other != nullptr || !arguments.metrics.empty();
   const std::string run = RunName(arguments.profiles);
-  ReadProgress progress;
+  ReadProgress progress(arguments.quiet);
   model::Profile held;
   if (hold) {
     held = STEMTAP_TRY(LoadRun(arguments.profiles, arguments.metrics, progress));
@@ -113,9 +114,12 @@ int RunPlan(const PlanArguments& arguments) {
     const Status written = WriteOutput(arguments.output, model::PlanToJson(plan));
     if (!written.ok()) return Fail(written.error());
   }
-  return arguments.json ? PrintJson(model::PlanToJson(plan))
-                        : PrintText(model::PlanSummary(plan) + '\n' +
-                                    model::CostText(plan.totals, arguments.rates) + '\n');
+  const int printed = arguments.json
+                          ? PrintJson(model::PlanToJson(plan))
+                          : PrintText(model::PlanSummary(plan) + '\n' +
+                                      model::CostText(plan.totals, arguments.rates) + '\n');
+  if (!arguments.quiet) PrintNextFor(arguments.output, "stemtap report {} -o report.html");
+  return printed;
 }
 
 }  // namespace
@@ -126,6 +130,7 @@ CommandSpec PlanCommand() {
   command.Add("profile", &arguments->profiles, kRunHelp).File().Required();
   command.Add("-o,--output", &arguments->output, "also write plan.json to this file").File();
   command.Add("--json", &arguments->json, "print plan.json instead of the summary");
+  command.Add("-q,--quiet", &arguments->quiet, "print neither a progress line nor the next command");
   AddMethodInputs(command, &arguments->bbv, &arguments->metrics);
   std::vector<std::pair<std::string, std::string>> others;
   for (const research::MethodEntry& entry : research::Methods()) {

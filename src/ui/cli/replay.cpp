@@ -87,7 +87,7 @@ CommandSpec ReplayCommand() {
       .Directory();
   command.Add("--json", &arguments->json, "print the plan's totals as JSON");
   command.Add("-q,--quiet", &arguments->quiet,
-              "print neither a progress line nor the location of the session");
+              "print neither a progress line nor the location of the session and the next command");
   command.Add("--lag", &arguments->lag, kLagHelp).In(0, 100'000'000).Advanced();
   arguments->sampling.AddTo(command);
   command.run = [arguments](const CommandSpec&) { return Replay(*arguments); };

@@ -61,7 +61,7 @@ class Scratch {
   TempDir directory_;
 };
 
-TEST_CASE("a suggested report is of the session that was written, whatever its name is") {
+TEST_CASE("a suggested report is of the session or plan that was written, whatever its name is") {
   STEMTAP_SKIP_WITHOUT_PAGE();
   for (const std::string& name : kNames) {
     CAPTURE(name);
@@ -73,6 +73,52 @@ TEST_CASE("a suggested report is of the session that was written, whatever its n
     report_of({"replay", "run.stemtap", "--output=" + name}, name + "/report.html");
     REQUIRE(scratch.Run({"replay", "run.stemtap", "-q", "-o", "other"}).exit_code == 0);
     report_of({"merge", "./" + name, "other", "--output=" + name + "m"}, name + "m/report.html");
+    report_of({"plan", "run.stemtap", "--output=" + name + "p"}, "report.html");
+  }
+}
+
+TEST_CASE("a suggested plan is of the profile that was written, whatever its name is") {
+  for (const std::string& name : kNames) {
+    CAPTURE(name);
+    const Scratch scratch;
+    scratch.Paste(NextOf(scratch.Run({"convert", "run.stemtap", "--output=" + name + ".csv"})));
+    CHECK(scratch.Has("plan.json"));
+    const ProcessResult generated =
+        scratch.Run({"generate", "phases", "--launches", "2000", "--output=" + name + ".stemtap"});
+    scratch.Paste(NextOf(generated));
+  }
+}
+
+TEST_CASE("an export for a tool suggests how to use its results") {
+  const Scratch scratch;
+  scratch.Run({"plan", "run.stemtap", "-o", "$(touch x).json"});
+  CHECK(NextOf(scratch.Run({"export", "--plan", "$(touch x).json", "--to", "ncu", "-o", "n.sh"})) ==
+        "stemtap extrapolate --plan '$(touch x).json' --results RESULTS");
+  CHECK(NextOf(scratch.Run({"export", "--plan", "$(touch x).json", "--to", "csv"})) == "");
+}
+
+TEST_CASE("the demo suggests its report") {
+  const Scratch scratch;
+  CHECK(NextOf(scratch.Run({"demo", "--profile", "run.stemtap", "-o", "a b"})) ==
+        "stemtap report 'a b'");
+}
+
+TEST_CASE("nothing is suggested in quiet mode, or if the output cannot be read again") {
+  const Scratch scratch;
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"plan", "run.stemtap"},
+        {"plan", "run.stemtap", "-o", "/dev/null"},
+        {"convert", "run.stemtap", "-o", "-"},
+        {"plan", "run.stemtap", "-q", "-o", "plan.json"},
+        {"convert", "run.stemtap", "-q", "-o", "run.csv"},
+        {"generate", "phases", "--launches", "2000", "-q", "-o", "other.csv"},
+        {"export", "--plan", "plan.json", "--to", "ncu", "-q", "-o", "n.sh"},
+        {"replay", "run.stemtap", "-q", "-o", "s"},
+        {"replay", "run.stemtap", "-q", "-o", "other"},
+        {"merge", "s", "other", "-q", "-o", "m"},
+        {"demo", "--profile", "run.stemtap", "-q", "-o", "d"}}) {
+    CAPTURE(command[0]);
+    CHECK(NextOf(scratch.Run(command)) == "");
   }
 }
 
