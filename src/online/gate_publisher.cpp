@@ -27,6 +27,7 @@ void GatePublisher::GrantCredits(std::uint32_t id, KernelState& kernel, std::uin
 
 void GatePublisher::PublishContexts(std::uint32_t id, KernelState& kernel) {
   const bool everything = kernel.TakePublicationRequest();
+  bool refused = false;
   kernel.contexts().ForEachChanged(everything, [&](ContextPredictor::Context& context) {
     std::uint32_t slot = shm::kNoSlot;
     if (context.trusted() || context.key == kernel.root_key()) {
@@ -36,17 +37,40 @@ void GatePublisher::PublishContexts(std::uint32_t id, KernelState& kernel) {
       slot = ledger_.SlotOf(id, line);
     }
     if (context.key == kernel.root_key()) {
-      for (const std::uint64_t key : kernel.more_name_keys()) gate_.Publish(key, slot);
+      for (const std::uint64_t key : kernel.more_name_keys()) refused |= !TryPublish(key, slot);
     }
     if (slot == context.published_slot) return;
-    context.published_slot = slot;
-    if (!gate_.Publish(context.key, slot)) ++contexts_refused_;
+    if (TryPublish(context.key, slot)) {
+      context.published_slot = slot;
+    } else {
+      refused = true;
+    }
   });
-  if (kernel.root_key() != kernel.name_key() && !is_name_known_[id]) {
-    // The name covers kernels of many configurations: publish it as known, without a prediction.
-    gate_.Publish(kernel.name_key(), shm::kClosedSlot);
-    is_name_known_[id] = true;
+  if (refused) is_refused_[id] = true;
+  if (kernel.root_key() != kernel.name_key()) PublishName(kernel.name_key());
+}
+
+void GatePublisher::PublishName(std::uint64_t name_key) {
+  const auto [name, added] = names_.try_emplace(name_key, false);
+  if (added) name->second = TryPublish(name_key, shm::kClosedSlot);
+}
+
+void GatePublisher::RetryRefused(std::deque<KernelState>& kernels) {
+  if (contexts_refused_ == 0) return;
+  for (auto& [key, published] : names_) {
+    if (!published) published = TryPublish(key, shm::kClosedSlot);
   }
+  for (std::size_t id = 0; id < kernels.size(); ++id) {
+    if (!is_refused_[id]) continue;
+    is_refused_[id] = false;
+    kernels[id].RequestPublication();
+  }
+}
+
+bool GatePublisher::TryPublish(std::uint64_t key, std::uint32_t slot) {
+  const bool published = gate_.Publish(key, slot);
+  contexts_refused_ += !published;
+  return published;
 }
 
 }  // namespace stemtap::online

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GatePublisher is the only writer of the gate table: it publishes which credit line each context
-// of a kernel belongs to, and grants the lines their credits.
+// GatePublisher is the only writer of the contexts and the credits in the gate table: it publishes
+// which credit line each context of a kernel belongs to, and grants the lines their credits. Gates
+// only spend and refund credits.
+//
+// A table without room refuses contexts. Refused contexts are published again at the next
+// allocation, whose number grows with the logarithm of the launches.
 //
 // INVARIANT  For each line, returned captures + open credits + captures in flight never exceed what
 // its clusters needed when the credits were granted, plus the captures written off as lost.
@@ -10,6 +14,8 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
+#include <unordered_map>
 #include <vector>
 
 #include "online/credit_ledger.h"
@@ -27,8 +33,12 @@ class GatePublisher {
   // Adds a kernel. Ids are assigned in order.
   void AddKernel() {
     ledger_.AddKernel();
-    is_name_known_.push_back(false);
+    is_refused_.push_back(false);
   }
+
+  // Publishes a name as known, without a prediction, so that gates do not explore it: the name of
+  // an excluded kernel, or of kernels of many configurations. Only the first call has an effect.
+  void PublishName(std::uint64_t name_key);
 
   // Records that a capture of kernel `id` has returned, which spent a credit of `slot`.
   void Return(std::uint32_t id, std::uint32_t slot) { ledger_.Return(id, slot); }
@@ -37,6 +47,10 @@ class GatePublisher {
   // changed. `observed` is the number of launches observed so far.
   void Publish(std::uint32_t id, KernelState& kernel, std::uint64_t observed, Pace pace);
 
+  // Publishes refused names again, and requests that Publish does so for the contexts of `kernels`,
+  // by id.
+  void RetryRefused(std::deque<KernelState>& kernels);
+
   // Numbers of failed attempts to publish a context and to get a slot for a line.
   std::uint64_t contexts_refused() const { return contexts_refused_; }
   std::uint64_t slots_refused() const { return ledger_.slots_refused(); }
@@ -44,11 +58,13 @@ class GatePublisher {
  private:
   void GrantCredits(std::uint32_t id, KernelState& kernel, std::uint64_t observed, Pace pace);
   void PublishContexts(std::uint32_t id, KernelState& kernel);
+  // Returns whether the table has room for the context; counts a failure.
+  bool TryPublish(std::uint64_t key, std::uint32_t slot);
 
   shm::GateTable& gate_;
   CreditLedger ledger_;
-  // By kernel: whether the name was published, if the name is not the kernel's root key.
-  std::vector<bool> is_name_known_;
+  std::vector<bool> is_refused_;                  // by kernel: a context of it was refused
+  std::unordered_map<std::uint64_t, bool> names_;  // keys of PublishName; whether it succeeded
   std::uint64_t contexts_refused_ = 0;
 };
 

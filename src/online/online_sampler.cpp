@@ -66,6 +66,7 @@ void OnlineSampler::Commit(const ParallelFor& parallel, bool publish) {
   if (schedule_.due()) {
     Allocate(parallel);
     schedule_.SetNext(status_.observed, status_.duration_ns, releases_.first_release());
+    publisher_.RetryRefused(kernels_);
     for (KernelState& kernel : kernels_) kernel.SetAllocated();
   } else {
     SettleCaptures();

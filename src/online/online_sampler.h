@@ -36,6 +36,7 @@
 #include "online/online_allocation.h"
 #include "online/release_policy.h"
 #include "sampling/sampling_options.h"
+#include "shm/context_key.h"
 #include "shm/gate_table.h"
 
 namespace stemtap::online {
@@ -103,6 +104,8 @@ class OnlineSampler {
   void AddNameOf(std::uint32_t kernel, std::uint32_t name_id, std::uint64_t index) {
     new_names_.push_back({kernel, names_.hash(name_id), index});
   }
+  // Tells the gate not to capture launches of a name that belongs to no kernel.
+  void Exclude(std::uint64_t name_hash) { publisher_.PublishName(shm::NameKey(name_hash)); }
   // Returns the id of the kernel that consists of all launches of `name`. REQUIRES: kernels are
   // added only with this function.
   std::uint32_t AddKernel(std::string_view name);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/engine.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <functional>
 #include <span>
@@ -41,8 +43,7 @@ void SetMarks(const CaptureMarks& marks, model::Plan& plan) {
 
 Engine::Engine(const sampling::SamplingOptions& options, shm::GateTable& gate, GateAsked asked,
                std::uint64_t lag, WorkerPool& pool, Captures captures)
-    : gate_(gate),
-      pool_(pool),
+    : pool_(pool),
       sampler_(options, gate, asked == GateAsked::kByEngine ? lag : kLiveObserveFirst,
                captures == Captures::kForReal),
       group_by_(options.group_by),
@@ -84,7 +85,7 @@ void Engine::LeaveOut(const shm::KernelRecord& record, std::uint64_t name_hash) 
   if (local_gate_) return;
   counts_.excluded_captured += (record.flags & shm::kFlagCaptured) != 0;
   // A gate that does not know a kernel captures its first launch. From now on it knows this one.
-  gate_.Publish(shm::NameKey(name_hash), shm::kClosedSlot);
+  sampler_.Exclude(name_hash);
 }
 
 // A live gate does not see the kernels of a graph launch, so they are not part of its histories.
@@ -157,6 +158,22 @@ void Engine::RunEpoch() {
 void Engine::ReportDecisions() {
   for (EngineObserver* observer : observers_) {
     observer->OnDecisions(sampler_.events(), sampler_.names(), marks_);
+  }
+}
+
+void Engine::AddWarnings(std::vector<std::string>& warnings) const {
+  if (local_gate_) local_gate_->AddWarning(warnings);
+  if (const std::uint64_t refused = status().contexts_refused; refused != 0) {
+    warnings.push_back(fmt::format(
+        "the gate table was full: {} publications of launch contexts failed, so their launches are "
+        "predicted less precisely, or not captured",
+        refused));
+  }
+  if (const std::uint64_t refused = status().slots_refused; refused != 0) {
+    warnings.push_back(
+        fmt::format("the gate table had no free slot: {} requests for one failed, so launches of "
+                    "their clusters are not captured",
+                    refused));
   }
 }
 

@@ -111,10 +111,8 @@ class Engine {
   std::uint64_t excluded_captured() const { return counts_.excluded_captured; }
   // Returns whether --exclude leaves out the kernel with this AddKernel id.
   bool IsExcluded(std::uint32_t name_id) { return groups_.Excludes(name_id, sampler_.names()); }
-  // Adds what the engine's gate reports, if the gate was not asked at the launch.
-  void AddWarnings(std::vector<std::string>& warnings) const {
-    if (local_gate_) local_gate_->AddWarning(warnings);
-  }
+  // Adds what a user should know about the gate. Call after Finish.
+  void AddWarnings(std::vector<std::string>& warnings) const;
   const online::SamplerStatus& status() const { return sampler_.status(); }
   // Fills in the launches and kernels of the overview.
   void Describe(model::Overview& overview) const;
@@ -141,7 +139,6 @@ class Engine {
   void RunEpoch();
   void ReportDecisions();
 
-  shm::GateTable& gate_;
   std::optional<LocalGate> local_gate_;          // if the gate is asked by the engine
   std::optional<PerturbedIntervals> perturbed_;  // if captures perturb launches
   WorkerPool& pool_;

@@ -10,6 +10,7 @@
 #include <random>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "session/mask_writer.h"
@@ -183,6 +184,69 @@ TEST_CASE("a captured launch of an excluded kernel is not in the plan and is not
   CHECK(plan.totals.invocations == 0);
   CHECK(plan.totals.excluded_invocations == 1);
   CHECK(plan.totals.excluded_duration_ns == 7);
+}
+
+std::uint64_t HashOf(std::string_view name) {
+  return shm::NameHash(name.data(), name.size());
+}
+
+// Fills the table with other keys, so that it refuses new ones.
+void Fill(shm::GateTable& gate) {
+  for (std::uint64_t i = 0; i < shm::kGateContexts; ++i) {
+    REQUIRE(gate.Publish((i << 47) | 1, shm::kClosedSlot));
+  }
+}
+
+TEST_CASE("publications that a full gate table refuses are counted, reported and repeated") {
+  auto gate = std::make_unique<shm::GateTable>();
+  Fill(*gate);
+  WorkerPool pool(1);
+  sampling::SamplingOptions options;
+  options.exclude = "^copy";
+  std::vector<std::string> names = {"gemm"};
+  std::vector<std::uint64_t> keys;  // that the gate must find
+  SUBCASE("by name") {
+    keys = {shm::NameKey(HashOf("gemm")), shm::ConfigKey(HashOf("gemm"), {{4, 1, 1}, {1, 1, 1}})};
+  }
+  SUBCASE("by launch") {
+    options.group_by = model::GroupBy::kLaunch;
+    keys = {shm::NameKey(HashOf("gemm")), shm::ConfigKey(HashOf("gemm"), {{4, 1, 1}, {1, 1, 1}})};
+  }
+  SUBCASE("by function") {
+    options.group_by = model::GroupBy::kFunction;
+    names = {"f<1>(int)", "f<2>(int)"};
+    keys = {shm::NameKey(HashOf("f<1>(int)")), shm::NameKey(HashOf("f<2>(int)"))};
+  }
+  keys.push_back(shm::NameKey(HashOf("copy")));
+  Engine engine(options, *gate, GateAsked::kAtLaunch, 0, pool);
+  std::uint64_t pushed = 0;
+  const auto push = [&](std::uint64_t launches) {
+    for (const std::uint64_t end = pushed + launches; pushed < end; ++pushed) {
+      shm::KernelRecord record;
+      record.name_id = engine.AddKernel(pushed % 10 == 9 ? "copy" : names[pushed % names.size()]);
+      record.grid[0] = 4;
+      record.grid[1] = record.grid[2] = 1;
+      record.block[0] = record.block[1] = record.block[2] = 1;
+      record.duration_ns = 1000 + pushed % 7;
+      engine.Push(record);
+    }
+  };
+  push(20'000);
+  const std::uint64_t refused = engine.status().contexts_refused;
+  CHECK(refused >= keys.size());
+  // Attempts are made at allocations, not at every launch.
+  CHECK(refused < 1000);
+  for (const std::uint64_t key : keys) CHECK(gate->Find(key) == shm::kNoSlot);
+  std::construct_at(gate.get());  // has room again
+  push(20'000);
+  for (const std::uint64_t key : keys) CHECK(gate->Find(key) != shm::kNoSlot);
+  CHECK(engine.status().contexts_refused == refused);
+  engine.Finish();
+  std::vector<std::string> warnings;
+  engine.AddWarnings(warnings);
+  REQUIRE(warnings.size() == 1);
+  CHECK(warnings[0].find("full: " + std::to_string(refused) + " publications") !=
+        std::string::npos);
 }
 
 TEST_CASE("graph launches shift later launch numbers even if excluded") {

@@ -146,6 +146,7 @@ Result<model::Plan> TracerGate::Close() {
   plan.totals.dropped = counts_.dropped + counts_.over_limit;
   SessionReport report = session_->Report();
   gate_.AddWarning(report.warnings);
+  engine_.AddWarnings(report.warnings);
   if (counts_.imputed > 0) {
     report.warnings.push_back(
         fmt::format("{} launches had no duration; the latest one of their launch context is used",
