@@ -3,15 +3,18 @@
 
 namespace stemtap::inject {
 
-bool MarkSender::Define(const RangePaths& paths, std::uint32_t range, RingWriter& writer) noexcept {
+void MarkSender::Define(const RangePaths& paths, std::uint32_t range) noexcept {
   char path[shm::kMaxRangeBytes];
   const std::uint32_t length = paths.Write(range, path);
   // The thread that added a range was interrupted. The next launch in this range has a path.
-  if (length == 0) return true;
-  if (!writer.MakeRoom(shm::NameRecordCount(length) + 2)) return false;
-  ring_ids_[range] = ++defined_;
-  writer.StageName(shm::RecordKind::kRange, defined_, path, length, 0);
-  return true;
+  if (length == 0) return;
+  const std::uint16_t id = defined_ + 1;
+  if (definitions_->Write(shm::RecordKind::kRange, id, path, length, 0) ==
+      DefinitionWriter::Result::kWritten) {
+    ring_ids_[range] = defined_ = id;
+  } else if (range != RangePaths::kOther) {  // counted already
+    files_->Count(shm::Loss::kRangesRefused);
+  }
 }
 
 bool MarkSender::Stage(const RangePaths& paths, const shm::LaunchMark& mark,
@@ -20,7 +23,7 @@ bool MarkSender::Stage(const RangePaths& paths, const shm::LaunchMark& mark,
   record.step = mark.step;
   record.correlation_id = correlation_id;
   if (mark.range_id != shm::kNoRange) {
-    if (ring_ids_[mark.range_id] == 0 && !Define(paths, mark.range_id, writer)) return false;
+    if (ring_ids_[mark.range_id] == 0) Define(paths, mark.range_id);
     record.range_id = ring_ids_[mark.range_id];
   }
   if (!writer.MakeRoom(2)) return false;

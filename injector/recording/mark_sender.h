@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // MarkSender stages the marks of captured launches for the ring, and defines each range before its
-// first use. Ids of ranges in the ring are dense and begin at 1.
+// first use. Ids of ranges in the ring file are dense and begin at 1.
 //
 // THREADS: none; used under the decoder's lock.
 #pragma once
@@ -9,21 +9,30 @@
 #include <cstdint>
 
 #include "control/range_paths.h"
+#include "recording/definition_writer.h"
 #include "recording/ring_writer.h"
 #include "shm/record.h"
+#include "startup/session_files.h"
 
 namespace stemtap::inject {
 
 class MarkSender {
  public:
+  void Init(SessionFiles& files, DefinitionWriter& definitions) noexcept {
+    files_ = &files;
+    definitions_ = &definitions;
+  }
+
   // Stages the mark of a launch. The caller stages the record of its kernel next. Returns false if
-  // the ring has no room for both.
+  // the ring has no room for both. A range that cannot be defined is left out and counted.
   bool Stage(const RangePaths& paths, const shm::LaunchMark& mark, std::uint32_t correlation_id,
              RingWriter& writer) noexcept;
 
  private:
-  // Returns false if the ring has no room.
-  bool Define(const RangePaths& paths, std::uint32_t range, RingWriter& writer) noexcept;
+  void Define(const RangePaths& paths, std::uint32_t range) noexcept;
+
+  SessionFiles* files_ = nullptr;
+  DefinitionWriter* definitions_ = nullptr;
 
   std::uint16_t ring_ids_[RangePaths::kOther + 1] = {};  // by id of RangePaths; 0: not defined yet
   std::uint16_t defined_ = 0;

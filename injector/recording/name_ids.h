@@ -11,12 +11,14 @@
 
 #include <cstdint>
 
+#include "shm/record.h"
+
 namespace stemtap::inject {
 
 class NameIds {
  public:
-  // More kernels than any program launches. Bounds the table (2 MiB, touched as it fills).
-  static constexpr std::uint32_t kMaxNames = 1u << 16;
+  // Bounds the table (2 MiB, touched as it fills).
+  static constexpr std::uint32_t kMaxNames = shm::kMaxNames;
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
   // Returns the id of the name with `hash` (never 0), or kNone if it has none.
@@ -27,6 +29,8 @@ class NameIds {
     }
   }
   bool full() const noexcept { return size_ == kMaxNames; }
+  // The id that Add will assign.
+  std::uint32_t next() const noexcept { return size_; }
   // Assigns the next id. REQUIRES: Find(hash) == kNone, !full().
   std::uint32_t Add(std::uint64_t hash) noexcept {
     std::uint32_t at = Home(hash);

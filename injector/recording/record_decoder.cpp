@@ -20,6 +20,8 @@ void RecordDecoder::Init(const CuptiApi& api, SessionFiles& files) noexcept {
   api_ = &api;
   files_ = &files;
   writer_.Init(files);
+  definitions_.Init(files);
+  marks_.Init(files, definitions_);
   started_ns_ = MonotonicNs();
   if (api.newer_than_known()) probation_ = kOnProbation;
 }
@@ -30,6 +32,7 @@ void RecordDecoder::Decode(std::uint8_t* buffer, std::size_t valid_size) noexcep
   if (refused()) return;
   decoding_ns_ = RealtimeNs();
   longest_ns_ = MonotonicNs() - started_ns_ + kSlackNs;
+  definitions_.NextBuffer();
   pointers_.NextBuffer();
   reader_.Forget();
   CUpti_Activity* activity = nullptr;
@@ -147,7 +150,7 @@ std::uint32_t RecordDecoder::ReadName(const char* name) noexcept {
   return id;
 }
 
-// Returns as IdOf, for the text itself. Defines a new name in the ring.
+// Returns as IdOf, for the text itself. Defines a new name in the ring file.
 std::uint32_t RecordDecoder::Define(const char* name, std::uint32_t length) noexcept {
   const auto lose = [this](shm::Loss loss) {
     writer_.Lose(loss);
@@ -160,12 +163,16 @@ std::uint32_t RecordDecoder::Define(const char* name, std::uint32_t length) noex
   if (id != NameIds::kNone) return id;
   if (!NameReader::Plausible(name, length)) return lose(shm::Loss::kNameGone);
   if (names_.full()) return lose(shm::Loss::kTooManyNames);
-  // Room for the definition and the record together: a name is only defined in full.
-  if (!writer_.MakeRoom(shm::NameRecordCount(length) + 1)) return lose(shm::Loss::kRingFull);
+  switch (definitions_.Write(shm::RecordKind::kName, names_.next(), name, length, hash)) {
+    case DefinitionWriter::Result::kFull:
+      return lose(shm::Loss::kTooManyNames);
+    case DefinitionWriter::Result::kNoSpace:
+      return lose(shm::Loss::kNameUnwritten);
+    case DefinitionWriter::Result::kWritten:
+      break;
+  }
   if (cut) files_->Count(shm::Loss::kNamesCut);
-  id = names_.Add(hash);
-  writer_.StageName(shm::RecordKind::kName, id, name, length, hash);
-  return id;
+  return names_.Add(hash);
 }
 
 bool RecordDecoder::PassesProbation(const shm::KernelRecord& kernel, const char* name) noexcept {

@@ -15,6 +15,7 @@
 #include "gate/pending_captures.h"
 #include "recording/clock_check.h"
 #include "recording/decoder.h"
+#include "recording/definition_writer.h"
 #include "recording/mark_sender.h"
 #include "recording/name_ids.h"
 #include "recording/name_pointers.h"
@@ -72,6 +73,7 @@ class RecordDecoder {
   const CuptiApi* api_ = nullptr;
   SessionFiles* files_ = nullptr;
   RingWriter writer_;
+  DefinitionWriter definitions_;
   PendingCaptures pending_;
   LostCapture* on_lost_ = nullptr;  // set if launches are captured
   void* gate_ = nullptr;            // argument of on_lost_

@@ -11,33 +11,11 @@ void RingWriter::Lose(shm::Loss loss) noexcept {
 }
 
 bool RingWriter::MakeRoom(std::uint32_t records) noexcept {
-  if (count_ == kStaged || (records > 1 && count_ != 0)) Push();
+  if (count_ + records > kStaged) Push();
   if (room_ >= records) return true;
   Push();
   room_ = files_->ring().queue.write_available();
   return room_ >= records;
-}
-
-void RingWriter::StageName(shm::RecordKind kind, std::uint32_t id, const char* name,
-                           std::uint32_t length, std::uint64_t hash) noexcept {
-  shm::NameRecord head;
-  head.kind = kind;
-  head.name_id = id;
-  head.length = length;
-  head.hash = hash;
-  std::uint32_t at =
-      length < sizeof(head.bytes) ? length : static_cast<std::uint32_t>(sizeof(head.bytes));
-  ::memcpy(head.bytes, name, at);
-  Stage(&head);
-  while (at < length) {
-    if (count_ + 1 >= kStaged) Push();
-    shm::NameBytes more;
-    const std::uint32_t left = length - at;
-    more.count = static_cast<std::uint8_t>(left < sizeof(more.bytes) ? left : sizeof(more.bytes));
-    ::memcpy(more.bytes, name + at, more.count);
-    at += more.count;
-    Stage(&more);
-  }
 }
 
 // REQUIRES: MakeRoom returned true, and count_ < kStaged.

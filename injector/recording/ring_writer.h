@@ -22,14 +22,11 @@ class RingWriter {
   // ones.
   bool MakeRoom(std::uint32_t records) noexcept;
 
-  // REQUIRES: MakeRoom returned true for all records of the kernel, with its mark, or name.
+  // REQUIRES: MakeRoom returned true for the kernel, with its mark.
   void StageKernel(const shm::KernelRecord& kernel) noexcept {
     Stage(&kernel);
     ++kernels_;
   }
-  // `kind`: kName or kRange. `hash`: 0 for ranges.
-  void StageName(shm::RecordKind kind, std::uint32_t id, const char* name, std::uint32_t length,
-                 std::uint64_t hash) noexcept;
   // The next record must be the record of the kernel.
   void StageMark(const shm::MarkRecord& mark) noexcept { Stage(&mark); }
   void Push() noexcept;

@@ -29,7 +29,7 @@
 namespace stemtap::inject {
 namespace {
 
-// Minimum address space limit, without malloc's arenas. The ring takes 17 MiB of addresses, and the
+// Minimum address space limit, without malloc's arenas. The ring takes 18 MiB of addresses, and the
 // gate table and the buffers as much again. If that exceeds an eighth of the limit, the program may
 // run out of addresses later. malloc's arenas can have the same effect: CUPTI allocates on threads
 // that otherwise would not.
@@ -78,7 +78,7 @@ bool JoinSession(Library& library) noexcept {
   library.files.SetCollector(collector);
   if (collector != 0) return true;
   SayOnStderr("nothing will be recorded", problem);
-  library.files.Remove();  // nothing would ever read it, and it takes 16 MiB
+  library.files.Remove();  // nothing would ever read it, and it takes 17 MiB
   ::rmdir(folder);
   return false;
 }

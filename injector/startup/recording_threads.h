@@ -26,7 +26,7 @@ class RecordingThreads {
   void BeginSetup() noexcept;
   void EndSetup() noexcept;
 
-  // Returns whether the main thread and all other threads of the program have ended. Costs about 20
+  // Returns whether the main thread and all other threads of the program have ended. Costs about 40
   // us while the main thread runs, because the system lists it first.
   bool OnlyOnesLeft() const noexcept;
 

@@ -21,22 +21,25 @@ namespace {
 
 constexpr std::size_t kPathBytes = 4200;
 constexpr mode_t kFileMode = 0600;
+// By which the definitions grow.
+constexpr std::size_t kGrowthBytes = std::size_t{1} << 20;
 
 // Opens a file; on failure returns a negative value and sets errno.
 int OpenFile(const char* path, int flags) noexcept {
   return ::open(path, flags | O_NOFOLLOW | O_CLOEXEC, kFileMode);
 }
 
-void* MapFile(int fd, std::size_t bytes, int more_flags) noexcept {
-  return ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | more_flags, fd, 0);
+void* MapFile(int fd, std::size_t bytes, int more_flags, std::size_t offset = 0) noexcept {
+  return ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | more_flags, fd,
+                static_cast<off_t>(offset));
 }
 
-// Allocates `bytes` for the file. Returns 0 or an errno value. A size beyond the process limit is
-// not attempted, because it raises SIGXFSZ, which ends the program.
-int Allocate(int fd, std::size_t bytes) noexcept {
+// Allocates `bytes` of the file from `offset` on. Returns 0 or an errno value. A size beyond the
+// process limit is not attempted, because it raises SIGXFSZ, which ends the program.
+int Allocate(int fd, std::size_t offset, std::size_t bytes) noexcept {
   rlimit limit;
-  if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < bytes) return EFBIG;
-  return ::posix_fallocate(fd, 0, static_cast<off_t>(bytes));
+  if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < offset + bytes) return EFBIG;
+  return ::posix_fallocate(fd, static_cast<off_t>(offset), static_cast<off_t>(bytes));
 }
 
 void ReadProgramName(char* name, std::size_t size) noexcept {
@@ -73,6 +76,15 @@ std::uint32_t GateVersionOf(int fd) noexcept {
   static_assert(offsetof(shm::GateFile, magic) == 0 && offsetof(shm::GateFile, version) == 8);
   if (::pread(fd, &start, sizeof(start), 0) != static_cast<ssize_t>(sizeof(start))) return 0;
   return start.magic == shm::kGateMagic ? start.version : 0;
+}
+
+// Returns whether the file has an identity, which no other file has while it exists.
+bool IdentityOf(int fd, dev_t& device, ino_t& inode) noexcept {
+  struct stat about;
+  if (::fstat(fd, &about) != 0) return false;
+  device = about.st_dev;
+  inode = about.st_ino;
+  return true;
 }
 
 std::uint64_t HostHash() noexcept {
@@ -115,9 +127,11 @@ bool SessionFiles::Open(const char* folder, char* problem, std::uint32_t problem
     return false;
   }
   ::fchmod(fd, kFileMode);  // the umask may have removed permissions
-  const int full = Allocate(fd, sizeof(shm::RingFile));
-  void* memory = full == 0 ? MapFile(fd, sizeof(shm::RingFile), MAP_POPULATE) : MAP_FAILED;
+  constexpr std::size_t kBytes = shm::RingFileBytes(shm::kFirstDefinitions);
+  const int full = Allocate(fd, 0, kBytes);
+  void* memory = full == 0 ? MapFile(fd, kBytes, MAP_POPULATE) : MAP_FAILED;
   const int failure = full != 0 ? full : errno;
+  IdentityOf(fd, device_, inode_);
   ::close(fd);
   if (memory == MAP_FAILED) {
     ::snprintf(problem, problem_size, "%s: cannot be made: %s", path, ::strerror(failure));
@@ -159,6 +173,37 @@ bool SessionFiles::CollectorFailed() noexcept {
   ::rmdir(folder_);
   Remark(kReason);
   return true;
+}
+
+MappedDefinitions SessionFiles::first_definitions() const noexcept {
+  return {reinterpret_cast<unsigned char*>(ring_), shm::RingFileBytes(shm::kFirstDefinitions),
+          sizeof(shm::RingFile), 0, shm::kFirstDefinitions};
+}
+
+MappedDefinitions SessionFiles::MapDefinitions(std::uint32_t first) noexcept {
+  const int before = errno;
+  char path[kPathBytes];
+  ::snprintf(path, sizeof(path), "%s/%s", folder_, ring_name_);
+  const int fd = OpenFile(path, O_RDWR | O_NONBLOCK);
+  void* memory = MAP_FAILED;
+  // A mapping begins at a page, which may contain earlier records.
+  const std::size_t at = shm::RingFileBytes(first);
+  const std::size_t first_at = at % static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  dev_t device = 0;
+  ino_t inode = 0;
+  if (fd >= 0 && IdentityOf(fd, device, inode) && device == device_ && inode == inode_ &&
+      Allocate(fd, at - first_at, kGrowthBytes) == 0) {
+    memory = MapFile(fd, kGrowthBytes, 0, at - first_at);
+  }
+  if (fd >= 0) ::close(fd);
+  errno = before;
+  if (memory == MAP_FAILED) return {};
+  const auto records = static_cast<std::uint32_t>((kGrowthBytes - first_at) / shm::kRecordBytes);
+  return {static_cast<unsigned char*>(memory), kGrowthBytes, first_at, first, first + records};
+}
+
+void SessionFiles::UnmapDefinitions(const MappedDefinitions& mapped) noexcept {
+  if (mapped.memory != reinterpret_cast<unsigned char*>(ring_)) ::munmap(mapped.memory, mapped.bytes);
 }
 
 void SessionFiles::MapGate() noexcept {

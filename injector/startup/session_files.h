@@ -7,7 +7,10 @@
 // rest from any thread.
 #pragma once
 
+#include <sys/types.h>
+
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 #include "shm/gate_table.h"
@@ -21,6 +24,20 @@ namespace stemtap::inject {
 inline void AddTo(std::atomic<std::uint64_t>& counter, std::uint64_t by) noexcept {
   counter.fetch_add(by, std::memory_order_relaxed);  // Relaxed: independent counter, see shm/ring.h
 }
+
+// MappedDefinitions is a mapped part of the definitions in the ring file. Their records are
+// numbered from 0.
+struct MappedDefinitions {
+  unsigned char* memory = nullptr;  // nullptr: not mapped
+  std::size_t bytes = 0;
+  std::size_t first_at = 0;  // offset of record `first` in `memory`
+  std::uint32_t first = 0;
+  std::uint32_t end = 0;  // one more than the last record
+
+  void* RecordAt(std::uint32_t number) const noexcept {
+    return memory + first_at + std::size_t{number - first} * shm::kRecordBytes;
+  }
+};
 
 class SessionFiles {
  public:
@@ -41,6 +58,13 @@ class SessionFiles {
   // Returns true once, if that collector has ended without claiming the session. Then nothing would
   // read the ring: removes it with the directory, disables recording and tells the user.
   bool CollectorFailed() noexcept;
+  // Returns the definitions that the file has room for from the start. REQUIRES: Open succeeded.
+  MappedDefinitions first_definitions() const noexcept;
+  // Maps 1 MiB of definitions from record `first` on, after extending the file. Fails if the disk is
+  // full, or if the program can no longer open the ring. Leaves errno unchanged.
+  MappedDefinitions MapDefinitions(std::uint32_t first) noexcept;
+  // Does nothing for the first definitions, which are mapped with the ring.
+  void UnmapDefinitions(const MappedDefinitions& mapped) noexcept;
 
   // Maps the gate table if the collector has created it. A version mismatch is reported once, as a
   // remark.
@@ -77,6 +101,9 @@ class SessionFiles {
   char folder_[4096] = {};
   char ring_name_[shm::kImageFileNameBytes] = {};
   shm::RingFile* ring_ = nullptr;
+  // Of the ring. Another file may get its name: of a process with the same id in another container.
+  dev_t device_ = 0;
+  ino_t inode_ = 0;
   std::atomic<shm::GateTable*> gate_{nullptr};
   // Written before gate_ is published, read only after gate() returned the table.
   bool by_process_ = false;

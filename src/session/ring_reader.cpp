@@ -51,20 +51,20 @@ Result<RingReader> RingReader::Open(const Directory& directory, const std::strin
 
 Result<RingReader> RingReader::OpenAt(int directory, const std::string& name,
                                       const std::string& path) {
-  const int fd = ::openat(directory, name.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-  if (fd < 0) return Error{fmt::format("{}: cannot be opened: {}", path, std::strerror(errno))};
+  FileDescriptor file(
+      ::openat(directory, name.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  if (!file.is_open()) {
+    return Error{fmt::format("{}: cannot be opened: {}", path, std::strerror(errno))};
+  }
   struct stat about {};
-  if (::fstat(fd, &about) != 0 || !S_ISREG(about.st_mode)) {
-    ::close(fd);
+  if (::fstat(file.get(), &about) != 0 || !S_ISREG(about.st_mode)) {
     return Error{path + ": is not a regular file; expected a ring"};
   }
-  if (static_cast<std::size_t>(about.st_size) != sizeof(shm::RingFile)) {
-    ::close(fd);
-    return Error{fmt::format("{}: has {} bytes; expected a ring of {} bytes", path, about.st_size,
-                             sizeof(shm::RingFile))};
+  if (static_cast<std::size_t>(about.st_size) < sizeof(shm::RingFile)) {
+    return Error{fmt::format("{}: has {} bytes; expected a ring of at least {} bytes", path,
+                             about.st_size, sizeof(shm::RingFile))};
   }
-  std::optional<SharedMapping> mapping = SharedMapping::Map(fd, sizeof(shm::RingFile));
-  ::close(fd);
+  std::optional<SharedMapping> mapping = SharedMapping::Map(file.get(), sizeof(shm::RingFile));
   if (!mapping) return Error{fmt::format("{}: cannot be mapped: {}", path, std::strerror(errno))};
   const shm::RingHeader& header = static_cast<shm::RingFile*>(mapping->memory())->header;
   const std::uint32_t version = header.version;
@@ -78,7 +78,7 @@ Result<RingReader> RingReader::OpenAt(int directory, const std::string& name,
   const std::uint32_t here = shm::PidNamespace();
   const bool elsewhere = here != 0 && pid_namespace != 0 && pid_namespace != here;
   const int pidfd = elsewhere ? -1 : static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
-  return RingReader(*std::move(mapping), pid, pid_namespace, elsewhere, pidfd);
+  return RingReader(*std::move(mapping), std::move(file), pid, pid_namespace, elsewhere, pidfd);
 }
 
 RingReader::RingReader(RingReader&& other) noexcept
@@ -152,15 +152,8 @@ void RingReader::Take(const shm::Record& record, const NameToId& id_of,
   }
   switch (record.kind) {
     case shm::RecordKind::kKernel:
-      TakeKernel(record.kernel, out);
+      TakeKernel(record.kernel, id_of, out);
       mark_.reset();
-      break;
-    case shm::RecordKind::kName:
-    case shm::RecordKind::kRange:
-      malformed_ += !definitions_.Begin(record.name, id_of);
-      break;
-    case shm::RecordKind::kNameBytes:
-      malformed_ += !definitions_.Continue(record.name_bytes, id_of);
       break;
     case shm::RecordKind::kMark:
       if (IsValid(record.mark)) {
@@ -174,13 +167,25 @@ void RingReader::Take(const shm::Record& record, const NameToId& id_of,
   }
 }
 
-bool RingReader::IsValid(const shm::MarkRecord& mark) const {
+void RingReader::ReadDefinitions() {
+  // Acquire: pairs with the release in the injector's DefinitionWriter, so that the definitions are
+  // in the file.
+  malformed_ += definitions_.Read(ring().header.definitions.load(std::memory_order_acquire));
+}
+
+bool RingReader::IsValid(const shm::MarkRecord& mark) {
   if (mark.range_id == shm::kNoRange) return mark.step != shm::kNoStep;
+  if (definitions_.RangeOf(mark.range_id).empty()) ReadDefinitions();
   return !definitions_.RangeOf(mark.range_id).empty();
 }
 
-void RingReader::TakeKernel(const shm::KernelRecord& kernel, std::vector<shm::KernelRecord>& out) {
-  const std::uint32_t id = definitions_.KernelOf(kernel.name_id);
+void RingReader::TakeKernel(const shm::KernelRecord& kernel, const NameToId& id_of,
+                            std::vector<shm::KernelRecord>& out) {
+  std::uint32_t id = definitions_.KernelOf(kernel.name_id, id_of);
+  if (id == RingDefinitions::kUndefined) {
+    ReadDefinitions();
+    id = definitions_.KernelOf(kernel.name_id, id_of);
+  }
   if (id == RingDefinitions::kUndefined || kernel.duration_ns > kMaxDurationNs) {
     ++malformed_;
     return;

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // RingReader is the collector's end of one traced process: it maps the process's ring file, removes
-// records, resolves name definitions, and detects whether the process is still alive.
+// records, resolves their names, and detects whether the process is still alive.
 //
 // Another program may write the ring at any time, so every value is read once, and checked before
 // it is used as an index or a length. Invalid records are counted as malformed. If the queue's
 // indices are invalid or the file is truncated, the ring is read no further and the lost records
-// count as malformed. A process may define an id once and 64 MiB of names in total; kernels with
-// further names count as too_many_names.
+// count as malformed. Kernels whose names the session does not accept count as too_many_names.
 //
 // THREADS: none.
 #pragma once
@@ -21,6 +20,7 @@
 #include <vector>
 
 #include "base/directory.h"
+#include "base/file_descriptor.h"
 #include "base/result.h"
 #include "session/capture_marks.h"
 #include "session/process_report.h"
@@ -83,21 +83,24 @@ class RingReader {
 
  private:
   static Result<RingReader> OpenAt(int directory, const std::string& name, const std::string& path);
-  RingReader(SharedMapping mapping, std::int32_t pid, std::uint32_t pid_namespace, bool elsewhere,
-             int pidfd)
+  RingReader(SharedMapping mapping, FileDescriptor file, std::int32_t pid,
+             std::uint32_t pid_namespace, bool elsewhere, int pidfd)
       : mapping_(std::move(mapping)),
         queue_(ring().queue),
         pid_(pid),
         pid_namespace_(pid_namespace),
         elsewhere_(elsewhere),
-        pidfd_(pidfd) {}
+        pidfd_(pidfd),
+        definitions_(std::move(file)) {}
   shm::RingFile& ring() const { return *static_cast<shm::RingFile*>(mapping_.memory()); }
   // Returns why the ring is read no further, or null if the ring is valid.
   const char* Damage() const;
   ProcessReport ReadHeader() const;
   void Take(const shm::Record& record, const NameToId& id_of, std::vector<shm::KernelRecord>& out);
-  void TakeKernel(const shm::KernelRecord& kernel, std::vector<shm::KernelRecord>& out);
-  bool IsValid(const shm::MarkRecord& mark) const;
+  void TakeKernel(const shm::KernelRecord& kernel, const NameToId& id_of,
+                  std::vector<shm::KernelRecord>& out);
+  void ReadDefinitions();
+  bool IsValid(const shm::MarkRecord& mark);
 
   SharedMapping mapping_;
   RingQueue queue_;

@@ -18,6 +18,7 @@ enum class Loss : std::uint32_t {
   kIncomplete,     // still running at the forced flush at exit (end == 0)
   kTooManyNames,   // the name table is full
   kNameGone,       // the module was unloaded before its kernel name was read
+  kNameUnwritten,  // the ring file could not grow to hold the kernel's name
   // Records that CUPTI reports as dropped. They are not seen.
   kCuptiDropped,  // cuptiActivityGetNumDroppedRecords
   // Gaps: the number of lost records is unknown.
@@ -32,7 +33,8 @@ enum class Loss : std::uint32_t {
                        // graph was being captured, or the actuator refused
   kCapturesThrottled,  // more than --max-captures-per-second
   kGraphLaunches,      // graph launches, which the gate skips: their kernels are timed, not gated
-  // Captured launches whose range is kOtherRangePath: the program has too many ranges.
+  // Captured launches whose range is kOtherRangePath because the program has too many ranges, or
+  // that have no range because the ring file could not grow.
   kRangesRefused,
   kCount
 };
@@ -46,8 +48,9 @@ inline constexpr std::uint32_t kGapLossEnd = static_cast<std::uint32_t>(Loss::kN
 // Names in session.json and in the summary.
 inline constexpr const char* kLossNames[kLossCount] = {
     "ring_full",       "no_timestamps",      "bad_timestamps", "incomplete",
-    "too_many_names",  "name_gone",          "cupti_dropped",  "pool_exhausted",
-    "foreign_buffers", "unread_buffers",     "gaps",           "names_cut",
-    "captures_denied", "captures_throttled", "graph_launches", "ranges_refused"};
+    "too_many_names",  "name_gone",          "name_unwritten", "cupti_dropped",
+    "pool_exhausted",  "foreign_buffers",    "unread_buffers", "gaps",
+    "names_cut",       "captures_denied",    "captures_throttled",
+    "graph_launches",  "ranges_refused"};
 
 }  // namespace stemtap::shm

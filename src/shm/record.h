@@ -4,12 +4,13 @@
 // a binary profile. See docs/formats/ring.md.
 //
 //   kind 1  KernelRecord  one launch
-//   kind 2  NameRecord    begins the definition of a kernel name, sent once, before its first use
+//   kind 2  NameRecord    begins the definition of a kernel name
 //   kind 3  NameBytes     continues a definition, up to 62 bytes each
-//   kind 4  NameRecord    begins the definition of a range path, sent once, before its first use
+//   kind 4  NameRecord    begins the definition of a range path
 //   kind 5  MarkRecord    range and step of the captured launch in the following KernelRecord
 //
-// Kinds 4 and 5 occur only in the ring.
+// In a profile, a name is defined before its first use. In a ring file, the definitions have a part
+// of their own, and only kinds 1 and 5 are in the queue. Kinds 4 and 5 occur only in ring files.
 //
 // Used by the injected library: needs libc only, plain data only.
 #pragma once
@@ -122,6 +123,9 @@ static_assert(sizeof(Record) == kRecordBytes && std::is_trivially_copyable_v<Rec
 // Maximum bytes of a kernel name. Template-heavy libraries reach about 5,000 bytes. The sender
 // truncates longer names and counts them (Loss::kNamesCut).
 inline constexpr std::uint32_t kMaxNameBytes = 16384;
+
+// Maximum kernel names of a process: more than any program launches.
+inline constexpr std::uint32_t kMaxNames = 1u << 16;
 
 // Maximum distinct range paths of a process, and bytes of a path. A program has as many ranges as
 // places in its code, unless it puts numbers into their names, which steps are for. Further ranges

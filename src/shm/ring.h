@@ -6,6 +6,9 @@
 // the only producer. The collector maps it and is the only consumer. Because the ring is a file,
 // pushed records survive a SIGKILL of the process. See docs/formats/ring.md.
 //
+// The definitions of names follow the RingFile. They are only appended, so that they survive both
+// processes, whatever the collector has read.
+//
 // THREADS: the queue is single-producer single-consumer (Boost.Lockfree). In the traced process,
 // the CUPTI worker and the flusher push under a lock of the injector. Application threads never
 // push.
@@ -33,6 +36,13 @@ inline constexpr std::uint32_t kRingVersion = 5;  // includes the numbering of t
 // dropped when the collector shares two cores with the application; if larger, it costs page cache.
 inline constexpr std::size_t kRingCapacity = std::size_t{1} << 18;
 
+// The definitions, as records of the kinds kName, kNameBytes and kRange. The file begins with room
+// for some thousand names, so that programs that can no longer open files define their kernels, and
+// has 17 MiB then. It grows in steps of 1 MiB. The maximum of 64 MiB holds 65,536 names of almost 1
+// KiB each; with 16 KiB per name, one damaged ring could make the collector store 1 GiB.
+inline constexpr std::uint32_t kFirstDefinitions = 16256;
+inline constexpr std::uint32_t kMaxDefinitions = 1u << 20;
+
 using RecordQueue = boost::lockfree::spsc_queue<Record, boost::lockfree::capacity<kRingCapacity>>;
 
 enum class RingState : std::uint32_t {
@@ -58,11 +68,14 @@ struct RingHeader {
   std::uint64_t magic = kRingMagic;
   std::uint32_t version = kRingVersion;
   std::uint32_t record_bytes = kRecordBytes;
-  std::uint64_t file_bytes = 0;  // sizeof(RingFile) in the writer
+  std::uint64_t file_bytes = 0;  // sizeof(RingFile) in the writer; definitions follow
   std::int32_t pid = 0;
   std::uint32_t cupti_version = 0;   // cuptiGetVersion(), or 0 if unknown
   std::uint32_t driver_version = 0;  // cuDriverGetVersion(), or 0 if unknown
   std::uint32_t pid_namespace = 0;   // of `pid`, see PidNamespace(); 0 if unknown
+  // Records of complete definitions. Written by the producer (release) before it pushes a record
+  // that refers to them; pairs with the acquire load in the collector.
+  std::atomic<std::uint32_t> definitions{0};
   char program[64] = {};             // /proc/self/comm, 0-terminated
 
   // Written by the traced process, read by the collector. The release store of `state` publishes,
@@ -100,6 +113,12 @@ struct RingFile {
   RingHeader header;
   alignas(4096) RecordQueue queue;
 };
+
+// Returns the size of a file with room for `definitions` records of definitions.
+constexpr std::size_t RingFileBytes(std::uint32_t definitions) {
+  return sizeof(RingFile) + std::size_t{definitions} * kRecordBytes;
+}
+static_assert(RingFileBytes(kFirstDefinitions) == std::size_t{17} << 20);
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 static_assert(std::atomic<std::size_t>::is_always_lock_free);

@@ -21,7 +21,7 @@ void* MapShared(const std::filesystem::path& file, std::size_t bytes, int flags)
   const int fd = open(file.c_str(), O_RDWR | O_CLOEXEC | flags, 0600);
   if (fd < 0) throw std::runtime_error("cannot open " + file.string());
   void* memory = MAP_FAILED;
-  if (flags == 0 ? lseek(fd, 0, SEEK_END) == static_cast<off_t>(bytes)
+  if (flags == 0 ? lseek(fd, 0, SEEK_END) >= static_cast<off_t>(bytes)
                  : ftruncate(fd, static_cast<off_t>(bytes)) == 0) {
     memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   }
@@ -37,7 +37,8 @@ void Expect(bool condition, const char* what) {
 }  // namespace
 
 Ring::Ring(const std::filesystem::path& file)
-    : ring_(static_cast<shm::RingFile*>(MapShared(file, sizeof(shm::RingFile), 0))) {
+    : file_(open(file.c_str(), O_RDONLY | O_CLOEXEC)),
+      ring_(static_cast<shm::RingFile*>(MapShared(file, sizeof(shm::RingFile), 0))) {
   Expect(header().magic == shm::kRingMagic, "another magic number");
   Expect(header().version == shm::kRingVersion, "another version");
   Expect(header().record_bytes == shm::kRecordBytes, "records of another size");
@@ -51,14 +52,27 @@ Ring::~Ring() {
 void Ring::Drain() {
   shm::Record record;
   while (ring_->queue.pop(record)) Take(record);
+  ReadDefinitions();
+}
+
+void Ring::ReadDefinitions() {
+  const std::uint32_t written = header().definitions.load(std::memory_order_acquire);
+  while (definitions_ < written) {
+    shm::Record record;
+    const auto at = static_cast<off_t>(shm::RingFileBytes(definitions_++));
+    Expect(pread(file_.get(), &record, sizeof(record), at) == sizeof(record), "cut definitions");
+    TakeDefinition(record);
+  }
+  Expect(name_left_ == 0, "half a definition");
 }
 
 void Ring::TakeKernel(const shm::KernelRecord& record) {
-  Expect(name_left_ == 0, "a kernel within a name");
+  if (record.name_id >= names_.size()) ReadDefinitions();
   Expect(record.name_id < names_.size(), "a name that was not defined before its use");
   Kernel kernel{record, names_[record.name_id], "", shm::kNoStep};
   if (mark_) {
     Expect(mark_->correlation_id == record.correlation_id, "the mark of another kernel");
+    if (mark_->range_id >= ranges_.size()) ReadDefinitions();
     kernel.range = ranges_.at(mark_->range_id);
     kernel.step = mark_->step;
     mark_.reset();
@@ -75,6 +89,13 @@ void Ring::Take(const shm::Record& record) {
     case shm::RecordKind::kMark:
       mark_ = record.mark;
       return;
+    default:
+      Expect(false, "a record of an unknown kind");
+  }
+}
+
+void Ring::TakeDefinition(const shm::Record& record) {
+  switch (record.kind) {
     case shm::RecordKind::kName:
     case shm::RecordKind::kRange: {
       const auto& known = record.kind == shm::RecordKind::kName ? names_ : ranges_;
@@ -93,7 +114,7 @@ void Ring::Take(const shm::Record& record) {
       name_left_ -= record.name_bytes.count;
       break;
     default:
-      Expect(false, "a record of an unknown kind");
+      Expect(false, "a definition of an unknown kind");
   }
   if (name_left_ != 0) return;
   const bool is_name = name_kind_ == shm::RecordKind::kName;

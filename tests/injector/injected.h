@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/file_descriptor.h"
 #include "shm/gate_table.h"
 #include "shm/ring.h"
 #include "support/process.h"
@@ -42,8 +43,10 @@ class Ring {
   // name or range is used before its definition, defined twice, truncated, or has a wrong hash, or
   // a mark is not followed by its kernel.
   void Drain();
+  // Reads the definitions without the records.
+  void ReadDefinitions();
   const std::vector<Kernel>& kernels() const { return kernels_; }
-  std::size_t names() const { return names_.size(); }
+  const std::vector<std::string>& names() const { return names_; }
 
   shm::RingHeader& header() const { return ring_->header; }
   shm::RingState state() const {
@@ -54,6 +57,8 @@ class Ring {
   }
   // Returns the number of lost kernel records, summed over all reasons.
   std::uint64_t lost_records() const;
+  // Returns the number of records that were not drained.
+  std::size_t read_available() const { return ring_->queue.read_available(); }
   std::uint64_t seen() const { return header().seen.load(std::memory_order_relaxed); }
   std::uint64_t kept() const { return header().kept.load(std::memory_order_relaxed); }
   std::uint64_t captured() const {
@@ -65,12 +70,15 @@ class Ring {
  private:
   void Take(const shm::Record& record);
   void TakeKernel(const shm::KernelRecord& record);
+  void TakeDefinition(const shm::Record& record);
 
+  FileDescriptor file_;
   shm::RingFile* ring_;
   std::vector<Kernel> kernels_;
   std::vector<std::string> names_;
   std::vector<std::string> ranges_ = {""};  // by id; 0 is no range
   std::optional<shm::MarkRecord> mark_;     // of the next kernel
+  std::uint32_t definitions_ = 0;           // records read
   // The definition in progress.
   shm::RecordKind name_kind_ = shm::RecordKind::kName;
   std::string name_;

@@ -3,10 +3,15 @@
 
 #include <doctest/doctest.h>
 
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "recording/definition_writer.h"
 #include "startup/session_files.h"
 #include "support/temp_dir.h"
 
@@ -19,6 +24,8 @@ struct Sender {
     char problem[256] = {};
     REQUIRE(files->Open(directory.path().c_str(), problem, sizeof(problem)));
     writer->Init(*files);
+    definitions->Init(*files);
+    marks->Init(*files, *definitions);
   }
 
   // Returns whether the mark was staged. Stages its kernel if so.
@@ -46,9 +53,21 @@ struct Sender {
     return records;
   }
 
+  std::vector<shm::Record> Definitions() {
+    const std::string file = test::ReadFile(RingPath());
+    std::vector<shm::Record> records(files->ring().header.definitions);
+    std::memcpy(records.data(), file.data() + sizeof(shm::RingFile),
+                records.size() * sizeof(shm::Record));
+    return records;
+  }
+  std::filesystem::path RingPath() const {
+    return directory / ("ring." + std::to_string(::getpid()));
+  }
+
   test::TempDir directory;
   std::unique_ptr<SessionFiles> files = std::make_unique<SessionFiles>();
   std::unique_ptr<RingWriter> writer = std::make_unique<RingWriter>();
+  std::unique_ptr<DefinitionWriter> definitions = std::make_unique<DefinitionWriter>();
   std::unique_ptr<MarkSender> marks = std::make_unique<MarkSender>();
   std::unique_ptr<RangePaths> paths = std::make_unique<RangePaths>();
 };
@@ -65,7 +84,7 @@ constexpr shm::RecordKind kBytes = shm::RecordKind::kNameBytes;
 constexpr shm::RecordKind kMark = shm::RecordKind::kMark;
 constexpr shm::RecordKind kKernel = shm::RecordKind::kKernel;
 
-TEST_CASE("a range is defined once, before its first mark, with dense ids") {
+TEST_CASE("a range is defined once, with dense ids") {
   Sender sender;
   const std::uint32_t decode = sender.Range("decode");
   const std::string long_name(100, 'n');
@@ -74,28 +93,31 @@ TEST_CASE("a range is defined once, before its first mark, with dense ids") {
   REQUIRE(sender.Send({sender.Range(long_name.c_str()), shm::kNoStep}, 73));
   REQUIRE(sender.Send({shm::kNoRange, 5}, 74));
   const std::vector<shm::Record> records = sender.Drain();
-  REQUIRE(KindsOf(records) == Kinds{kRange, kMark, kKernel, kMark, kKernel, kRange, kBytes, kMark,
-                                    kKernel, kMark, kKernel});
-  CHECK(records[0].name.name_id == 1);
-  CHECK(std::string(records[0].name.bytes, records[0].name.length) == "decode");
-  CHECK(records[1].mark.range_id == 1);
-  CHECK(records[1].mark.step == 3);
-  CHECK(records[1].mark.correlation_id == 71);
-  CHECK(records[3].mark.range_id == 1);
-  CHECK(records[3].mark.step == 4);
-  CHECK(records[5].name.name_id == 2);
-  CHECK(records[7].mark.range_id == 2);
-  CHECK(records[7].mark.step == shm::kNoStep);
-  CHECK(records[9].mark.range_id == shm::kNoRange);
-  CHECK(records[9].mark.step == 5);
+  REQUIRE(KindsOf(records) ==
+          Kinds{kMark, kKernel, kMark, kKernel, kMark, kKernel, kMark, kKernel});
+  CHECK(records[0].mark.range_id == 1);
+  CHECK(records[0].mark.step == 3);
+  CHECK(records[0].mark.correlation_id == 71);
+  CHECK(records[2].mark.range_id == 1);
+  CHECK(records[2].mark.step == 4);
+  CHECK(records[4].mark.range_id == 2);
+  CHECK(records[4].mark.step == shm::kNoStep);
+  CHECK(records[6].mark.range_id == shm::kNoRange);
+  CHECK(records[6].mark.step == 5);
+  const std::vector<shm::Record> definitions = sender.Definitions();
+  REQUIRE(KindsOf(definitions) == Kinds{kRange, kRange, kBytes});
+  CHECK(definitions[0].name.name_id == 1);
+  CHECK(std::string(definitions[0].name.bytes, definitions[0].name.length) == "decode");
+  CHECK(definitions[1].name.name_id == 2);
 }
 
 TEST_CASE("launches in ranges without an id share one path") {
   Sender sender;
   REQUIRE(sender.Send({RangePaths::kOther, shm::kNoStep}));
-  const std::vector<shm::Record> records = sender.Drain();
-  REQUIRE(KindsOf(records) == Kinds{kRange, kMark, kKernel});
-  CHECK(std::string(records[0].name.bytes, records[0].name.length) == "(other)");
+  REQUIRE(KindsOf(sender.Drain()) == Kinds{kMark, kKernel});
+  const std::vector<shm::Record> definitions = sender.Definitions();
+  REQUIRE(KindsOf(definitions) == Kinds{kRange});
+  CHECK(std::string(definitions[0].name.bytes, definitions[0].name.length) == "(other)");
 }
 
 TEST_CASE("a mark is sent only if its kernel also fits") {
@@ -113,18 +135,40 @@ TEST_CASE("a mark is sent only if its kernel also fits") {
   CHECK_FALSE(sender.Send({known, 0}));
 }
 
-TEST_CASE("a range is defined only if its first mark and kernel also fit") {
+TEST_CASE("a range that cannot be defined is left out and counted until the file can grow") {
   Sender sender;
-  const std::uint32_t range = sender.Range("new");
-  sender.Fill(2);
-  CHECK_FALSE(sender.Send({range, 0}));
-  CHECK(sender.files->ring().queue.write_available() == 2);
-  sender.Drain();
-  sender.Fill(3);
-  CHECK(sender.Send({range, 0}));
+  const std::string name(16000, 'k');
+  std::uint32_t id = 0;
+  std::filesystem::rename(sender.RingPath(), sender.directory / "elsewhere");
+  using Result = DefinitionWriter::Result;
+  while (sender.definitions->Write(shm::RecordKind::kName, id, name.data(), 16000, 1) ==
+         Result::kWritten) {
+    ++id;
+  }
+  const auto refused = [&] {
+    return sender.files->ring()
+        .header.losses[static_cast<std::uint32_t>(shm::Loss::kRangesRefused)]
+        .load();
+  };
+  for (; sender.definitions->Write(shm::RecordKind::kName, id, "", 0, 1) == Result::kWritten;) ++id;
+  const std::uint32_t range = sender.Range("late");
+  REQUIRE(sender.Send({range, 7}));
+  REQUIRE(sender.Send({range, shm::kNoStep}));
+  CHECK(refused() == 2);
   const std::vector<shm::Record> records = sender.Drain();
-  REQUIRE(records.size() > 3);
-  CHECK(KindsOf({records.end() - 3, records.end()}) == Kinds{kRange, kMark, kKernel});
+  REQUIRE(KindsOf(records) == Kinds{kMark, kKernel, kKernel});
+  CHECK(records[0].mark.range_id == shm::kNoRange);
+  CHECK(records[0].mark.step == 7);
+  std::filesystem::rename(sender.directory / "elsewhere", sender.RingPath());
+  REQUIRE(sender.Send({range, 8}));
+  CHECK(refused() == 3);  // tried once per buffer
+  sender.definitions->NextBuffer();
+  REQUIRE(sender.Send({range, 9}));
+  CHECK(refused() == 3);
+  CHECK(sender.Drain().back().kind == kKernel);
+  const std::vector<shm::Record> definitions = sender.Definitions();
+  CHECK(definitions.back().name.kind == kRange);
+  CHECK(std::string(definitions.back().name.bytes, 4) == "late");
 }
 
 }  // namespace

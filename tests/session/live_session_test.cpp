@@ -17,6 +17,7 @@
 #include <string>
 #include <utility>
 
+#include "session/written_ring.h"
 #include "shm/gate_table.h"
 #include "shm/ring.h"
 #include "support/temp_dir.h"
@@ -29,29 +30,18 @@ using test::TempDir;
 // Creates a ring that contains `kernels` launches of the kernel "k".
 void MakeRing(const std::string& path, std::int32_t pid, shm::RingState state, int kernels,
               int seen_more = 0, int kept_less = 0) {
-  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC, 0600);
-  REQUIRE(::ftruncate(fd, sizeof(shm::RingFile)) == 0);
-  void* memory = ::mmap(nullptr, sizeof(shm::RingFile), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  REQUIRE(memory != MAP_FAILED);
-  ::close(fd);
-  auto* ring = new (memory) shm::RingFile;
-  ring->header.file_bytes = sizeof(shm::RingFile);
-  ring->header.pid = pid;
-  ring->header.pid_namespace = shm::PidNamespace();
-  ring->header.seen = static_cast<std::uint64_t>(kernels + seen_more);
-  ring->header.kept = static_cast<std::uint64_t>(kernels - kept_less);
-  shm::NameRecord name;
-  name.length = 1;
-  name.bytes[0] = 'k';
-  ring->queue.push(shm::Record(name));
+  WrittenRing writer(path, pid);
+  writer.ring->header.pid_namespace = shm::PidNamespace();
+  writer.ring->header.seen = static_cast<std::uint64_t>(kernels + seen_more);
+  writer.ring->header.kept = static_cast<std::uint64_t>(kernels - kept_less);
+  writer.Define(0, "k");
   for (int i = 0; i < kernels; ++i) {
     shm::KernelRecord kernel;
     kernel.correlation_id = static_cast<std::uint32_t>(i);
     kernel.duration_ns = 1000;
-    ring->queue.push(shm::Record(kernel));
+    writer.ring->queue.push(shm::Record(kernel));
   }
-  ring->header.state = static_cast<std::uint32_t>(state);
-  ::munmap(memory, sizeof(shm::RingFile));
+  writer.ring->header.state = static_cast<std::uint32_t>(state);
 }
 
 LiveOutcome RunShell(const TempDir& scratch, const std::string& script) {

@@ -95,22 +95,27 @@ TEST_CASE("damaged ranges and marks are counted, and their kernels are kept") {
   SUBCASE("a mark that is not followed by a kernel") {
     writer.Mark(10, 1);
     writer.Mark(10, 1);
-    writer.Define(1, "other");
+    writer.ring->queue.push(shm::Record(shm::NameRecord{}));  // counted too
     writer.Captured(0, 10);
-    drain(2, 1);
+    drain(3, 1);
   }
   SUBCASE("a range that is defined twice, or has no id, no path or a path that is too long") {
+    writer.Mark(11, 1);
+    writer.Captured(0, 11);
+    drain(0, 1);
+    CHECK(reader.value().TakeMark(11).range == "range");
     writer.DefineRange(1, "again");
     writer.DefineRange(shm::kNoRange, "zero");
     writer.DefineRange(2 * shm::kMaxRanges + 1, "high");
     writer.DefineRange(2, "");
-    drain(4, 0);
     shm::NameRecord head;
     head.kind = shm::RecordKind::kRange;
     head.name_id = 3;
     head.length = shm::kMaxRangeBytes + 1;
-    writer.ring->queue.push(shm::Record(head));
-    drain(1, 0);
+    writer.Append(shm::Record(head));
+    writer.Mark(10, 3);  // reads the definitions
+    writer.Captured(0, 10);
+    drain(6, 1);
     writer.Mark(11, 1);
     writer.Captured(0, 11);
     drain(0, 1);

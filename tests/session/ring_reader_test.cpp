@@ -52,7 +52,7 @@ TEST_CASE("kernels get ids of the session, and names of any length are complete"
     writer.Define(id, name);
     writer.Kernel(id++, 5);
   }
-  while (session.Drain(reader.value(), 7) != 0) {  // definitions span several drains
+  while (session.Drain(reader.value(), 2) != 0) {
   }
   REQUIRE(session.kernels.size() == 7);
   for (std::size_t i = 0; i < 7; ++i) {
@@ -69,20 +69,24 @@ TEST_CASE("damaged records are counted and not used") {
   auto reader = RingReader::Open(path);
   REQUIRE(reader.ok());
   ReadKernels session;
-  writer.Kernel(3, 1);  // never defined
   shm::NameRecord head;
   head.name_id = 1u << 30;
-  writer.ring->queue.push(shm::Record(head));
+  writer.Append(shm::Record(head));
   head.name_id = 0;
   head.length = shm::kMaxNameBytes + 1;
-  writer.ring->queue.push(shm::Record(head));
-  writer.ring->queue.push(shm::Record(shm::NameBytes{}));  // does not belong to a name
+  writer.Append(shm::Record(head));
+  writer.Append(shm::Record(shm::NameBytes{}));    // does not belong to a name
+  writer.Append(shm::Record(shm::KernelRecord{}));  // is not a definition
+  writer.Kernel(3, 1);                              // never defined
   shm::KernelRecord none;
   none.kind = static_cast<shm::RecordKind>(77);
   writer.ring->queue.push(shm::Record(none));
+  head.length = 0;
+  writer.ring->queue.push(shm::Record(head));  // is not with the definitions
+  writer.Kernel(0, 1);
   session.Drain(reader.value());
   CHECK(session.kernels.empty());
-  CHECK(reader.value().Report().malformed == 5);
+  CHECK(reader.value().Report().malformed == 8);
 }
 
 TEST_CASE("indices that point outside the queue are not followed") {
@@ -97,7 +101,7 @@ TEST_CASE("indices that point outside the queue are not followed") {
     ReadKernels session;
     writer.Define(0, "k");
     writer.Kernel(0, 5);
-    CHECK(session.Drain(reader.value()) == 2);
+    CHECK(session.Drain(reader.value()) == 1);
     std::memset(reinterpret_cast<char*>(&writer.ring->queue) + 64 * index, 0x7F, 8);
     CHECK_FALSE(reader.value().Ended());
     CHECK(session.Drain(reader.value()) == 0);
@@ -156,7 +160,7 @@ TEST_CASE("other rings are read after one ring is truncated") {
   whole.Kernel(0, 5);
   ReadKernels session;
   CHECK(session.Drain(first.value()) == 0);
-  CHECK(session.Drain(second.value()) == 2);
+  CHECK(session.Drain(second.value()) == 1);
   CHECK(first.value().Ended());
   CHECK_FALSE(second.value().Ended());
   CHECK(second.value().Report().reason == "");
@@ -179,33 +183,68 @@ TEST_CASE("only the first definition of a name id is used") {
   CHECK(session.names.name(session.kernels[0].name_id) == "first");
 }
 
-TEST_CASE("names beyond 64 MiB are discarded, and their kernels are counted") {
+TEST_CASE("definitions beyond the maximum, or beyond the end of the file, are not read") {
   TempDir scratch;
   const std::string path = (scratch / "ring.1").string();
   WrittenRing writer(path);
   auto reader = RingReader::Open(path);
   REQUIRE(reader.ok());
-  std::size_t bytes = 0;
+  ReadKernels session;
+  writer.Define(0, "k");
+  writer.Kernel(0, 5);
+  writer.ring->header.definitions = ~std::uint32_t{0};
+  writer.Kernel(1, 5);
+  session.Drain(reader.value());
+  CHECK(session.kernels.size() == 1);
+  CHECK(reader.value().Report().malformed == 1);
+  // All records between are zeros.
+  writer.ring->header.definitions = shm::kMaxDefinitions - 1;
+  writer.Define(1, "last");
+  writer.Define(2, "beyond");
+  for (const std::uint32_t id : {1u, 2u}) writer.Kernel(id, 5);
+  session.Drain(reader.value());
+  REQUIRE(session.kernels.size() == 2);
+  CHECK(session.names.name(session.kernels[1].name_id) == "last");
+  CHECK(reader.value().Report().malformed == 1 + (shm::kMaxDefinitions - 2) + 1);
+}
+
+TEST_CASE("kernels whose names the session does not accept are counted") {
+  TempDir scratch;
+  const std::string path = (scratch / "ring.1").string();
+  WrittenRing writer(path);
+  auto reader = RingReader::Open(path);
+  REQUIRE(reader.ok());
   std::vector<shm::KernelRecord> kernels;
-  const auto drain = [&] {
-    while (reader.value().Drain(
-               100000, [&](std::string_view n) { return bytes += n.size(), 0u; }, kernels) != 0) {
-    }
-  };
-  constexpr std::uint32_t kNames = 5000;  // 80 MB
-  for (std::uint32_t id = 0; id < kNames; ++id) {
-    writer.Define(id, std::string(16000, 'k'));
+  for (std::uint32_t id = 0; id < 10; ++id) {
+    writer.Define(id, "k" + std::to_string(id));
     writer.Kernel(id, 5);
-    if (id % 500 == 0) drain();  // the queue has room for a thousand names
+    writer.Kernel(id, 5);
   }
-  drain();
-  CHECK(bytes <= std::size_t{64} << 20);
-  CHECK(bytes > std::size_t{60} << 20);
+  writer.ring->header.seen = writer.ring->header.kept = 20;
+  reader.value().Drain(
+      1000, [](std::string_view name) { return name < "k4" ? 0u : RingReader::kRefused; }, kernels);
+  CHECK(kernels.size() == 8);
   const ProcessReport report = reader.value().FinalReport();
   CHECK(report.malformed == 0);
-  CHECK(report.losses[static_cast<std::uint32_t>(shm::Loss::kTooManyNames)] ==
-        kNames - kernels.size());
-  CHECK(report.seen == kNames);
+  CHECK(report.losses[static_cast<std::uint32_t>(shm::Loss::kTooManyNames)] == 12);
+  CHECK(report.seen == 20);
+}
+
+TEST_CASE("names get ids of the session in the order of their first launch") {
+  TempDir scratch;
+  const std::string path = (scratch / "ring.1").string();
+  WrittenRing writer(path);
+  auto reader = RingReader::Open(path);
+  REQUIRE(reader.ok());
+  ReadKernels session;
+  for (const char* name : {"never launched", "second", "first"}) {
+    writer.Define(writer.ring->header.definitions, name);
+  }
+  for (const std::uint32_t id : {2u, 1u, 2u}) writer.Kernel(id, 5);
+  session.Drain(reader.value());
+  REQUIRE(session.names.size() == 2);
+  CHECK(session.names.name(0) == "first");
+  CHECK(session.names.name(1) == "second");
 }
 
 TEST_CASE("impossible counters are not used") {

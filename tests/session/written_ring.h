@@ -18,6 +18,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/file_descriptor.h"
 #include "model/name_table.h"
 #include "session/ring_reader.h"
 #include "shm/ring.h"
@@ -27,12 +28,11 @@ namespace stemtap::session {
 class WrittenRing {
  public:
   explicit WrittenRing(const std::string& path, std::int32_t pid = ::getpid()) {
-    const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC, 0600);
-    REQUIRE(::ftruncate(fd, sizeof(shm::RingFile)) == 0);
-    void* memory =
-        ::mmap(nullptr, sizeof(shm::RingFile), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    file = FileDescriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC, 0600));
+    REQUIRE(::ftruncate(file.get(), sizeof(shm::RingFile)) == 0);
+    void* memory = ::mmap(nullptr, sizeof(shm::RingFile), PROT_READ | PROT_WRITE, MAP_SHARED,
+                          file.get(), 0);
     REQUIRE(memory != MAP_FAILED);
-    ::close(fd);
     ring = new (memory) shm::RingFile;
     ring->header.file_bytes = sizeof(shm::RingFile);
     ring->header.pid = pid;
@@ -47,14 +47,21 @@ class WrittenRing {
     head.name_id = id;
     head.length = static_cast<std::uint32_t>(name.size());
     std::memcpy(head.bytes, name.data(), std::min(name.size(), sizeof(head.bytes)));
-    ring->queue.push(shm::Record(head));
+    Append(shm::Record(head));
     for (std::size_t at = sizeof(head.bytes); at < name.size();) {
       shm::NameBytes more;
       more.count = static_cast<std::uint8_t>(std::min(name.size() - at, sizeof(more.bytes)));
       std::memcpy(more.bytes, name.data() + at, more.count);
-      ring->queue.push(shm::Record(more));
+      Append(shm::Record(more));
       at += more.count;
     }
+  }
+  // Appends a record to the definitions.
+  void Append(const shm::Record& record) {
+    const std::uint32_t number = ring->header.definitions.load(std::memory_order_relaxed);
+    REQUIRE(::pwrite(file.get(), &record, sizeof(record),
+                     static_cast<off_t>(shm::RingFileBytes(number))) == sizeof(record));
+    ring->header.definitions.store(number + 1, std::memory_order_release);
   }
   void Kernel(std::uint32_t name_id, std::uint64_t duration) {
     shm::KernelRecord record;
@@ -87,6 +94,7 @@ class WrittenRing {
     ring->queue.push(shm::Record(record));
   }
 
+  FileDescriptor file;
   shm::RingFile* ring;
 };
 

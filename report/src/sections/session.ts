@@ -14,6 +14,7 @@ const losses = new Map<string, [string, string]>([
   ["incomplete", ["records", "still running when the process ended"]],
   ["too_many_names", ["records", "more than 65,536 kernel names, or more than 64 MiB of names"]],
   ["name_gone", ["records", "the module was unloaded before the record arrived, so the kernel's name is unknown"]],
+  ["name_unwritten", ["records", "the kernel's name could not be written: the disk was full, or the program can no longer open its ring"]],
   ["cupti_dropped", ["records", "CUPTI reports that it dropped them"]],
   ["pool_exhausted", ["buffers", "no activity buffer was free"]],
   ["foreign_buffers", ["buffers", "delivered to the wrong CUPTI client"]],
