@@ -59,9 +59,11 @@ std::uint32_t KernelGroups::Find(const shm::KernelRecord& record, const NameTabl
     if (added) groups_.push_back({at->first.first, {}});
     return by_name_[record.name_id] = at->second;
   }
-  const shm::LaunchConfig config = shm::ConfigOf(record);
-  const auto [at, added] =
-      by_launch_.emplace(shm::ConfigKey(names.hash(record.name_id), config), next);
+  shm::LaunchConfig config = shm::ConfigOf(record);
+  const std::uint64_t hash = names.hash(record.name_id);
+  // Further configurations count as unknown.
+  if (next >= kMaxConfigs && !by_launch_.contains(shm::ConfigKey(hash, config))) config = {};
+  const auto [at, added] = by_launch_.emplace(shm::ConfigKey(hash, config), next);
   if (added) groups_.push_back({name, config});
   return at->second;
 }

@@ -54,6 +54,11 @@ struct ExcludedTotals {
 
 class KernelGroups {
  public:
+  // Maximum launch configurations of all names that are kernels of their own, 2 to 20 KiB each in
+  // the sampler. The launches of a name with further configurations are one kernel without a
+  // configuration. The recorded profiles have at most 30,000.
+  static constexpr std::uint32_t kMaxConfigs = 1u << 17;
+
   struct Group {
     std::string name;               // as plans contain it: the kernel name, or the function
     shm::LaunchConfig config = {};  // grid 0 unless kLaunch, or if unknown

@@ -17,20 +17,26 @@ bool CreditLedger::Grant(std::uint32_t kernel, std::size_t at, std::uint32_t cre
   if (at >= lines.size()) lines.resize(at + 1);
   Line& line = lines[at];
   const bool opened = credits != 0 && line.slot == shm::kClosedSlot && next_slot_ < shm::kGateSlots;
-  if (opened) line.slot = next_slot_++;
+  if (opened) {
+    line.slot = next_slot_++;
+    most_granted_.push_back(0);
+  }
   if (line.slot == shm::kClosedSlot) {
     slots_refused_ += credits != 0;
     return false;
   }
   WriteOffLost(line, observed);
-  gate_.Grant(line.slot, line.returned + line.lost + credits, accept);
+  const std::uint32_t granted = line.returned + line.lost + credits;
+  most_granted_[line.slot] = std::max(most_granted_[line.slot], granted);
+  gate_.Grant(line.slot, granted, accept);
   return opened;
 }
 
 // A record can be dropped after its credit was spent: CUPTI drops it, or its process is killed. The
 // slot would then be out of credit permanently.
 void CreditLedger::WriteOffLost(Line& line, std::uint64_t observed) const {
-  const std::uint32_t spent = gate_.spent(line.slot);
+  // A process can write any number.
+  const std::uint32_t spent = std::min(gate_.spent(line.slot), most_granted_[line.slot]);
   const std::uint32_t accounted = line.returned + line.lost;
   const auto in_flight = static_cast<std::int32_t>(spent - accounted);
   if (in_flight < 0) {

@@ -45,6 +45,12 @@ class CreditLedger {
   bool Grant(std::uint32_t kernel, std::size_t line, std::uint32_t credits, std::uint32_t accept,
              std::uint64_t observed);
 
+  // Returns the highest number of credits ever granted to a slot in total. Launches cannot have
+  // spent more.
+  std::uint32_t MostGranted(std::uint32_t slot) const {
+    return slot < most_granted_.size() ? most_granted_[slot] : 0;
+  }
+
   // Number of failed attempts to get a slot.
   std::uint64_t slots_refused() const { return slots_refused_; }
 
@@ -63,6 +69,7 @@ class CreditLedger {
 
   shm::GateTable& gate_;
   std::vector<std::vector<Line>> lines_;  // by kernel
+  std::vector<std::uint32_t> most_granted_ = {0};  // by slot
   std::uint32_t next_slot_ = 1;
   std::uint64_t slots_refused_ = 0;
 };

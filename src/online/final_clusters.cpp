@@ -10,7 +10,8 @@
 namespace stemtap::online {
 namespace {
 
-// Adds the launch of `sample`, which is not in the sketch, to `cluster` and its samples.
+// Adds the launch of `sample`, which is not in the sketch, to `cluster` and its samples. The cells
+// are not sorted yet.
 void AddLaunch(const model::PlanSample& sample, sampling::SampledCluster& cluster) {
   const std::uint64_t duration = sample.record.duration_ns;
   if (cluster.moments.count() == 0) cluster.lower_ns = cluster.upper_ns = duration;
@@ -19,9 +20,7 @@ void AddLaunch(const model::PlanSample& sample, sampling::SampledCluster& cluste
   stats::Moments cell;
   cell.Add(static_cast<double>(duration));
   cluster.moments.Merge(cell);
-  const auto above = std::find_if(cluster.cells.begin(), cluster.cells.end(),
-                                  [&](const stats::Moments& c) { return c.mean() > cell.mean(); });
-  cluster.cells.insert(above, cell);
+  cluster.cells.push_back(cell);
   cluster.samples.push_back(sample);
 }
 
@@ -75,6 +74,10 @@ std::vector<sampling::SampledCluster> FinalClusters(const KernelState& kernel,
     clusters.push_back(std::move(set_aside));
   }
   for (sampling::SampledCluster& cluster : clusters) {
+    // Cells from the sketch are sorted already.
+    std::stable_sort(
+        cluster.cells.begin(), cluster.cells.end(),
+        [](const stats::Moments& a, const stats::Moments& b) { return a.mean() < b.mean(); });
     std::sort(
         cluster.samples.begin(), cluster.samples.end(),
         [](const model::PlanSample& a, const model::PlanSample& b) { return a.index < b.index; });

@@ -51,6 +51,9 @@ class GatePublisher {
   // by id.
   void RetryRefused(std::deque<KernelState>& kernels);
 
+  // Returns the highest number of credits ever granted to a slot in total.
+  std::uint32_t MostGranted(std::uint32_t slot) const { return ledger_.MostGranted(slot); }
+
   // Numbers of failed attempts to publish a context and to get a slot for a line.
   std::uint64_t contexts_refused() const { return contexts_refused_; }
   std::uint64_t slots_refused() const { return ledger_.slots_refused(); }

@@ -133,6 +133,9 @@ class OnlineSampler {
   // Finish, the plan has the final clusters (TakeClusters). REQUIRES: not between Begin and Commit.
   void Describe(model::Overview& overview) const;
 
+  // Returns the highest number of credits ever granted to a gate slot in total.
+  std::uint32_t MostGranted(std::uint32_t slot) const { return publisher_.MostGranted(slot); }
+
   // Returns the plan of all observations. Clusters without a capture are joined to a neighbor
   // (JoinStrata) or left uncovered. If the plan does not meet the error bound, the kernels are cut
   // again, and the cut with the smaller certified bound is kept. Uncovered clusters are reported as

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <tuple>
 
 namespace stemtap::session {
@@ -124,9 +125,16 @@ void DeviceUse::Add(const shm::KernelRecord& record, std::uint16_t process) {
 }
 
 void DeviceUse::SelectDevice(std::uint32_t key) {
-  constexpr std::uint32_t kOthers = ~std::uint32_t{0};  // no process and no device
-  const bool is_listed = devices_.size() < model::kMaxListedProcesses || devices_.contains(key);
-  last_ = &devices_[is_listed ? key : kOthers];
+  auto at = devices_.find(key);
+  if (at == devices_.end()) {
+    const std::uint32_t first = key & ~std::uint32_t{shm::kUnknown16};
+    const std::uint32_t unknown = first | shm::kUnknown16;
+    const auto known = std::distance(devices_.lower_bound(first), devices_.lower_bound(unknown));
+    const bool full = static_cast<std::size_t>(known) >= kMaxDevices ||
+                      devices_.size() >= kMaxAllDevices;
+    at = devices_.try_emplace(full ? unknown : key).first;
+  }
+  last_ = &at->second;
   last_key_ = key;
 }
 

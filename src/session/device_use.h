@@ -10,7 +10,7 @@
 // too small but never too large (`cut_ns` is the maximum error).
 //
 // It also records when the devices were busy, in at most 256 slices of time, and how long they were
-// idle between kernels. Memory is O(devices + streams).
+// idle between kernels. Memory is O(devices + streams), which are limited.
 //
 // UNITS: ns. THREADS: one caller.
 #pragma once
@@ -94,9 +94,14 @@ class IdleTime {
 
 class DeviceUse {
  public:
-  // Maximum streams per device. If a program keeps creating streams, the rest share one entry.
+  // Maximum devices per process, four times as many as the largest machines have, and of all
+  // processes: 2,048 processes with 8 devices each. Further devices of a process share one entry
+  // with an unknown number. A device takes 4 KiB.
+  static constexpr std::size_t kMaxDevices = 64;
+  static constexpr std::size_t kMaxAllDevices = std::size_t{1} << 14;
+  // Maximum streams per device, and of all devices. If a program keeps creating streams, the rest
+  // share one entry of the device. A stream takes 80 bytes.
   static constexpr std::size_t kMaxStreams = 1024;
-  // Maximum streams of all devices; beyond it, each device adds only the shared entry.
   static constexpr std::size_t kMaxAllStreams = std::size_t{1} << 16;
 
   void Add(const shm::KernelRecord& record, std::uint16_t process);
@@ -121,11 +126,10 @@ class DeviceUse {
   void SelectStream(std::uint32_t stream, Device& device);
   void AddFinal(std::span<const BusyStretch> stretches, Device& device);
 
-  // By process << 16 | device. Devices beyond kMaxListedProcesses share the last entry.
-  std::map<std::uint32_t, Device> devices_;
-  std::size_t streams_ = 0;  // of all devices
+  std::map<std::uint32_t, Device> devices_;  // by process << 16 | device
   stats::TimeSlices launches_{model::Activity::kMaxSlices};
   stats::TimeSlices busy_{model::Activity::kMaxSlices};  // final stretches of all devices
+  std::size_t streams_ = 0;  // of all devices
   std::uint32_t last_key_ = 0;
   Device* last_ = nullptr;
 };

@@ -67,7 +67,9 @@ std::uint32_t Engine::KernelOf(const shm::KernelRecord& record) {
   const std::uint32_t group = groups_.Of(record, sampler_.names());
   if (group == model::kExcludedKernel) return group;
   if (group == sampler_.kernels()) {
-    const shm::LaunchConfig config = shm::ConfigOf(record);
+    // Beyond KernelGroups::kMaxConfigs, the kernel has no configuration.
+    const bool known = groups_.group(group).config.grid[0] == record.grid[0];
+    const shm::LaunchConfig config = known ? shm::ConfigOf(record) : shm::LaunchConfig{};
     sampler_.AddKernel(PlanName(record.name_id),
                        group_by_ == model::GroupBy::kLaunch ? &config : nullptr);
   }

@@ -113,6 +113,10 @@ class Engine {
   bool IsExcluded(std::uint32_t name_id) { return groups_.Excludes(name_id, sampler_.names()); }
   // Adds what a user should know about the gate. Call after Finish.
   void AddWarnings(std::vector<std::string>& warnings) const;
+  // Whether the gate is asked at the launch, so that records contain its answers.
+  bool has_live_gate() const { return !local_gate_; }
+  // Returns the highest number of credits ever granted to a gate slot in total.
+  std::uint32_t MostGranted(std::uint32_t slot) const { return sampler_.MostGranted(slot); }
   const online::SamplerStatus& status() const { return sampler_.status(); }
   // Fills in the launches and kernels of the overview.
   void Describe(model::Overview& overview) const;

@@ -90,12 +90,11 @@ void LiveRun::Watch(std::optional<ChildProcess>& child, SignalRelay& signals) {
     if (!busy) signals.Wait(kIdleMs);
   }
   engine_.EndCaptures();
-  // Drains what the processes left in their rings. Rings of live processes (daemons) are read as
-  // they are. A finished ring frees its descriptor for a ring that could not be opened so far.
+  // Drains what the processes left in their rings. A finished ring frees its descriptor for a ring
+  // that could not be opened so far.
   for (bool found = true; found;) {
     found = processes_.FindRings();
-    while (processes_.Drain(true)) {
-    }
+    processes_.DrainRest();
   }
   progress_.Clear();
 }
@@ -155,6 +154,12 @@ LiveOutcome LiveRun::Finish(const std::optional<ChildProcess>& child, const Gate
     report.warnings.push_back(
         fmt::format("{} launches of excluded kernels were captured before the gate excluded them",
                     engine_.excluded_captured()));
+  }
+  if (processes_.refused_captures() != 0) {
+    report.warnings.push_back(
+        fmt::format("{} launches that processes reported as captured count as not captured: "
+                    "stemtap had not requested their captures",
+                    processes_.refused_captures()));
   }
   if (gate.lost()) {
     report.warnings.push_back(

@@ -6,6 +6,7 @@
 // THREADS: one caller.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <unordered_map>
 
@@ -15,6 +16,10 @@ namespace stemtap::session {
 
 class PerturbedIntervals {
  public:
+  // 65,536 intervals take 4 MiB, more devices than a session has. If a program keeps changing
+  // device numbers, all intervals are cleared.
+  static constexpr std::size_t kMaxDevices = std::size_t{1} << 16;
+
   // Returns whether the launch is perturbed. Call in launch order: launches made before the
   // captured launch have already been passed on.
   bool Add(const shm::KernelRecord& record, std::uint16_t process) {
@@ -22,12 +27,15 @@ class PerturbedIntervals {
     // A start that overflows with the duration is damage.
     if (record.start_ns > shm::kUnknownTime - 1 - record.duration_ns) return captured;
     const std::uint64_t end_ns = record.start_ns + record.duration_ns;
-    Interval& latest = latest_[std::uint32_t{process} << 16 | record.device];
+    const std::uint32_t key = std::uint32_t{process} << 16 | record.device;
     if (captured) {
-      latest = {record.start_ns, end_ns};
+      if (latest_.size() >= kMaxDevices) latest_.clear();
+      latest_[key] = {record.start_ns, end_ns};
       return true;
     }
-    return record.start_ns < latest.end_ns && latest.start_ns < end_ns;
+    const auto latest = latest_.find(key);
+    return latest != latest_.end() && record.start_ns < latest->second.end_ns &&
+           latest->second.start_ns < end_ns;
   }
 
  private:

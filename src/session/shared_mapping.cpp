@@ -19,7 +19,8 @@ struct SharedMapping::Region {
   std::atomic<std::size_t> bytes{0};
   // Written by the handler after the memory is replaced (release), read by lost() (acquire).
   std::atomic<bool> lost{false};
-  Region* next = nullptr;  // set before the region is in the list
+  Region* next = nullptr;       // set before the region is in the list
+  Region* next_free = nullptr;  // under g_lock
 };
 
 namespace {
@@ -28,7 +29,8 @@ using Region = SharedMapping::Region;
 
 // The list that the handler walks. Written under g_lock (release), read by the handler (acquire).
 std::atomic<Region*> g_regions{nullptr};
-std::mutex g_lock;  // serializes Map and the destructor; the handler does not take it
+std::mutex g_lock;         // serializes Map and the destructor; the handler does not take it
+Region* g_free = nullptr;  // regions of mappings that ended; under g_lock
 
 // Runs on the thread that accessed the page. When it returns, the access is repeated.
 void OnBusError(int signal, siginfo_t* info, void*) {
@@ -68,9 +70,7 @@ void InstallHandler() {
 Region* TakeRegion() {
   static std::once_flag installed;
   std::call_once(installed, InstallHandler);
-  for (Region* r = g_regions.load(std::memory_order_relaxed); r != nullptr; r = r->next) {
-    if (r->begin.load(std::memory_order_relaxed) == 0) return r;
-  }
+  if (g_free != nullptr) return std::exchange(g_free, g_free->next_free);
   auto* region = new Region;
   region->next = g_regions.load(std::memory_order_relaxed);
   g_regions.store(region, std::memory_order_release);
@@ -102,6 +102,7 @@ SharedMapping::~SharedMapping() {
   if (region_ != nullptr) {
     const std::lock_guard lock(g_lock);
     region_->begin.store(0, std::memory_order_relaxed);
+    region_->next_free = std::exchange(g_free, region_);
   }
   ::munmap(memory_, bytes_);
 }

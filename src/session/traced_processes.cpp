@@ -14,6 +14,7 @@
 #include "session/launch_sequencer.h"
 #include "session/ring_reader.h"
 #include "session/session_report.h"
+#include "shm/ring.h"
 #include "shm/session_env.h"
 
 namespace stemtap::session {
@@ -21,6 +22,10 @@ namespace {
 
 // Records taken from one ring before the next ring: 1 MiB.
 constexpr std::size_t kDrainBatch = 16384;
+
+// Maximum kernel names of a session: 64 processes with 2,048 kernels of their own, or two with as
+// many as a ring can define. A kernel takes 2 to 20 KiB of memory.
+constexpr std::uint32_t kMaxNames = 1u << 17;
 
 // Maximum total name length of a session: 128 MiB. A name is stored and written about six times, so
 // names may take 800 MiB. Two processes at the limit of RingReader fit, or 65,536 names of 2,000
@@ -70,9 +75,10 @@ bool TracedProcesses::FindRings() {
     Result<RingReader> ring = RingReader::Open(directory_, name);
     if (!ring.ok()) {
       // Tried again later: descriptors or memory may become available when other processes end.
+      known_files_.erase(name);
+      if (unread_.size() >= kMaxUnread && !unread_.contains(name)) continue;
       const auto [at, is_new] = unread_.insert_or_assign(name, ring.error().message);
       if (is_new) spdlog::debug("{}", EscapeForTerminal(at->second));
-      known_files_.erase(name);
       continue;
     }
     unread_.erase(name);
@@ -110,10 +116,10 @@ void TracedProcesses::Open(const std::string& name, std::uint64_t start_ns, Ring
                EscapeForTerminal(report.program), report.cupti_version, report.driver_version);
 }
 
-// Returns the id of a kernel of process `pid`. Beyond the total name limit, no definition is
+// Returns the id of a kernel of process `pid`. Beyond the limits of names, no definition is
 // accepted, not even of a known name.
 std::uint32_t TracedProcesses::AddKernel(std::string_view name, std::int32_t pid) {
-  if (name_bytes_ > kMaxNameBytes) return RingReader::kRefused;
+  if (name_bytes_ > kMaxNameBytes || names_ >= kMaxNames) return RingReader::kRefused;
   const std::uint32_t id = engine_.AddKernel(name, share_kernels_ ? 0 : pid);
   if (id < names_) return id;
   names_ = id + 1;
@@ -136,6 +142,12 @@ bool TracedProcesses::Drain(bool final) {
   return any;
 }
 
+void TracedProcesses::DrainRest() {
+  constexpr std::size_t kBatches = shm::kRingCapacity / kDrainBatch + 1;
+  for (std::size_t i = 0; i < kBatches && Drain(true); ++i) {
+  }
+}
+
 // Returns whether the ring may contain more. If `final`, no record of an empty ring is held back.
 bool TracedProcesses::DrainOne(Source& source, bool final, std::int64_t now_ms) {
   arrived_.clear();
@@ -151,18 +163,26 @@ bool TracedProcesses::DrainOne(Source& source, bool final, std::int64_t now_ms) 
   }
   source.order.Release(now_ms, !more && final, released_);
   std::size_t at_hand = released_.size();
-  for (const shm::KernelRecord& record : released_) {
+  for (shm::KernelRecord& record : released_) {
     engine_.SetAtHand(--at_hand);
-    const auto process = static_cast<std::uint16_t>(source.number);
-    const bool captured = (record.flags & shm::kFlagCaptured) != 0;
-    const NamedMark mark = captured ? source.ring.TakeMark(record.correlation_id) : NamedMark();
-    if (engine_.Push(record, process, mark)) {
-      devices_.Add(record, process);
-    } else {
-      source.ring.CountMalformed();
-    }
+    Push(source, record);
   }
   return more;
+}
+
+void TracedProcesses::Push(Source& source, shm::KernelRecord& record) {
+  const auto process = static_cast<std::uint16_t>(source.number);
+  const bool captured = (record.flags & shm::kFlagCaptured) != 0;
+  const NamedMark mark = captured ? source.ring.TakeMark(record.correlation_id) : NamedMark();
+  if (captured && engine_.has_live_gate() &&
+      !claims_.Accept(record, process, engine_.MostGranted(record.credit_slot))) {
+    record.flags &= static_cast<std::uint8_t>(~(shm::kFlagCaptured | shm::kFlagExploratory));
+  }
+  if (engine_.Push(record, process, mark)) {
+    devices_.Add(record, process);
+  } else {
+    source.ring.CountMalformed();
+  }
 }
 
 // Stores the report of a process, or adds it to the shared report of those beyond max_listed_.
@@ -198,6 +218,10 @@ std::vector<std::string> TracedProcesses::CloseAll() {
   }
   open_.clear();
   for (const auto& [name, why] : unread_) warnings.push_back("not read: " + why);
+  if (const std::size_t unread = CountUnread(); unread > unread_.size()) {
+    warnings.push_back(fmt::format("{} files named like rings were not read; {} of them are listed",
+                                   unread, unread_.size()));
+  }
   if (reports_.size() > max_listed_) {
     warnings.push_back(fmt::format("{} beyond the first {} are counted together",
                                    Plural(reports_.back().combined, "process", "processes"),
@@ -206,10 +230,20 @@ std::vector<std::string> TracedProcesses::CloseAll() {
   return warnings;
 }
 
+std::size_t TracedProcesses::CountUnread() const {
+  std::size_t unread = unread_.size();
+  if (unread < kMaxUnread) return unread;
+  directory_.ForEach([&](const std::string& name, ino_t) {
+    unread += shm::IsRingName(name.c_str()) && !known_files_.contains(name) &&
+              !unread_.contains(name);
+  });
+  return unread;
+}
+
 std::string TracedProcesses::WhyUnread() const {
   if (unread_.empty()) return {};
   return fmt::format("{} not recorded: {}",
-                     Plural(unread_.size(), "process was", "processes were"),
+                     Plural(CountUnread(), "process was", "processes were"),
                      unread_.begin()->second);
 }
 
@@ -218,7 +252,7 @@ void TracedProcesses::RemoveLeftovers() {
   directory_.ForEach([&](const std::string& name, ino_t) {
     shm::ProcessImage image;
     const bool late = shm::ParseImageFileName(name.c_str(), shm::kRingPrefix, image) &&
-                      !unread_.contains(name);
+                      !unread_.contains(name) && unread_.size() < kMaxUnread;
     if (late) {
       // The process saw a session that had not ended, so it does not report this itself.
       std::fputs(fmt::format("stemtap: process {} started while the session was being "

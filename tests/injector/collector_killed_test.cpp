@@ -9,6 +9,7 @@
 
 #include "injector/injected.h"
 #include "injector/wait_until.h"
+#include "shm/session_env.h"
 #include "support/paths.h"
 
 namespace stemtap::test {

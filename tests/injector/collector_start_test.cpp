@@ -395,7 +395,7 @@ TEST_CASE("a collector that cannot begin the session leaves nothing behind and s
 TEST_CASE("a collector that has no room for its files leaves nothing behind and says why") {
   const TempDir folder;
   // Room for the ring, but not for the gate table.
-  const SmallDisk disk(folder / "disk", "16500k");
+  const SmallDisk disk(folder / "disk", "17500k");
   STEMTAP_SKIP_WITHOUT_DISK(disk);
   // `cat` ends when the collector has closed stderr.
   const ProcessResult result = RunProcess(

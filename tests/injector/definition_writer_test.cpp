@@ -4,7 +4,6 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <memory>
@@ -25,6 +24,7 @@ struct Written {
   Written() {
     char problem[256] = {};
     REQUIRE(files->Open(directory.path().c_str(), problem, sizeof(problem)));
+    path = std::filesystem::directory_iterator(directory.path())->path();
     writer->Init(*files);
   }
   Result Write(std::uint32_t id, const std::string& name) {
@@ -39,12 +39,10 @@ struct Written {
     }
   }
   std::uint32_t written() const { return files->ring().header.definitions; }
-  std::filesystem::path path() const {
-    return directory / ("ring." + std::to_string(::getpid()));
-  }
-  std::uintmax_t bytes() const { return std::filesystem::file_size(path()); }
+  std::uintmax_t bytes() const { return std::filesystem::file_size(path); }
 
   test::TempDir directory;
+  std::filesystem::path path;  // of the ring file
   std::unique_ptr<SessionFiles> files = std::make_unique<SessionFiles>();
   std::unique_ptr<DefinitionWriter> writer = std::make_unique<DefinitionWriter>();
 };
@@ -59,7 +57,7 @@ std::string NameOf(std::uint32_t id) {
 TEST_CASE("names survive the growth of the file, and a reader finds all of them at any time") {
   constexpr std::uint32_t kNames = 1000;  // 8 MB
   Written ring;
-  session::RingDefinitions reader(FileDescriptor(::open(ring.path().c_str(), O_RDONLY)));
+  session::RingDefinitions reader(FileDescriptor(::open(ring.path.c_str(), O_RDONLY)));
   for (std::uint32_t id = 0; id < kNames; ++id) {
     REQUIRE(ring.Write(id, NameOf(id)) == Result::kWritten);
     if (id % 10 == 0) REQUIRE(reader.Read(ring.written()) == 0);
@@ -99,12 +97,12 @@ TEST_CASE("a name that the file has no room for is written when the file can gro
     limit(static_cast<rlim_t>(ring.bytes()));
   }
   SUBCASE("the path leads nowhere") {
-    std::filesystem::rename(ring.path(), elsewhere);
+    std::filesystem::rename(ring.path, elsewhere);
   }
   SUBCASE("the path leads to the ring of another process") {
     replaced = true;
-    std::filesystem::rename(ring.path(), elsewhere);
-    std::filesystem::copy(elsewhere, ring.path());
+    std::filesystem::rename(ring.path, elsewhere);
+    std::filesystem::copy(elsewhere, ring.path);
   }
   const auto [result, names] = ring.Fill(1000);
   CHECK(result == Result::kNoSpace);
@@ -116,11 +114,11 @@ TEST_CASE("a name that the file has no room for is written when the file can gro
   CHECK(ring.written() == written);
 
   limit(before.rlim_cur);
-  if (std::filesystem::exists(elsewhere)) std::filesystem::rename(elsewhere, ring.path());
+  if (std::filesystem::exists(elsewhere)) std::filesystem::rename(elsewhere, ring.path);
   CHECK(ring.Write(names, std::string(1000, 'k')) == Result::kNoSpace);  // tried once per buffer
   ring.writer->NextBuffer();
   CHECK(ring.Write(names, std::string(1000, 'n')) == Result::kWritten);
-  session::RingDefinitions reader(FileDescriptor(::open(ring.path().c_str(), O_RDONLY)));
+  session::RingDefinitions reader(FileDescriptor(::open(ring.path.c_str(), O_RDONLY)));
   REQUIRE(reader.Read(ring.written()) == 0);
   std::string last;
   reader.KernelOf(names, [&](std::string_view name) {

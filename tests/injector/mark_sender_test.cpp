@@ -3,7 +3,6 @@
 
 #include <doctest/doctest.h>
 
-#include <unistd.h>
 
 #include <cstring>
 #include <filesystem>
@@ -23,6 +22,7 @@ struct Sender {
   Sender() {
     char problem[256] = {};
     REQUIRE(files->Open(directory.path().c_str(), problem, sizeof(problem)));
+    path = std::filesystem::directory_iterator(directory.path())->path();
     writer->Init(*files);
     definitions->Init(*files);
     marks->Init(*files, *definitions);
@@ -54,17 +54,15 @@ struct Sender {
   }
 
   std::vector<shm::Record> Definitions() {
-    const std::string file = test::ReadFile(RingPath());
+    const std::string file = test::ReadFile(path);
     std::vector<shm::Record> records(files->ring().header.definitions);
     std::memcpy(records.data(), file.data() + sizeof(shm::RingFile),
                 records.size() * sizeof(shm::Record));
     return records;
   }
-  std::filesystem::path RingPath() const {
-    return directory / ("ring." + std::to_string(::getpid()));
-  }
 
   test::TempDir directory;
+  std::filesystem::path path;  // of the ring file
   std::unique_ptr<SessionFiles> files = std::make_unique<SessionFiles>();
   std::unique_ptr<RingWriter> writer = std::make_unique<RingWriter>();
   std::unique_ptr<DefinitionWriter> definitions = std::make_unique<DefinitionWriter>();
@@ -139,7 +137,7 @@ TEST_CASE("a range that cannot be defined is left out and counted until the file
   Sender sender;
   const std::string name(16000, 'k');
   std::uint32_t id = 0;
-  std::filesystem::rename(sender.RingPath(), sender.directory / "elsewhere");
+  std::filesystem::rename(sender.path, sender.directory / "elsewhere");
   using Result = DefinitionWriter::Result;
   while (sender.definitions->Write(shm::RecordKind::kName, id, name.data(), 16000, 1) ==
          Result::kWritten) {
@@ -159,7 +157,7 @@ TEST_CASE("a range that cannot be defined is left out and counted until the file
   REQUIRE(KindsOf(records) == Kinds{kMark, kKernel, kKernel});
   CHECK(records[0].mark.range_id == shm::kNoRange);
   CHECK(records[0].mark.step == 7);
-  std::filesystem::rename(sender.directory / "elsewhere", sender.RingPath());
+  std::filesystem::rename(sender.directory / "elsewhere", sender.path);
   REQUIRE(sender.Send({range, 8}));
   CHECK(refused() == 3);  // tried once per buffer
   sender.definitions->NextBuffer();

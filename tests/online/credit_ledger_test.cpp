@@ -69,5 +69,21 @@ TEST_CASE("a line without a slot is closed and counted when all slots are in use
   CHECK(l.ledger.slots_refused() == 1);
 }
 
+TEST_CASE("credits that a process spends without a grant are not written off") {
+  Ledger l;
+  l.Grant(0, 3);
+  const std::uint32_t slot = l.ledger.SlotOf(0, 0);
+  CHECK(l.ledger.MostGranted(slot) == 3);
+  l.gate->Grant(slot, 1000);  // a process writes the table
+  for (int i = 0; i < 1000; ++i) CHECK(l.Spend(0));
+  std::uint64_t observed = 100;
+  for (int i = 0; i < 5; ++i) {
+    l.Grant(0, 3, observed);
+    observed = 2 * observed + CreditLedger::kMaxFeedback + 1;
+  }
+  CHECK(l.ledger.MostGranted(slot) <= 5 * 3);
+  CHECK(l.ledger.MostGranted(slot + 1) == 0);
+}
+
 }  // namespace
 }  // namespace stemtap::online

@@ -233,28 +233,65 @@ TEST_CASE("streams beyond the limit share one entry that counts all of their lau
   CHECK(launches == 5000);
 }
 
-TEST_CASE("devices and streams beyond the limits of a session share entries, and none is lost") {
+// Returns the launches of each entry of a process whose device has this number.
+std::uint64_t LaunchesOf(const std::vector<DeviceTotals>& totals, std::uint16_t process,
+                         std::uint16_t device) {
+  std::uint64_t launches = 0;
+  for (const DeviceTotals& d : totals) {
+    if (d.process == process && d.device == device) launches += d.launches;
+  }
+  return launches;
+}
+
+TEST_CASE("devices beyond the limit of a process share one entry that counts their launches") {
   DeviceUse use;
-  const std::size_t devices = model::kMaxListedProcesses + 100;
-  constexpr std::uint32_t kStreams = 6;
-  for (std::uint32_t i = 0; i < devices; ++i) {
-    const auto process = static_cast<std::uint16_t>(i / 2);
-    for (std::uint32_t stream = 0; stream < kStreams; ++stream) {
-      use.Add(At(i, 1, static_cast<std::uint16_t>(i % 2), stream), process);
+  for (int round = 0; round < 2; ++round) {
+    for (std::uint32_t device = 0; device < shm::kUnknown16; ++device) {
+      use.Add(At(device, 1, static_cast<std::uint16_t>(device), 7), 3);
+    }
+  }
+  use.Add(At(0, 1, 9, 7), 4);
+  const std::vector<DeviceTotals> totals = use.Totals();
+  REQUIRE(totals.size() == DeviceUse::kMaxDevices + 2);
+  for (std::uint16_t device = 0; device < DeviceUse::kMaxDevices; ++device) {
+    CHECK(LaunchesOf(totals, 3, device) == 2);
+  }
+  CHECK(LaunchesOf(totals, 3, shm::kUnknown16) == 2 * (65535 - DeviceUse::kMaxDevices));
+  CHECK(LaunchesOf(totals, 4, 9) == 1);
+}
+
+TEST_CASE("devices beyond the limit of the session share one entry per process") {
+  DeviceUse use;
+  constexpr std::uint16_t kProcesses = 300;
+  for (std::uint16_t process = 0; process < kProcesses; ++process) {
+    for (std::uint16_t device = 0; device < 100; ++device) use.Add(At(1, 1, device, 7), process);
+  }
+  const std::vector<DeviceTotals> totals = use.Totals();
+  CHECK(totals.size() > DeviceUse::kMaxAllDevices);
+  CHECK(totals.size() <= DeviceUse::kMaxAllDevices + kProcesses);
+  CHECK(LaunchesOf(totals, 0, shm::kUnknown16) == 100 - DeviceUse::kMaxDevices);
+  CHECK(LaunchesOf(totals, kProcesses - 1, shm::kUnknown16) == 100);
+}
+
+TEST_CASE("streams beyond the limit of the session share one entry per device") {
+  DeviceUse use;
+  constexpr std::uint16_t kDevices = 64;
+  static_assert(DeviceUse::kMaxAllStreams == kDevices * DeviceUse::kMaxStreams);
+  for (std::uint16_t process = 0; process < 2; ++process) {
+    for (std::uint16_t device = 0; device < kDevices; ++device) {
+      for (std::uint32_t i = 0; i < DeviceUse::kMaxStreams; ++i) {
+        use.Add(At(1, 1, device, i), process);
+      }
     }
   }
   const std::vector<DeviceTotals> totals = use.Totals();
-  REQUIRE(totals.size() == model::kMaxListedProcesses + 1);
-  CHECK(totals.back().device == shm::kUnknown16);
-  CHECK(totals.back().launches == 100 * kStreams);
-  std::uint64_t launches = 0;
-  std::size_t streams = 0;
-  for (const DeviceTotals& device : totals) {
-    launches += device.launches;
-    streams += device.streams.size();
+  REQUIRE(totals.size() == 2 * kDevices);
+  CHECK(totals[kDevices - 1].streams.size() == DeviceUse::kMaxStreams);
+  for (std::size_t i = kDevices; i < totals.size(); ++i) {
+    REQUIRE(totals[i].streams.size() == 1);
+    CHECK(totals[i].streams[0].stream == shm::kUnknown32);
+    CHECK(totals[i].launches == DeviceUse::kMaxStreams);
   }
-  CHECK(launches == devices * kStreams);
-  CHECK(streams <= DeviceUse::kMaxAllStreams + totals.size());
 }
 
 }  // namespace

@@ -9,14 +9,17 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <new>
 #include <string>
+#include <thread>
 #include <utility>
 
+#include "session/traced_processes.h"
 #include "session/written_ring.h"
 #include "shm/gate_table.h"
 #include "shm/ring.h"
@@ -44,8 +47,10 @@ void MakeRing(const std::string& path, std::int32_t pid, shm::RingState state, i
   writer.ring->header.state = static_cast<std::uint32_t>(state);
 }
 
-LiveOutcome RunShell(const TempDir& scratch, const std::string& script) {
+LiveOutcome RunShell(const TempDir& scratch, const std::string& script,
+                     TraceLevel level = TraceLevel::kKernels) {
   LiveOptions options;
+  options.level = level;
   options.command = {"/bin/sh", "-c", "cd '" + scratch.path().string() + "'; " + script};
   options.folder = (scratch / "session").string();
   options.threads = 1;
@@ -317,6 +322,86 @@ TEST_CASE("the summary lists a process that did not shut down cleanly") {
   MakeRing((other / "first").string(), 0x7FFFFFF0, shm::RingState::kClosed, 10);
   const LiveOutcome closed = RunShell(other, "mv first session/ring.77");
   CHECK(SessionSummary(closed.report, closed.plan).find(said) == std::string::npos);
+}
+
+TEST_CASE("captures that were not requested are not in the plan, and are reported") {
+  TempDir scratch;
+  {
+    WrittenRing ring((scratch / "first").string(), 0x7FFFFFF0);
+    ring.Define(0, "k");
+    for (std::uint32_t i = 0; i < 500; ++i) {
+      ring.Captured(0, 2 * i, shm::kFlagCaptured | shm::kFlagExploratory);
+      ring.Captured(0, 2 * i + 1);
+    }
+    ring.ring->header.state = static_cast<std::uint32_t>(shm::RingState::kClosed);
+  }
+  const LiveOutcome outcome = RunShell(scratch, "mv first session/ring.77", TraceLevel::kGate);
+  CHECK(outcome.plan.totals.invocations == 1000);
+  CHECK(outcome.report.sampler.captured == 1);
+  CHECK(outcome.report.sampler.explored == 1);
+  REQUIRE(outcome.report.warnings.size() == 1);
+  CHECK(outcome.report.warnings[0].starts_with("999 launches that processes reported as captured"));
+}
+
+TEST_CASE("any number of files that are named like rings is one line, and their number") {
+  TempDir scratch;
+  const LiveOutcome outcome = RunShell(
+      scratch, "i=0; while [ $i -lt 300 ]; do i=$((i + 1)); echo > session/ring.$i; done; exit 5");
+  CHECK(outcome.report.exit_code == 5);
+  CHECK(outcome.report.processes.empty());
+  REQUIRE(outcome.report.warnings.size() == TracedProcesses::kMaxUnread + 1);
+  CHECK(outcome.report.warnings.back() ==
+        "300 files named like rings were not read; 16 of them are listed");
+}
+
+TEST_CASE("kernel names beyond the limit of the session are refused, and their launches counted") {
+  TempDir scratch;
+  constexpr std::uint32_t kNames = 1u << 16;
+  for (std::uint32_t r = 0; r < 3; ++r) {
+    WrittenRing ring((scratch / ("written." + std::to_string(r))).string(), 0x7FFFFFF0);
+    for (std::uint32_t id = 0; id < kNames; ++id) ring.Define(id, std::to_string(r * kNames + id));
+    const std::uint32_t launched = r < 2 ? kNames : 10;
+    for (std::uint32_t id = 0; id < launched; ++id) ring.Kernel(id, 5);
+    ring.ring->header.seen = ring.ring->header.kept = launched;
+    ring.ring->header.state = static_cast<std::uint32_t>(shm::RingState::kClosed);
+  }
+  const LiveOutcome outcome = RunShell(
+      scratch, "for r in 0 1 2; do mv written.$r session/ring.7$r; i=0; "
+               "while [ -e session/ring.7$r ] && [ $i -lt 1000 ]; do sleep 0.02; i=$((i + 1)); "
+               "done; done");
+  CHECK(outcome.plan.totals.invocations == 2 * kNames);
+  std::uint64_t refused = 0;
+  for (const ProcessReport& process : outcome.report.processes) {
+    refused += process.losses[static_cast<std::uint32_t>(shm::Loss::kTooManyNames)];
+  }
+  CHECK(refused == 10);
+}
+
+// Writes the indices of the queue, as a damaged or hostile process can.
+struct Indices : shm::RecordQueue {
+  static auto& Write(shm::RecordQueue& queue) { return queue.*&Indices::write_index_; }
+  static auto& Read(shm::RecordQueue& queue) { return queue.*&Indices::read_index_; }
+};
+
+TEST_CASE("a process that never stops recording does not keep the session from ending") {
+  TempDir scratch;
+  WrittenRing ring((scratch / "first").string());
+  ring.Define(0, "k");
+  shm::RecordQueue& queue = ring.ring->queue;
+  while (queue.write_available() != 0) ring.Kernel(0, 5);
+  std::atomic<bool> stop{false};
+  std::thread daemon([&] {
+    // The queue is always full.
+    while (!stop.load(std::memory_order_relaxed)) {
+      const std::size_t begin = Indices::Read(queue).load();
+      Indices::Write(queue).store((begin + shm::kRingCapacity) % (shm::kRingCapacity + 1));
+    }
+  });
+  const LiveOutcome outcome = RunShell(scratch, "mv first session/ring.77; exit 5");
+  stop = true;
+  daemon.join();
+  CHECK(outcome.report.exit_code == 5);
+  CHECK(outcome.plan.totals.invocations >= shm::kRingCapacity / 2);
 }
 
 }  // namespace

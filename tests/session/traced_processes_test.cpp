@@ -15,14 +15,11 @@ namespace {
 
 // Writes the ring of a process that has ended, with `kernels` kernels.
 void WriteRing(const test::TempDir& scratch, int number, std::uint64_t kernels) {
-  const WrittenRing written((scratch / ("ring." + std::to_string(number))).string(), number);
+  WrittenRing written((scratch / ("ring." + std::to_string(number))).string(), number);
   written.ring->header.seen = kernels + 1;
   written.ring->header.kept = kernels;
   written.ring->header.losses[0] = 1;
-  shm::NameRecord name;
-  name.length = 1;
-  name.bytes[0] = 'k';
-  written.ring->queue.push(shm::Record(name));
+  written.Define(0, "k");
   for (std::uint64_t i = 0; i < kernels; ++i) {
     shm::KernelRecord record;
     record.duration_ns = 1000;
