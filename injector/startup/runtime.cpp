@@ -107,6 +107,10 @@ std::uint64_t MonotonicNs() noexcept {
 std::uint64_t RealtimeNs() noexcept {
   return ClockNs(CLOCK_REALTIME);
 }
+bool DescribeFile(int directory, const char* path, int flags, struct stat& about) noexcept {
+  return ::syscall(SYS_newfstatat, directory, path, &about, flags) == 0;
+}
+
 std::uint64_t ThreadNumber() noexcept {
   return static_cast<std::uint64_t>(::pthread_self());
 }

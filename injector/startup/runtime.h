@@ -7,6 +7,8 @@
 // THREADS: every function may be called from any thread.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -55,6 +57,11 @@ using ModuleVisitor = bool (*)(const char* path, void* argument);
 void ForEachModule(ModuleVisitor visit, void* argument) noexcept;
 // Writes the absolute path of this library to `path`. Returns false if it cannot be determined.
 bool OwnPath(char* path, std::size_t size) noexcept;
+
+// Describes the file that `path` names in `directory`, as fstatat does; with AT_EMPTY_PATH, the file
+// that is open as `directory`. Not fstatat itself, which is a symbol of GLIBC_2.33. Returns false
+// and sets errno on failure.
+bool DescribeFile(int directory, const char* path, int flags, struct stat& about) noexcept;
 
 // Registers a handler to run in forked children. Does nothing if the C library lacks support.
 void OnForkInChild(void (*handler)()) noexcept;

@@ -14,6 +14,7 @@
 #include <new>
 
 #include "shm/session_env.h"
+#include "startup/runtime.h"
 #include "startup/say.h"
 
 namespace stemtap::inject {
@@ -81,7 +82,7 @@ std::uint32_t GateVersionOf(int fd) noexcept {
 // Returns whether the file has an identity, which no other file has while it exists.
 bool IdentityOf(int fd, dev_t& device, ino_t& inode) noexcept {
   struct stat about;
-  if (::fstat(fd, &about) != 0) return false;
+  if (!DescribeFile(fd, "", AT_EMPTY_PATH, about)) return false;
   device = about.st_dev;
   inode = about.st_ino;
   return true;
