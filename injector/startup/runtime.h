@@ -58,9 +58,9 @@ void ForEachModule(ModuleVisitor visit, void* argument) noexcept;
 // Writes the absolute path of this library to `path`. Returns false if it cannot be determined.
 bool OwnPath(char* path, std::size_t size) noexcept;
 
-// Describes the file that `path` names in `directory`, as fstatat does; with AT_EMPTY_PATH, the file
-// that is open as `directory`. Not fstatat itself, which is a symbol of GLIBC_2.33. Returns false
-// and sets errno on failure.
+// Describes the file that `path` names in `directory`, as fstatat does; with AT_EMPTY_PATH, the
+// file that is open as `directory`. Not fstatat itself, which is a symbol of GLIBC_2.33. Returns
+// false and sets errno on failure.
 bool DescribeFile(int directory, const char* path, int flags, struct stat& about) noexcept;
 
 // Registers a handler to run in forked children. Does nothing if the C library lacks support.

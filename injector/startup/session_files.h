@@ -60,8 +60,9 @@ class SessionFiles {
   bool CollectorFailed() noexcept;
   // Returns the definitions that the file has room for from the start. REQUIRES: Open succeeded.
   MappedDefinitions first_definitions() const noexcept;
-  // Maps 1 MiB of definitions from record `first` on, after extending the file. Fails if the disk is
-  // full, or if the program can no longer open the ring. Leaves errno unchanged.
+
+  // Maps 1 MiB of definitions from record `first` on, after extending the file. Fails if the disk
+  // is full, or if the program can no longer open the ring. Leaves errno unchanged.
   MappedDefinitions MapDefinitions(std::uint32_t first) noexcept;
   // Does nothing for the first definitions, which are mapped with the ring.
   void UnmapDefinitions(const MappedDefinitions& mapped) noexcept;

@@ -14,16 +14,16 @@ namespace {
 // A process defines shm::kMaxRanges ranges, and a few more if several threads add ranges at once.
 constexpr std::uint32_t kMaxRangeId = 2 * shm::kMaxRanges;
 // Records read at a time, on the stack.
-constexpr std::uint32_t kPiece = 256;
+constexpr std::uint32_t kReadAtOnce = 256;
 
 }  // namespace
 
 std::uint64_t RingDefinitions::Read(std::uint32_t written) {
-  shm::Record piece[kPiece];
+  shm::Record piece[kReadAtOnce];
   std::uint64_t invalid = 0;
   written = std::min(written, shm::kMaxDefinitions);
   while (read_ < written) {
-    const std::size_t wanted = std::min(kPiece, written - read_) * sizeof(shm::Record);
+    const std::size_t wanted = std::min(kReadAtOnce, written - read_) * sizeof(shm::Record);
     const ssize_t got =
         ::pread(file_.get(), piece, wanted, static_cast<off_t>(shm::RingFileBytes(read_)));
     // Less than a record: the file was truncated.

@@ -24,8 +24,8 @@ enum class SessionPlace : std::uint8_t {
 Result<Directory> ClaimSession(const std::string& path, SessionPlace place);
 
 // Removes the rings of process `pid` and the directory, unless a collector has claimed it: nothing
-// would read these rings, and each takes at least 17 MiB. For a collector that the injected library of this
-// process started and that could not begin its session.
+// would read these rings, and each takes at least 17 MiB. For a collector that the injected library
+// of this process started and that could not begin its session.
 void RemoveUnclaimed(const std::string& path, std::uint64_t pid);
 
 // Writes plan.json, session.json, summary.txt and cells.json.
