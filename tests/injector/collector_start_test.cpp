@@ -150,8 +150,8 @@ bool BuildWithThreadSanitizer(const std::string& compiler, const std::filesystem
 }
 
 TEST_CASE("a program under a thread sanitizer does not see its collector") {
-  for (const char* compiler : {"clang", "gcc"}) {
-    CAPTURE(std::string(compiler));
+  for (const std::string compiler : {"clang", "gcc"}) {
+    CAPTURE(compiler);
     const TempDir folder;
     const auto program = folder / "watch_children";
     if (!BuildWithThreadSanitizer(compiler, program)) {
