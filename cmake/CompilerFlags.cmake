@@ -24,3 +24,9 @@ if(STEMTAP_CCACHE)
   set(CMAKE_C_COMPILER_LAUNCHER ${STEMTAP_CCACHE})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${STEMTAP_CCACHE})
 endif()
+
+# tools/dist removes the functions that a program does not use, which needs a section for each. All release builds
+# have them, so that ccache shares the object files.
+if(CMAKE_BUILD_TYPE STREQUAL "Release")
+  add_compile_options(-ffunction-sections -fdata-sections)
+endif()
