@@ -16,8 +16,9 @@ packages=(
 # For the page of `stemtap report`; tools/demo continues without them. A package counts as installed if its
 # program exists: Node.js from another source includes npm and conflicts with Debian's npm.
 page_packages=(nodejs npm)
-# For the browser tests of the page, the type check of the Python package, and tests in other root directories.
-test_packages=(chromium mypy debootstrap busybox-static)
+# For the browser tests of the page, the type check of the Python package, tests in other root directories, the
+# examples, the Debian package and its manual page, and completions.
+test_packages=(chromium mypy debootstrap busybox-static make dpkg-dev man-db zsh fish)
 declare -A program_of=([nodejs]=node [npm]=npm [chromium]=chromium [python3-pip]=pip3)
 
 os_release=/etc/os-release

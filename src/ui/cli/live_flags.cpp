@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <new>
 #include <string_view>
@@ -165,7 +167,11 @@ int RunAndReport(const session::LiveOptions& options, bool require_kernels) {
   if (!no_profiler.ok()) return Fail(no_profiler.error());
   // If a program already has the injector loaded, the file is not needed (and without /proc it
   // cannot be found).
-  if (!options.command.empty() && !Exists(options.injector)) {
+  if (!options.command.empty() && ::access(options.injector.c_str(), R_OK) != 0) {
+    if (errno != ENOENT) {
+      return Fail(
+          {fmt::format("{}: cannot be read: {}", options.injector, std::strerror(errno))});
+    }
     return Fail(
         {fmt::format("{}: not found; this build has no injector (it needs CUPTI headers, see "
                      "docs/guide/install.md)",
