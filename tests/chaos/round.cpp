@@ -496,15 +496,18 @@ class Tormentor {
     }
     const auto folders = SessionFolders(run_.work());
     if (truncated_ || folders.empty()) return;
-    truncated_ = true;
     std::error_code gone;
+    // Before a collector has claimed the directory, it refuses one that is not empty.
+    const bool fake = (f.size & 4) != 0;
+    if (fake && !fs::exists(folders.front() / shm::kMaskFileName, gone)) return;
+    truncated_ = true;
     for (const auto& entry : fs::directory_iterator(folders.front(), gone)) {
       const std::string name = entry.path().filename().string();
       const bool ring = shm::IsRingName(name.c_str()) && (f.size & 1) != 0;
       const bool gate = name == shm::kGateFileName && (f.size & 2) != 0;
       if (ring || gate) static_cast<void>(!::truncate(entry.path().c_str(), 0));
     }
-    if ((f.size & 4) != 0) MakeFakeRing(folders.front(), now_ms);
+    if (fake) MakeFakeRing(folders.front(), now_ms);
   }
 
   // Creates a ring that the collector attributes to this process and keeps mapped.
