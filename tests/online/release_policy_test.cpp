@@ -139,7 +139,7 @@ TEST_CASE("a line gets credits for half of the need of its cluster with the larg
   unreachable.unreachable = true;
   unreachable.source.yield = 0.001;
   const std::vector<LineCredits> lines =
-      Credits({predicted, rare, unreachable}, {10'000.0, 80.0, 5.0});
+      Credits({predicted, rare, unreachable}, {10'000.0, 160.0, 5.0});
   REQUIRE(lines.size() == 3);
   CHECK(lines[0].credits == 300);  // three expected captures
   CHECK(lines[0].accept == shm::AcceptOf(300 / 5000.0));
@@ -191,7 +191,7 @@ TEST_CASE("a capture is made at a random launch in a window that starts with the
   UpdateWaits(clusters);
   CHECK(cluster.waiting_since == 0);
   cluster.release = cluster.target = 2;
-  CHECK(accept(10'000) == shm::AcceptOf(1 / 1000.0));  // a further capture
+  CHECK(accept(10'000) == shm::AcceptOf(1 / 500.0));  // a further capture
 }
 
 TEST_CASE("the first capture of a cluster is made soon while the bound is not met") {
@@ -204,7 +204,7 @@ TEST_CASE("the first capture of a cluster is made soon while the bound is not me
     return CreditsOfLines(clusters, std::vector{1000.0}, pace)[0].accept;
   };
   CHECK(accept(Pace::kSpread) == shm::AcceptOf(1 / 1250.0));
-  CHECK(accept(Pace::kUrgent) == shm::AcceptOf(1 / 250.0));
+  CHECK(accept(Pace::kUrgent) == shm::AcceptOf(1 / 125.0));
 }
 
 // Returns a cluster of 1,000 launches with a standard deviation of 300 ns, whose only capture was
@@ -220,14 +220,14 @@ OnlineCluster CapturedAt(std::uint64_t captured_at) {
 TEST_CASE("a wide cluster whose capture is old is captured again") {
   const auto target = [](std::uint64_t captured_at, double bound_ns) {
     std::vector<OnlineCluster> clusters = {CapturedAt(captured_at)};
-    Renewals().Add(clusters, 12'000, 1e6, bound_ns);
+    Renewals().Add(clusters, 12'600, 1e6, bound_ns);
     CHECK(clusters[0].release == (clusters[0].target == 2 ? 2 : 0));
     return clusters[0].target;
   };
   // The standard error of one capture is about 300,000 ns.
-  CHECK(target(10'000, 1'450'000.0) == 2);
-  CHECK(target(10'001, 1'450'000.0) == 1);  // the capture is recent
-  CHECK(target(10'000, 1'550'000.0) == 1);  // the cluster is narrow
+  CHECK(target(12'000, 1'450'000.0) == 2);
+  CHECK(target(12'001, 1'450'000.0) == 1);  // the capture is recent
+  CHECK(target(12'000, 1'550'000.0) == 1);  // the cluster is narrow
 }
 
 TEST_CASE("a cluster without a capture is not renewed") {
