@@ -18,7 +18,7 @@ packages=(
 page_packages=(nodejs npm)
 # For the browser tests of the page, the type check of the Python package, tests in other root directories, the
 # examples, the Debian package and its manual page, and completions.
-test_packages=(chromium mypy debootstrap busybox-static make dpkg-dev man-db zsh fish)
+test_packages=(chromium mypy debootstrap busybox-static make dpkg-dev file man-db zsh fish)
 declare -A program_of=([nodejs]=node [npm]=npm [chromium]=chromium [python3-pip]=pip3)
 
 os_release=/etc/os-release
