@@ -83,17 +83,26 @@ double SquaredOf(double swing, double doubt) {
   return doubt > 0.0 ? 2.0 * swing * swing * doubt / (swing + 4.0 * doubt) : 0.0;
 }
 
-// KnownVariance is the part of the variance of the total that is not estimated from the spread of
-// values: it is due to durations, which are known, and to the domain.
-struct KnownVariance {
+// Estimated is a variance that is estimated with some degrees of freedom.
+struct Estimated {
   double variance = 0.0;
-  double squared = 0.0;  // see DegreesOf
+  double degrees = kInfinity;
+
+  // Returns the square of the half-width of an interval for this part of the error alone.
+  double SquaredReach(double confidence) const {
+    const double quantile = variance > 0.0 ? StudentQuantile(confidence, degrees) : 0.0;
+    return quantile * quantile * variance;
+  }
 };
 
-KnownVariance KnownVarianceOf(std::span<const std::span<const ObservedCluster>> kernels,
-                              std::span<const Part> parts) {
-  KnownVariance known;
-  double common_root = 0.0;  // shared errors are added before they are squared
+// Returns the part of the variance of the total that follows from the durations, which are known,
+// and from the errors of the elasticities. The common error of the elasticities adds up over
+// kernels before it is squared.
+Estimated KnownOf(std::span<const std::span<const ObservedCluster>> kernels,
+                  std::span<const Part> parts) {
+  double variance = 0.0;
+  double squared = 0.0;  // see DegreesOf
+  double common_root = 0.0;
   std::size_t at = 0;
   for (const std::span<const ObservedCluster> kernel : kernels) {
     double swing = 0.0;
@@ -108,19 +117,18 @@ KnownVariance KnownVarianceOf(std::span<const std::span<const ObservedCluster>> 
       own += drawn * part.own;
       common += drawn * part.common;
     }
-    known.variance += swing + own + common;
-    known.squared += SquaredOf(swing, own);
+    variance += swing + own + common;
+    squared += SquaredOf(swing, own);
     common_root += std::sqrt(SquaredOf(swing, common));
   }
-  known.squared += common_root * common_root;
-  return known;
+  return {variance, DegreesOf(variance, squared + common_root * common_root, 1.0)};
 }
 
-// Adds the variance of the number of launches in the domain. It was estimated from the memberships
-// of the samples of each kernel.
-void AddMembership(std::span<const std::span<const ObservedCluster>> kernels,
-                   std::span<const Part> parts, KnownVariance& known) {
-  double variance = 0.0;
+// Returns the variance due to the number of launches in the domain. It was estimated from the
+// memberships of the samples of each kernel.
+Estimated MembershipOf(std::span<const std::span<const ObservedCluster>> kernels,
+                       std::span<const Part> parts) {
+  Estimated membership;
   double degrees = 0.0;
   std::size_t at = 0;
   for (const std::span<const ObservedCluster> kernel : kernels) {
@@ -128,13 +136,13 @@ void AddMembership(std::span<const std::span<const ObservedCluster>> kernels,
     for (const ObservedCluster& cluster : kernel) {
       const Part& part = parts[at++];
       if (cluster.seen.empty()) continue;
-      variance += DrawnFactor(cluster) * cluster.mixing * part.mean * part.mean;
+      membership.variance += DrawnFactor(cluster) * cluster.mixing * part.mean * part.mean;
       samples += static_cast<double>(cluster.seen.size());
     }
     degrees += std::max(0.0, samples - 1.0);
   }
-  known.variance += variance;
-  known.squared += variance * variance / (std::max(1.0, degrees) + 2.0);
+  membership.degrees = std::max(1.0, degrees);
+  return membership;
 }
 
 // Growth returns how much faster e^s - 1, the relative variance of a lognormal value, grows than
@@ -267,18 +275,50 @@ double CollapsedShare(std::span<const Spread> spreads) {
 }
 
 // Returns the distance from 0 of the interval's end on the side of the tail, for lognormal values.
-// `max_skew` limits the skew, which few samples do not determine.
+// `known`: variance of the total from other sources. `max_skew` limits the skew, which few samples
+// do not determine.
 double FarEnd(double size, double half_width, double known, const LogSpread& spread,
               double confidence, double max_skew) {
   const double relative = spread.variance + known / (size * size);
   const double log_variance = std::log1p(relative);
-  const double reach = StudentQuantile(confidence, DegreesOf(relative, spread.squared, 1.0)) *
-                       std::sqrt(log_variance);
+  const double degrees = DegreesOf(relative, spread.squared, 1.0);
+  const double reach = StudentQuantile(confidence, degrees) * std::sqrt(log_variance);
   return std::min(size * std::exp(log_variance / 2.0 + reach), size + max_skew * half_width);
+}
+
+// Returns the variance of the total due to the spread of values; NaN if a spread is needed and no
+// samples show one.
+Estimated SpreadOfTotal(std::span<const Spread> spreads, std::span<const Pool> pools,
+                        double prior_degrees) {
+  double all_degrees = 0.0;
+  double all_wanted = 0.0;  // from the pool of all kernels
+  for (const Pool& pool : pools) {
+    all_degrees += pool.degrees;
+    const double borrowed =
+        pool.degrees > 0.0 ? prior_degrees / (prior_degrees + pool.degrees) : 1.0;
+    all_wanted += pool.wanted * borrowed;
+  }
+  if (all_wanted > 0.0 && all_degrees == 0.0) return {kNaN, 0.0};
+  double variance = 0.0;
+  double squared = 0.0;
+  for (const Spread& spread : spreads) {
+    const Pool& pool = pools[spread.kernel];
+    const double coefficient = pool.wanted * spread.degrees / (pool.degrees + prior_degrees) +
+                               all_wanted * spread.degrees / all_degrees;
+    const double part = coefficient * spread.variance;
+    variance += part;
+    squared += part * part / (spread.degrees + 2.0);
+  }
+  if (!(variance > 0.0)) return {};
+  // Satterthwaite's degrees exceed the sum of all degrees if the spreads agree by chance.
+  return {variance,
+          std::min(DegreesOf(variance, squared, std::min(1.0, all_degrees)), all_degrees)};
 }
 
 }  // namespace
 
+// The parts of the error are independent, and each has its own quantile (Banerjee 1960). A quantile
+// for the degrees of their sum is too small if a spread with few degrees is small by chance.
 Interval IntervalOf(std::span<const ObservedCluster> clusters, std::span<const Part> parts,
                     double total, double confidence, double prior_degrees, bool one_sign) {
   const std::vector<std::span<const ObservedCluster>> kernels = ByKernel(clusters);
@@ -291,32 +331,17 @@ Interval IntervalOf(std::span<const ObservedCluster> clusters, std::span<const P
   }
   const std::vector<Pool> pools = PoolsOf(kernels.size(), spreads, DemandsOf(kernels, parts), tilt);
 
-  double all_degrees = 0.0;
-  double all_wanted = 0.0;
-  for (const Pool& pool : pools) {
-    all_degrees += pool.degrees;
-    const double borrowed =
-        pool.degrees > 0.0 ? prior_degrees / (prior_degrees + pool.degrees) : 1.0;
-    all_wanted += pool.wanted * borrowed;
-  }
-  if (all_wanted > 0.0 && all_degrees == 0.0) return {kNaN, kNaN, 0.0};
-  KnownVariance known = KnownVarianceOf(kernels, parts);
-  AddMembership(kernels, parts, known);
-  double variance = known.variance;
-  double squared = known.squared;
-  for (const Spread& spread : spreads) {
-    const Pool& pool = pools[spread.kernel];
-    const double coefficient = pool.wanted * spread.degrees / (pool.degrees + prior_degrees) +
-                               all_wanted * spread.degrees / all_degrees;
-    const double part = coefficient * spread.variance;
-    variance += part;
-    squared += part * part / (spread.degrees + 2.0);
-  }
+  const Estimated known = KnownOf(kernels, parts);
+  const Estimated membership = MembershipOf(kernels, parts);
+  const Estimated values = SpreadOfTotal(spreads, pools, prior_degrees);
+  if (std::isnan(values.variance)) return {kNaN, kNaN, 0.0};
   double center = total;
   for (const Part& part : parts) center -= part.bias;
   Interval interval;
-  interval.degrees = DegreesOf(variance, squared, std::min(1.0, all_degrees));
-  const double half_width = StudentQuantile(confidence, interval.degrees) * std::sqrt(variance);
+  interval.degrees = values.degrees;
+  const double half_width =
+      std::sqrt(known.SquaredReach(confidence) + membership.SquaredReach(confidence) +
+                values.SquaredReach(confidence));
   interval.lower = center - half_width;
   interval.upper = center + half_width;
   // Maximum skew, and its increase for clusters with one sample each, whose spread is less certain.
@@ -325,7 +350,8 @@ Interval IntervalOf(std::span<const ObservedCluster> clusters, std::span<const P
   const double collapsed = CollapsedShare(spreads);
   const LogSpread spread = LogSpreadOf(clusters, parts, pools, prior_degrees, collapsed, one_sign);
   if (spread.variance > 0.0 && std::isfinite(spread.variance) && center != 0.0) {
-    const double far = FarEnd(std::abs(center), half_width, known.variance, spread, confidence,
+    const double far = FarEnd(std::abs(center), half_width,
+                              known.variance + membership.variance, spread, confidence,
                               kMaxSkew + kSinglesSkew * collapsed);
     if (center > 0.0) {
       interval.upper = std::max(interval.upper, far);

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <memory>
 #include <numeric>
@@ -19,10 +20,12 @@
 #include "analysis/extrapolation/domain.h"
 #include "analysis/extrapolation/estimate.h"
 #include "base/rng.h"
+#include "formats/importers/registry.h"
 #include "model/profile.h"
 #include "research/workloads/workload.h"
 #include "sampling/two_pass.h"
 #include "support/random_draws.h"
+#include "support/shared_data.h"
 
 namespace stemtap::analysis {
 namespace {
@@ -51,6 +54,15 @@ const Metric kMetrics[] = {
     {"inverse", [](Rng&, std::uint32_t, double d) { return 1e6 / (1.0 + d); }},
     {"one in ten",
      [](Rng& rng, std::uint32_t, double d) { return d * (rng.Below(10) == 0 ? 20.0 : 1.0); }},
+    {"factor",
+     [](Rng& rng, std::uint32_t k, double d) {
+       return (1.0 + k % 7) * d * (1.0 + 0.06 * Normal(rng));
+     }},
+    {"constant", [](Rng&, std::uint32_t k, double) { return 1000.0 * (1.0 + k % 7); }},
+    {"unlike",
+     [](Rng& rng, std::uint32_t k, double d) {
+       return k % 2 == 0 ? d * (1.0 + 0.06 * Normal(rng)) : 1e4 * (0.5 + rng.Uniform());
+     }},
 };
 
 // As the denominator of a ratio, it makes the ratio a mean over time.
@@ -78,11 +90,8 @@ struct Design {
   model::Profile profile;
 };
 
-Design MakeDesign(const std::string& workload, std::uint64_t launches, double error_bound,
+Design MakeDesign(Result<std::unique_ptr<model::ProfileReader>> reader, double error_bound,
                   std::uint64_t min_samples) {
-  research::WorkloadOptions options;
-  options.launches = launches;
-  Result<std::unique_ptr<model::ProfileReader>> reader = research::MakeWorkload(workload, options);
   REQUIRE(reader.ok());
   Result<model::Profile> profile = model::LoadProfile(*reader.value());
   REQUIRE(profile.ok());
@@ -116,6 +125,13 @@ Design MakeDesign(const std::string& workload, std::uint64_t launches, double er
     }
   }
   return design;
+}
+
+Design MakeDesign(const std::string& workload, std::uint64_t launches, double error_bound,
+                  std::uint64_t min_samples) {
+  research::WorkloadOptions options;
+  options.launches = launches;
+  return MakeDesign(research::MakeWorkload(workload, options), error_bound, min_samples);
 }
 
 // Draws redraws the samples of a design as the planner does: every subset of a cluster has the same
@@ -371,6 +387,24 @@ std::vector<std::size_t> MakeRanges(const Design& design) {
   return ranges;
 }
 
+TEST_CASE("figures: coverage on recorded runs" * doctest::skip()) {
+  const auto directory = SharedPath("data/profiles");
+  STEMTAP_SKIP_WITHOUT(directory);
+  std::vector<std::string> paths;
+  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+    paths.push_back(entry.path().string());
+  }
+  std::sort(paths.begin(), paths.end());
+  for (const std::string& path : paths) {
+    const Design design = MakeDesign(formats::OpenProfile(path), 0.05, 1);
+    fmt::print("{}: {} clusters {} samples\n", path, design.plan.totals.clusters,
+               design.plan.totals.samples);
+    for (const char* metric : {"correlated", "factor", "constant", "uncorrelated", "unlike"}) {
+      Print(metric, kPriorDegrees, Measure(design, MetricOf(metric), 200, kPriorDegrees));
+    }
+  }
+}
+
 TEST_CASE("figures: coverage of kernels and ranges" * doctest::skip()) {
   for (const std::uint64_t min_samples : {1u, 2u}) {
     for (const char* workload : {"llm-decode", "training", "phases", "outliers", "llm-serve"}) {
@@ -424,6 +458,17 @@ TEST_CASE("intervals have the stated coverage and a reasonable width with two sa
     CAPTURE(std::string(workload));
     CheckBounds(MakeDesign(workload, 50'000, 0.05, 2), bounds);
   }
+}
+
+// Only one kernel has two clusters, so its two samples alone show the spread of values. An interval
+// from one degree of freedom has no mean width.
+TEST_CASE("two samples that agree by chance do not make an interval narrow") {
+  constexpr double kAnyWidth = std::numeric_limits<double>::infinity();
+  const Bound bounds[] = {{"correlated", nullptr, 0.93, kAnyWidth},
+                          {"factor", nullptr, 0.93, kAnyWidth},
+                          {"mildly skewed", nullptr, 0.93, kAnyWidth},
+                          {"unlike", nullptr, 0.85, kAnyWidth}};
+  CheckBounds(MakeDesign("warmup", 20'000, 0.05, 1), bounds);
 }
 
 // The floor of the first four metrics is a requirement; see docs/math/extrapolate.md.
