@@ -2,8 +2,10 @@
 #include "analysis/comparison/compared_run.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
+#include <numbers>
 #include <numeric>
 #include <optional>
 #include <string_view>
@@ -19,6 +21,11 @@ namespace {
 
 constexpr std::size_t kBatch = 16384;
 
+// The step of the clock of a profiler if nothing shows it: the coarsest clock of the GPUs whose
+// steps are known (docs/math/diff.md). Used if all durations of a kernel of a session or plan are
+// equal.
+constexpr double kUnknownStepNs = 32.0;
+
 // Returns the shape of a launch or of a kernel, or 0 if it is not known.
 std::uint64_t ShapeOf(const shm::LaunchConfig& config) {
   return config.grid[0] == shm::kUnknownExtent ? 0 : shm::ConfigKey(0, config);
@@ -33,6 +40,10 @@ void AddTo(std::uint64_t launches, std::uint64_t duration_ns, ShapeTotals& total
   AddSaturated(duration_ns, totals.duration_ns);
 }
 
+// Smaller errors of a mean by rounding, in steps of the clock, are not counted: other errors are
+// larger, and every interval would change in its last digits.
+constexpr double kLeastRoundingError = 1e-3;
+
 // KernelLaunches collects the launches of a kernel of a profile.
 class KernelLaunches {
  public:
@@ -40,6 +51,7 @@ class KernelLaunches {
     batches_.Add(slice, ShapeOf(record), record.duration_ns);
     shortest_ = std::min(shortest_, record.duration_ns);
     longest_ = std::max(longest_, record.duration_ns);
+    durations_.Add(static_cast<double>(record.duration_ns));
   }
   void MergeSlices() { batches_.MergeSlices(); }
 
@@ -54,12 +66,26 @@ class KernelLaunches {
       AddTo(batch.launches, batch.duration_ns, kernel.shapes[batch.shape]);
     }
     if (kernel.shapes.contains(0)) kernel.shapes.clear();
-    if (longest_ - shortest_ <= step_ns) kernel.rounding_ns = 0.5 * static_cast<double>(step_ns);
+    kernel.rounding_ns = RoundingError(static_cast<double>(step_ns));
     return kernel;
   }
 
  private:
+  // Returns the largest error of the mean that rounding to steps can cause.
+  // SOURCE: docs/math/diff.md.
+  double RoundingError(double step_ns) const {
+    const double half_step = 0.5 * step_ns;
+    if (static_cast<double>(longest_ - shortest_) <= step_ns) return half_step;
+    const double steps = durations_.variance() / (step_ns * step_ns);
+    const double of_normal =
+        step_ns * std::numbers::inv_pi *
+        std::exp(-2.0 * std::numbers::pi * std::numbers::pi * (steps - 1.0 / 12.0));
+    // Less is not an error that shows in a mean.
+    return of_normal < kLeastRoundingError * step_ns ? 0.0 : std::min(half_step, of_normal);
+  }
+
   LaunchBatches batches_;
+  stats::Moments durations_;
   std::uint64_t shortest_ = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t longest_ = 0;
 };
@@ -149,6 +175,7 @@ ComparedRun ComparedPlan(const SampledRun& run, const std::string& source) {
   for (std::size_t i = 0; i < moments.size(); ++i) {
     ComparedKernel& kernel = compared.kernels[i];
     kernel.stddev_ns = moments[i].stddev();
+    if (kernel.stddev_ns == 0.0) kernel.rounding_ns = 0.5 * kUnknownStepNs;
     const auto found = slices.find(kernel.name);
     if (found != slices.end()) SetBatches(found->second, kernel);
     if (!kernel.shapes.contains(0)) continue;

@@ -29,8 +29,8 @@ struct ComparedKernel {
   std::uint64_t launches = 0;
   std::uint64_t duration_ns = 0;
   double stddev_ns = 0.0;  // of single launches; used only without batches
-  // Error of the mean that the rounding of a profiler can cause: half a step of its clock if all
-  // durations are within one step, so that rounding does not average out; otherwise 0.
+  // Error of the mean that the rounding of a profiler can cause: half a step of its clock if the
+  // durations vary so little that rounding does not average out; otherwise 0.
   double rounding_ns = 0.0;
   // In launch order; empty if the order is not known. The batches of a session do not contain all
   // launches.

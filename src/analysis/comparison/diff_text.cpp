@@ -38,6 +38,39 @@ std::string SourceLine(char letter, const ComparedRun& run) {
                      1e-6 * static_cast<double>(run.duration_ns));
 }
 
+std::string Change(const KernelDiff& kernel) {
+  const double change = kernel.change.relative;
+  return std::isnan(change) ? std::string("-") : Percent(change);
+}
+
+// Returns the interval in percent. With few launches, its upper end may be absurd. An end that is
+// above 1000 % and above ten times the change is shown as "over" a power of ten.
+std::string Interval(const MeanChange& change) {
+  if (std::isnan(change.lower)) return "-";
+  double limit = 10.0;
+  while (limit < 10.0 * change.relative) limit *= 10.0;
+  const std::string upper =
+      change.upper > limit ? fmt::format("over {:+.0f}", 100 * limit) : Percent(change.upper);
+  return fmt::format("{} to {}", Percent(change.lower), upper);
+}
+
+// Returns why a change is not tested; empty if it is.
+const char* ReasonOf(const MeanChange& change) {
+  return kUntestedNames[static_cast<std::size_t>(change.untested)];
+}
+
+std::string VerdictText(DiffVerdict verdict, const MeanChange& change) {
+  const std::string name = NameOf(verdict);
+  return verdict == DiffVerdict::kUnclear ? name + ": " + ReasonOf(change) : name;
+}
+
+// Returns the line about the time of the whole run.
+std::string TotalLine(const TotalDiff& total) {
+  const std::string interval =
+      std::isnan(total.change.lower) ? "" : " (" + Interval(total.change) + " %)";
+  return fmt::format("total: {}{}\n", VerdictText(total.verdict, total.change), interval);
+}
+
 // Returns the lines above the table.
 std::string Heading(const RunDiff& diff) {
   const double difference =
@@ -50,6 +83,7 @@ std::string Heading(const RunDiff& diff) {
   text += fmt::format(": {} ms from numbers of launches, {} ms from shapes, {} ms from durations\n",
                       Milliseconds(diff.by_launches_ns), Milliseconds(diff.by_shapes_ns),
                       Milliseconds(diff.by_duration_ns));
+  text += TotalLine(diff.total);
   text += fmt::format(
       "{}; threshold {:g} % for a change of the mean, confidence {:g} % for the whole table\n",
       DiffCounts(diff), 100 * diff.options.threshold, 100 * diff.options.confidence);
@@ -57,38 +91,11 @@ std::string Heading(const RunDiff& diff) {
   return text;
 }
 
-std::string Change(const KernelDiff& kernel) {
-  const double change = kernel.change.relative;
-  return std::isnan(change) ? std::string("-") : Percent(change);
-}
-
-// Returns the interval in percent. With few launches, its upper end may be absurd. An end that is
-// above 1000 % and above ten times the change is shown as "over" a power of ten.
-std::string Interval(const KernelDiff& kernel) {
-  const MeanChange& change = kernel.change;
-  if (std::isnan(change.lower)) return "-";
-  double limit = 10.0;
-  while (limit < 10.0 * change.relative) limit *= 10.0;
-  const std::string upper =
-      change.upper > limit ? fmt::format("over {:+.0f}", 100 * limit) : Percent(change.upper);
-  return fmt::format("{} to {}", Percent(change.lower), upper);
-}
-
 // Returns whether the kernel is `same` although all of its interval is beyond the threshold: the
 // intervals are not corrected for the number of kernels.
 bool IsSameBeyondThreshold(const KernelDiff& kernel, double threshold) {
   return kernel.verdict == DiffVerdict::kSame &&
          (kernel.change.lower > threshold || kernel.change.upper < 1.0 / (1.0 + threshold) - 1.0);
-}
-
-// Returns why an unclear kernel is not tested; empty for other kernels.
-const char* ReasonOf(const KernelDiff& kernel) {
-  return kUntestedNames[static_cast<std::size_t>(kernel.change.untested)];
-}
-
-std::string VerdictText(const KernelDiff& kernel) {
-  const std::string verdict = NameOf(kernel.verdict);
-  return kernel.verdict == DiffVerdict::kUnclear ? verdict + ": " + ReasonOf(kernel) : verdict;
 }
 
 // Returns the names of the kernels for people, of at most `max_columns`.
@@ -104,11 +111,13 @@ std::string MeanMicroseconds(std::uint64_t duration_ns, std::uint64_t launches) 
                      1e-3 * static_cast<double>(duration_ns) / static_cast<double>(launches));
 }
 
+// Returns a number, or null if it is not known.
+ordered_json Number(double value) {
+  return std::isfinite(value) ? ordered_json(value) : ordered_json();
+}
+
 // The fields of a kernel in JSON and CSV after its name and verdict.
 ordered_json Fields(const KernelDiff& kernel) {
-  const auto number = [](double value) {
-    return std::isfinite(value) ? ordered_json(value) : ordered_json();
-  };
   const auto mean = [&](std::uint64_t duration_ns, std::uint64_t launches) {
     return launches == 0
                ? ordered_json()
@@ -123,19 +132,30 @@ ordered_json Fields(const KernelDiff& kernel) {
           {"by_launches_ns", kernel.by_launches_ns},
           {"by_shapes_ns", kernel.by_shapes_ns},
           {"by_duration_ns", kernel.by_duration_ns},
-          {"mean_change", number(kernel.change.of_mean)},
-          {"change", number(kernel.change.relative)},
-          {"lower", number(kernel.change.lower)},
-          {"upper", number(kernel.change.upper)},
-          {"p", number(kernel.change.p)},
-          {"adjusted_p", number(kernel.adjusted_p)},
+          {"mean_change", Number(kernel.change.of_mean)},
+          {"change", Number(kernel.change.relative)},
+          {"lower", Number(kernel.change.lower)},
+          {"upper", Number(kernel.change.upper)},
+          {"p", Number(kernel.p)},
+          {"adjusted_p", Number(kernel.adjusted_p)},
           {"assumes_independence", kernel.change.untested == Untested::kNoOrder},
-          {"reason", kernel.verdict == DiffVerdict::kUnclear ? ordered_json(ReasonOf(kernel))
+          {"reason", kernel.verdict == DiffVerdict::kUnclear ? ordered_json(ReasonOf(kernel.change))
                                                              : ordered_json()}};
 }
 
 ordered_json RunJson(const ComparedRun& run) {
   return {{"source", run.source}, {"launches", run.launches}, {"duration_ns", run.duration_ns}};
+}
+
+ordered_json TotalJson(const TotalDiff& total) {
+  return {{"verdict", NameOf(total.verdict)},
+          {"change", Number(total.change.relative)},
+          {"lower", Number(total.change.lower)},
+          {"upper", Number(total.change.upper)},
+          {"p", Number(total.p)},
+          {"adjusted_p", Number(total.adjusted_p)},
+          {"reason", total.verdict == DiffVerdict::kUnclear ? ordered_json(ReasonOf(total.change))
+                                                            : ordered_json()}};
 }
 
 }  // namespace
@@ -155,10 +175,11 @@ std::string DiffText(const RunDiff& diff, std::size_t max_name_columns) {
        "launches A", "launches B", "mean A us", "mean B us", "kernel"}};
   for (std::size_t i = 0; i < names.size(); ++i) {
     const KernelDiff& k = diff.kernels[i];
-    rows.push_back({VerdictText(k), Change(k), Interval(k), Milliseconds(k.difference_ns()),
-                    Milliseconds(k.by_launches_ns), Milliseconds(k.by_shapes_ns),
-                    Milliseconds(k.by_duration_ns), std::to_string(k.launches_a),
-                    std::to_string(k.launches_b), MeanMicroseconds(k.duration_a_ns, k.launches_a),
+    rows.push_back({VerdictText(k.verdict, k.change), Change(k), Interval(k.change),
+                    Milliseconds(k.difference_ns()), Milliseconds(k.by_launches_ns),
+                    Milliseconds(k.by_shapes_ns), Milliseconds(k.by_duration_ns),
+                    std::to_string(k.launches_a), std::to_string(k.launches_b),
+                    MeanMicroseconds(k.duration_a_ns, k.launches_a),
                     MeanMicroseconds(k.duration_b_ns, k.launches_b), names[i]});
   }
   std::string text = Heading(diff);
@@ -221,6 +242,7 @@ std::string DiffJson(const RunDiff& diff) {
                              {"by_launches_ns", diff.by_launches_ns},
                              {"by_shapes_ns", diff.by_shapes_ns},
                              {"by_duration_ns", diff.by_duration_ns},
+                             {"total", TotalJson(diff.total)},
                              {"verdicts", std::move(counts)},
                              {"notes", diff.notes},
                              {"kernels", std::move(kernels)}};

@@ -99,7 +99,7 @@ KernelDiff DiffOf(const ComparedKernel* a, const ComparedKernel* b, const DiffOp
     return diff;
   }
   diff.by_launches_ns = (count_b - count_a) * 0.5 * (a->mean_ns() + b->mean_ns());
-  diff.change = CompareMeans(*a, *b, options.confidence, options.threshold);
+  diff.change = CompareMeans(*a, *b, options.confidence);
   const double by_mean_ns = (b->mean_ns() - a->mean_ns()) * 0.5 * (count_a + count_b);
   // On the logarithmic scale, the changes by shapes and at equal shapes add up to the whole change.
   const double whole = std::log1p(diff.change.of_mean);
@@ -118,31 +118,153 @@ KernelDiff DiffOf(const ComparedKernel* a, const ComparedKernel* b, const DiffOp
   return diff;
 }
 
-// Sets the adjusted p-values and the verdicts of the kernels of both runs (Holm).
-void Judge(const DiffOptions& options, std::vector<KernelDiff>& kernels) {
-  std::vector<KernelDiff*> tested;
-  for (KernelDiff& kernel : kernels) {
+// Returns the number of tests that have to be corrected for: tests that cannot be significant need
+// no correction (Tarone). `least` are the smallest p-values that the tests can have.
+std::size_t CorrectedTests(std::vector<double> least, double level) {
+  std::sort(least.begin(), least.end());
+  for (std::size_t count = 1; count < least.size(); ++count) {
+    if (least[count] * static_cast<double>(count) > level) return count;
+  }
+  return least.size();
+}
+
+// Corrects the p-values of the tests for their number (Holm, Tarone). NaN: not tested.
+std::vector<double> Adjusted(const std::vector<const MeanChange*>& tests, double threshold,
+                             double level) {
+  std::vector<double> p;
+  std::vector<double> least;
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < tests.size(); ++i) {
+    p.push_back(tests[i]->P(threshold));
+    if (std::isnan(p.back())) continue;
+    order.push_back(i);
+    least.push_back(tests[i]->test.LeastP());
+  }
+  std::size_t left = CorrectedTests(least, level);
+  const double reachable = level / static_cast<double>(left);
+  std::sort(order.begin(), order.end(), [&](std::size_t x, std::size_t y) { return p[x] < p[y]; });
+  std::vector<double> adjusted(p.size(), NAN);
+  double largest = 0.0;
+  for (const std::size_t i : order) {
+    const bool can_be_significant = tests[i]->test.LeastP() <= reachable;
+    const std::size_t factor = can_be_significant ? left : order.size();
+    const double own = std::min(1.0, static_cast<double>(factor) * p[i]);
+    adjusted[i] = std::max(largest, own);
+    if (!can_be_significant) continue;
+    largest = adjusted[i];
+    --left;
+  }
+  return adjusted;
+}
+
+DiffVerdict VerdictOf(const MeanChange& change, double adjusted_p, double level) {
+  if (std::isnan(adjusted_p)) return DiffVerdict::kUnclear;
+  if (adjusted_p > level) return DiffVerdict::kSame;
+  return change.relative > 0.0 ? DiffVerdict::kSlower : DiffVerdict::kFaster;
+}
+
+// Sets the p-values and the verdicts of the kernels of both runs and of the total.
+void Judge(RunDiff& diff) {
+  const double level = 1.0 - diff.options.confidence;
+  const AdjustedPs adjusted = AdjustPs(diff, diff.options.threshold);
+  for (std::size_t i = 0; i < diff.kernels.size(); ++i) {
+    KernelDiff& kernel = diff.kernels[i];
     if (kernel.verdict == DiffVerdict::kNew || kernel.verdict == DiffVerdict::kGone) continue;
-    if (!std::isnan(kernel.change.p)) {
-      tested.push_back(&kernel);
-    } else if (kernel.duration_a_ns != 0 || kernel.duration_b_ns != 0) {
-      kernel.verdict = DiffVerdict::kUnclear;
+    kernel.p = kernel.change.P(diff.options.threshold);
+    kernel.adjusted_p = adjusted.kernels[i];
+    if (kernel.duration_a_ns == 0 && kernel.duration_b_ns == 0) continue;  // the same
+    kernel.verdict = VerdictOf(kernel.change, kernel.adjusted_p, level);
+  }
+  diff.total.p = diff.total.change.P(diff.options.threshold);
+  diff.total.adjusted_p = adjusted.total;
+  diff.total.verdict = VerdictOf(diff.total.change, diff.total.adjusted_p, level);
+}
+
+bool HasOrder(const ComparedRun& run) {
+  return std::any_of(run.kernels.begin(), run.kernels.end(),
+                     [](const ComparedKernel& kernel) { return !kernel.batches.empty(); });
+}
+
+// RunParts collects kernels of a run as the shapes of one kernel.
+class RunParts {
+ public:
+  explicit RunParts(const ComparedRun& run) : has_order_(HasOrder(run)) {
+    sum_.launches = run.launches;  // of the whole run, so that it shows which part is compared
+    sum_.duration_ns = run.duration_ns;
+  }
+
+  // Returns whether the launches of the kernel have an order, if other kernels have an order.
+  bool Accepts(const ComparedKernel& kernel) const {
+    return !has_order_ || !kernel.batches.empty();
+  }
+
+  // Adds a kernel of both runs. `number` is the same in both.
+  void Add(const ComparedKernel& kernel, std::size_t number, bool by_shape) {
+    // Shapes are hashes. The odd multiplier spreads the kernels over all 64 bits.
+    const auto shape_of = [&](std::uint64_t shape) {
+      return (by_shape ? shape : 0) + (number + 1) * 0x9E3779B97F4A7C15u;
+    };
+    for (LaunchBatch batch : kernel.batches) {
+      batch.shape = shape_of(batch.shape);
+      sum_.batches.push_back(batch);
     }
+    if (by_shape) {
+      for (const auto& [shape, totals] : kernel.shapes) sum_.shapes[shape_of(shape)] = totals;
+    } else {
+      sum_.shapes[shape_of(0)] = {kernel.launches, kernel.duration_ns};
+    }
+    const auto launches = static_cast<double>(kernel.launches);
+    rounding_ns_ += kernel.rounding_ns * launches;
+    squares_ += kernel.stddev_ns * kernel.stddev_ns * launches;
   }
-  std::sort(tested.begin(), tested.end(),
-            [](const KernelDiff* x, const KernelDiff* y) { return x->change.p < y->change.p; });
-  double adjusted = 0.0;
-  for (std::size_t i = 0; i < tested.size(); ++i) {
-    KernelDiff& kernel = *tested[i];
-    const double factor = static_cast<double>(tested.size() - i);
-    adjusted = std::max(adjusted, std::min(1.0, factor * kernel.change.p));
-    kernel.adjusted_p = adjusted;
-    if (adjusted > 1.0 - options.confidence) continue;
-    kernel.verdict = kernel.change.relative > 0.0 ? DiffVerdict::kSlower : DiffVerdict::kFaster;
+
+  ComparedKernel Kernel() && {
+    const auto launches = static_cast<double>(sum_.launches);
+    sum_.rounding_ns = rounding_ns_ / launches;
+    sum_.stddev_ns = std::sqrt(squares_ / launches);
+    std::stable_sort(sum_.batches.begin(), sum_.batches.end(),
+                     [](const LaunchBatch& x, const LaunchBatch& y) { return x.slice < y.slice; });
+    return std::move(sum_);
   }
+
+ private:
+  bool has_order_;
+  ComparedKernel sum_;
+  double rounding_ns_ = 0.0;
+  double squares_ = 0.0;
+};
+
+// Compares the times of the runs.
+MeanChange TotalChange(const ComparedRun& a, const ComparedRun& b, const NameMatch& match,
+                       double confidence) {
+  if (a.duration_ns == 0 || b.duration_ns == 0) return {.untested = Untested::kNoTime};
+  RunParts of_a(a);
+  RunParts of_b(b);
+  for (std::size_t i = 0; i < a.kernels.size(); ++i) {
+    if (match.partner_of_a[i] == kNoPartner) continue;
+    const ComparedKernel& in_a = a.kernels[i];
+    const ComparedKernel& in_b = b.kernels[match.partner_of_a[i]];
+    if (!of_a.Accepts(in_a) || !of_b.Accepts(in_b)) continue;
+    const bool by_shape = !in_a.shapes.empty() && !in_b.shapes.empty();
+    of_a.Add(in_a, i, by_shape);
+    of_b.Add(in_b, i, by_shape);
+  }
+  const double change =
+      static_cast<double>(b.duration_ns) / static_cast<double>(a.duration_ns) - 1.0;
+  return CompareTotals(std::move(of_a).Kernel(), std::move(of_b).Kernel(), change, confidence);
 }
 
 }  // namespace
+
+AdjustedPs AdjustPs(const RunDiff& diff, double threshold) {
+  std::vector<const MeanChange*> tests;
+  for (const KernelDiff& kernel : diff.kernels) tests.push_back(&kernel.change);
+  tests.push_back(&diff.total.change);
+  std::vector<double> adjusted = Adjusted(tests, threshold, 1.0 - diff.options.confidence);
+  const double total = adjusted.back();
+  adjusted.pop_back();
+  return {std::move(adjusted), total};
+}
 
 RunDiff DiffRuns(ComparedRun a, ComparedRun b, const DiffOptions& options) {
   RunDiff diff;
@@ -158,7 +280,8 @@ RunDiff DiffRuns(ComparedRun a, ComparedRun b, const DiffOptions& options) {
       diff.kernels.push_back(DiffOf(nullptr, &b.kernels[i], options));
     }
   }
-  Judge(options, diff.kernels);
+  diff.total.change = TotalChange(a, b, match, options.confidence);
+  Judge(diff);
   std::stable_sort(diff.kernels.begin(), diff.kernels.end(),
                    [](const KernelDiff& x, const KernelDiff& y) {
                      if (x.verdict != y.verdict) return x.verdict < y.verdict;

@@ -30,10 +30,19 @@ struct KernelDiff {
   double by_shapes_ns = 0.0;
   double by_duration_ns = 0.0;
   MeanChange change;
-  double adjusted_p = NAN;  // change.p, corrected for the number of kernels (Holm)
+  double p = NAN;           // of a change of at most the threshold
+  double adjusted_p = NAN;  // p, corrected for the number of tests
   DiffVerdict verdict = DiffVerdict::kSame;
 
   double difference_ns() const { return by_launches_ns + by_shapes_ns + by_duration_ns; }
+};
+
+// TotalDiff is the change of the GPU time of the whole run.
+struct TotalDiff {
+  MeanChange change;
+  double p = NAN;
+  double adjusted_p = NAN;
+  DiffVerdict verdict = DiffVerdict::kUnclear;  // slower, faster, unclear or same
 };
 
 struct DiffOptions {
@@ -45,6 +54,7 @@ struct RunDiff {
   ComparedRun a;  // without kernels
   ComparedRun b;
   DiffOptions options;
+  TotalDiff total;
   // Slower, faster, new, gone, unclear, same; within each, the largest difference first.
   std::vector<KernelDiff> kernels;
   std::vector<std::string> notes;
@@ -54,6 +64,16 @@ struct RunDiff {
   double by_duration_ns = 0.0;
   std::uint64_t counts[6] = {};  // kernels by verdict
 };
+
+// AdjustedPs are p-values of a table for one threshold, corrected for the number of tests. NaN: not
+// tested.
+struct AdjustedPs {
+  std::vector<double> kernels;  // in the order of RunDiff::kernels
+  double total = NAN;
+};
+
+// Tests all kernels and the total with a threshold.
+AdjustedPs AdjustPs(const RunDiff& diff, double threshold);
 
 // Compares the runs. Kernels with different names are the same kernel if their spellings without
 // return type, parameters and spaces are equal, or if one name is the bare function name of the

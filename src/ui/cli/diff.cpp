@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "analysis/comparison/diff_policy.h"
 #include "analysis/comparison/run_diff.h"
 #include "model/json_text.h"
 #include "model/plan_cost.h"
@@ -23,11 +24,15 @@
 namespace stemtap::ui {
 namespace {
 
+// Exit code if a rule of --fail-on fails.
+constexpr int kPolicyFailed = 4;
+
 struct DiffArguments {
   std::string a;
   std::string b;
   analysis::DiffOptions options;
   std::string html;
+  std::string fail_on;
   bool csv = false;
   bool json = false;
   bool exit_code = false;
@@ -78,7 +83,26 @@ Result<analysis::RunDiff> Compare(const DiffArguments& arguments) {
   return diff;
 }
 
+// Prints the outcome of the policy, and returns the exit code for it.
+int ExitCodeOf(const analysis::RunDiff& diff, const analysis::DiffPolicy& policy,
+               const DiffArguments& arguments) {
+  const analysis::DiffJudgment judgment = analysis::JudgeDiff(diff, policy);
+  PrintMessage(fmt::format("{}: {}\n",
+                           analysis::kDiffOutcomeNames[static_cast<std::size_t>(judgment.outcome)],
+                           judgment.reason));
+  const bool passes =
+      judgment.outcome == analysis::DiffOutcome::kOk ||
+      (judgment.outcome == analysis::DiffOutcome::kUnclear && policy.accepts_unclear);
+  if (passes) return 0;
+  return arguments.fail_on.empty() ? 1 : kPolicyFailed;
+}
+
 int RunDiffCommand(const DiffArguments& arguments) {
+  // --exit-code is the policy "slower" with an exit code of its own.
+  const bool has_policy = !arguments.fail_on.empty();
+  const Result<analysis::DiffPolicy> policy = analysis::ParseDiffPolicy(
+      has_policy ? arguments.fail_on : "slower", arguments.options.threshold);
+  if (!policy.ok()) return Fail(policy.error());
   const Result<analysis::RunDiff> compared = Compare(arguments);
   if (!compared.ok()) return Fail(compared.error());
   const analysis::RunDiff& diff = compared.value();
@@ -87,9 +111,8 @@ int RunDiffCommand(const DiffArguments& arguments) {
                       : arguments.csv
                           ? Print(analysis::DiffCsv(diff))
                           : PrintText(analysis::DiffText(diff, NameColumns(kNameColumns)));
-  if (printed != 0) return printed;
-  const bool is_slower = diff.counts[static_cast<std::size_t>(analysis::DiffVerdict::kSlower)] != 0;
-  return arguments.exit_code && is_slower ? 1 : 0;
+  if (printed != 0 || !(has_policy || arguments.exit_code)) return printed;
+  return ExitCodeOf(diff, policy.value(), arguments);
 }
 
 }  // namespace
@@ -116,6 +139,12 @@ CommandSpec DiffCommand() {
       .Add("--html", &arguments->html,
            "also write a page to this file: the report of B with the comparison")
       .File();
+  command
+      .Add("--fail-on", &arguments->fail_on,
+           "exit with 4 and one line why if a rule fails; rules are separated by commas: slower, "
+           "faster or total, each with an optional percentage (slower:2%), new, gone, and unclear, "
+           "which also fails if the other rules can be neither met nor failed")
+      .Type("POLICY");
   command.Add("--exit-code", &arguments->exit_code, "exit with 1 if a kernel is slower").Advanced();
   command.run = [arguments](const CommandSpec&) { return RunDiffCommand(*arguments); };
   return command;

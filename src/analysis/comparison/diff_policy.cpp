@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/comparison/diff_policy.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <iterator>
+#include <optional>
+
+#include "base/text.h"
+#include "model/cut_names.h"
+
+namespace stemtap::analysis {
+namespace {
+
+struct RuleName {
+  const char* name;
+  DiffRuleKind kind;
+  bool has_threshold;
+};
+constexpr RuleName kRuleNames[] = {{"slower", DiffRuleKind::kSlower, true},
+                                   {"faster", DiffRuleKind::kFaster, true},
+                                   {"total", DiffRuleKind::kTotal, true},
+                                   {"new", DiffRuleKind::kNew, false},
+                                   {"gone", DiffRuleKind::kGone, false}};
+constexpr std::string_view kUnclearRule = "unclear";
+constexpr double kMaxThreshold = 10.0;  // as --threshold
+
+Error UnknownRule(std::string_view text) {
+  return {
+      fmt::format("--fail-on: '{}' is not a rule; expected slower, faster or total, each with an "
+                  "optional percentage such as slower:2%, or new, gone or unclear",
+                  text),
+      2};
+}
+
+// Parses a percentage such as "2%" or "0.5%".
+std::optional<double> ParsePercent(std::string_view text) {
+  if (!text.ends_with('%')) return std::nullopt;
+  text.remove_suffix(1);
+  double percent = 0.0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), percent);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  if (!(percent >= 0.0 && percent <= 100.0 * kMaxThreshold)) return std::nullopt;
+  return percent / 100.0;
+}
+
+Result<DiffRule> ParseRule(std::string_view text, double threshold) {
+  const std::size_t colon = text.find(':');
+  const std::string_view name = text.substr(0, colon);
+  const auto* const known = std::find_if(std::begin(kRuleNames), std::end(kRuleNames),
+                                         [&](const RuleName& rule) { return rule.name == name; });
+  if (known == std::end(kRuleNames)) return UnknownRule(text);
+  DiffRule rule = {known->kind, threshold, std::string(text)};
+  if (colon == std::string_view::npos) return rule;
+  const std::optional<double> percent = ParsePercent(text.substr(colon + 1));
+  if (!percent || !known->has_threshold) return UnknownRule(text);
+  rule.threshold = *percent;
+  return rule;
+}
+
+std::string ShownPercent(double change) {
+  return fmt::format("{:+.2f} %", 100.0 * change);
+}
+
+// Returns the change with its interval, as far as they are known.
+std::string ShownChange(const MeanChange& change) {
+  if (std::isnan(change.relative)) return "";
+  const std::string value = " " + ShownPercent(change.relative);
+  if (std::isnan(change.lower)) return value;
+  return fmt::format("{} ({} to {})", value, ShownPercent(change.lower),
+                     ShownPercent(change.upper));
+}
+
+std::string ShownReason(const MeanChange& change) {
+  if (change.untested == Untested::kNone) return "";
+  return fmt::format(" [{}]", kUntestedNames[static_cast<std::size_t>(change.untested)]);
+}
+
+// Sign of the changes that a rule does not accept.
+double SignOf(DiffRuleKind kind) {
+  return kind == DiffRuleKind::kFaster ? -1.0 : 1.0;
+}
+
+// Returns whether the change is shown to be beyond the threshold of the rule.
+bool IsBeyond(const MeanChange& change, const DiffRule& rule, double adjusted_p, double level) {
+  return adjusted_p <= level && change.relative * SignOf(rule.kind) > 0.0;
+}
+
+// Returns whether the change may be beyond the threshold of the rule.
+bool MayBeBeyond(const MeanChange& change, const DiffRule& rule) {
+  if (change.untested != Untested::kNone) return true;
+  const double limit = SignOf(rule.kind) * std::log1p(rule.threshold);
+  return rule.kind == DiffRuleKind::kFaster ? std::log1p(change.lower) < limit
+                                            : std::log1p(change.upper) > limit;
+}
+
+// Returns whether the kernel has enough time to make an outcome unclear.
+bool IsLarge(const KernelDiff& kernel, const RunDiff& diff) {
+  const auto share = [](std::uint64_t part, std::uint64_t whole) {
+    return static_cast<double>(part) / static_cast<double>(std::max<std::uint64_t>(whole, 1));
+  };
+  return share(kernel.duration_a_ns, diff.a.duration_ns) >= kMinUnclearShare ||
+         share(kernel.duration_b_ns, diff.b.duration_ns) >= kMinUnclearShare;
+}
+
+// KernelList is the kernels to which a rule applies.
+struct KernelList {
+  std::size_t count = 0;
+  const KernelDiff* largest = nullptr;  // by the difference of its times
+
+  void Add(const KernelDiff& kernel) {
+    ++count;
+    if (largest == nullptr ||
+        std::fabs(kernel.difference_ns()) > std::fabs(largest->difference_ns())) {
+      largest = &kernel;
+    }
+  }
+
+  // Returns for example "2 kernels are slower, first gemm +5.21 % (+4.64 % to +5.78 %)".
+  std::string Shown(const char* one, const char* many) const {
+    constexpr std::size_t kMaxName = 80;
+    const std::string_view name = largest->name;
+    const std::string brief = model::BriefNames({&name, 1}).front();
+    return fmt::format("{}{}{}{}{}", Plural(count, one, many), count == 1 ? ": " : ", first ",
+                       ShortText(brief, kMaxName), ShownChange(largest->change),
+                       ShownReason(largest->change));
+  }
+};
+
+DiffJudgment Judged(DiffOutcome outcome, const DiffRule& rule, const std::string& why) {
+  return {outcome, fmt::format("{}: {}", rule.text, why)};
+}
+
+DiffJudgment JudgeKernels(const RunDiff& diff, const DiffRule& rule) {
+  const AdjustedPs adjusted = AdjustPs(diff, rule.threshold);
+  const double level = 1.0 - diff.options.confidence;
+  KernelList beyond;
+  KernelList unclear;
+  for (std::size_t i = 0; i < diff.kernels.size(); ++i) {
+    const KernelDiff& kernel = diff.kernels[i];
+    if (kernel.verdict == DiffVerdict::kNew || kernel.verdict == DiffVerdict::kGone) continue;
+    if (IsBeyond(kernel.change, rule, adjusted.kernels[i], level)) {
+      beyond.Add(kernel);
+    } else if (IsLarge(kernel, diff) && MayBeBeyond(kernel.change, rule)) {
+      unclear.Add(kernel);
+    }
+  }
+  const bool is_faster = rule.kind == DiffRuleKind::kFaster;
+  if (beyond.count != 0) {
+    return Judged(DiffOutcome::kFail, rule,
+                  is_faster ? beyond.Shown("kernel is faster", "kernels are faster")
+                            : beyond.Shown("kernel is slower", "kernels are slower"));
+  }
+  if (unclear.count == 0) return {};
+  return Judged(DiffOutcome::kUnclear, rule,
+                is_faster ? unclear.Shown("kernel may be faster", "kernels may be faster")
+                          : unclear.Shown("kernel may be slower", "kernels may be slower"));
+}
+
+DiffJudgment JudgeTotal(const RunDiff& diff, const DiffRule& rule) {
+  const MeanChange& change = diff.total.change;
+  const double adjusted_p = AdjustPs(diff, rule.threshold).total;
+  if (IsBeyond(change, rule, adjusted_p, 1.0 - diff.options.confidence)) {
+    return Judged(DiffOutcome::kFail, rule, "the run is slower:" + ShownChange(change));
+  }
+  if (!MayBeBeyond(change, rule)) return {};
+  return Judged(DiffOutcome::kUnclear, rule,
+                "the run may be slower:" + ShownChange(change) + ShownReason(change));
+}
+
+DiffJudgment JudgePresence(const RunDiff& diff, const DiffRule& rule) {
+  const bool is_new = rule.kind == DiffRuleKind::kNew;
+  KernelList found;
+  for (const KernelDiff& kernel : diff.kernels) {
+    if (kernel.verdict == (is_new ? DiffVerdict::kNew : DiffVerdict::kGone)) found.Add(kernel);
+  }
+  if (found.count == 0) return {};
+  return Judged(DiffOutcome::kFail, rule,
+                is_new ? found.Shown("kernel is new", "kernels are new")
+                       : found.Shown("kernel is gone", "kernels are gone"));
+}
+
+DiffJudgment JudgeRule(const RunDiff& diff, const DiffRule& rule) {
+  switch (rule.kind) {
+    case DiffRuleKind::kSlower:
+    case DiffRuleKind::kFaster:
+      return JudgeKernels(diff, rule);
+    case DiffRuleKind::kTotal:
+      return JudgeTotal(diff, rule);
+    case DiffRuleKind::kNew:
+    case DiffRuleKind::kGone:
+      return JudgePresence(diff, rule);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<DiffPolicy> ParseDiffPolicy(std::string_view text, double threshold) {
+  DiffPolicy policy;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t comma = std::min(text.find(',', begin), text.size());
+    const std::string_view rule = Trimmed(text.substr(begin, comma - begin));
+    begin = comma + 1;
+    if (rule == kUnclearRule) {
+      policy.accepts_unclear = false;
+    } else {
+      policy.rules.push_back(STEMTAP_TRY(ParseRule(rule, threshold)));
+    }
+  }
+  if (policy.rules.empty()) {
+    return Error{"--fail-on: only 'unclear'; expected another rule, such as slower:2%,unclear", 2};
+  }
+  return policy;
+}
+
+DiffJudgment JudgeDiff(const RunDiff& diff, const DiffPolicy& policy) {
+  DiffJudgment judgment;
+  for (const DiffRule& rule : policy.rules) {
+    DiffJudgment of_rule = JudgeRule(diff, rule);
+    if (of_rule.outcome == DiffOutcome::kFail) return of_rule;
+    if (of_rule.outcome == DiffOutcome::kUnclear && judgment.outcome == DiffOutcome::kOk) {
+      judgment = std::move(of_rule);
+    }
+  }
+  if (judgment.outcome == DiffOutcome::kOk) {
+    judgment.reason = "no change that the rules do not accept";
+  }
+  return judgment;
+}
+
+}  // namespace stemtap::analysis
