@@ -18,8 +18,8 @@ namespace {
 constexpr std::size_t kGroupCounts[] = {4, 8, 16, 32};
 
 // A kernel changes slowly if its groups cross their median less often than expected, by at least
-// this many standard deviations. With 2, this happens by chance to 3 % of the kernels that do not
-// change slowly.
+// this many standard deviations. With 2, this happens by chance to about 3 % of the kernels that do
+// not change slowly, for each number of groups.
 constexpr double kMaxRunsDeviation = 2.0;
 
 // A kernel also changes slowly if its smallest groups cross their mean seldom, and at least this
