@@ -29,7 +29,7 @@ double ShiftedRankP(std::vector<RankStratum> strata, double shift) {
 // Returns the largest change from low to high that the rank test does not reject, or infinity if
 // there are too few values to reject any.
 double LargestByRank(const std::vector<RankStratum>& strata, double level) {
-  if (kSides * LeastRankSumP(strata) > level) return INFINITY;
+  if (kSides * MinRankSumP(strata) > level) return INFINITY;
   std::vector<double> changes;  // the ranks change only at these shifts
   for (const RankStratum& from : strata) {
     for (const RankStratum& to : strata) {
@@ -77,8 +77,8 @@ double ChangeTest::P(double threshold) const {
   return std::min(p, 1.0);
 }
 
-double ChangeTest::LeastP() const {
-  return few.empty() ? 0.0 : std::min(1.0, kSides * LeastRankSumP(few));
+double ChangeTest::MinP() const {
+  return few.empty() ? 0.0 : std::min(1.0, kSides * MinRankSumP(few));
 }
 
 std::pair<double, double> ChangeTest::Interval(double confidence) const {

@@ -34,7 +34,7 @@ struct ChangeTest {
   double P(double threshold) const;
 
   // Returns the smallest value that P can have for any durations.
-  double LeastP() const;
+  double MinP() const;
 
   // Returns the ends of the interval: the changes that neither a spread nor the rank test rejects.
   // Infinite if there are too few slices to reject any change. NaN without spreads.

@@ -42,7 +42,7 @@ void AddTo(std::uint64_t launches, std::uint64_t duration_ns, ShapeTotals& total
 
 // Smaller errors of a mean by rounding, in steps of the clock, are not counted: other errors are
 // larger, and every interval would change in its last digits.
-constexpr double kLeastRoundingError = 1e-3;
+constexpr double kMinRoundingError = 1e-3;
 
 // KernelLaunches collects the launches of a kernel of a profile.
 class KernelLaunches {
@@ -81,7 +81,7 @@ class KernelLaunches {
         step_ns * std::numbers::inv_pi *
         std::exp(-2.0 * std::numbers::pi * std::numbers::pi * (steps - 1.0 / 12.0));
     // Less is not an error that shows in a mean.
-    return of_normal < kLeastRoundingError * step_ns ? 0.0 : std::min(half_step, of_normal);
+    return of_normal < kMinRoundingError * step_ns ? 0.0 : std::min(half_step, of_normal);
   }
 
   LaunchBatches batches_;

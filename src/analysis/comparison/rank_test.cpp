@@ -77,7 +77,7 @@ double RankSumP(std::span<const RankStratum> strata) {
          std::accumulate(counts.begin(), counts.end(), 0.0);
 }
 
-double LeastRankSumP(std::span<const RankStratum> strata) {
+double MinRankSumP(std::span<const RankStratum> strata) {
   double p = 1.0;
   for (const RankStratum& stratum : strata) {
     for (std::size_t i = 1; i <= stratum.high.size(); ++i) {

@@ -24,6 +24,6 @@ double RankSumP(std::span<const RankStratum> strata);
 
 // Returns the smallest value of RankSumP for strata of these sizes. With one stratum, this is
 // 1 / C(low + high, low).
-double LeastRankSumP(std::span<const RankStratum> strata);
+double MinRankSumP(std::span<const RankStratum> strata);
 
 }  // namespace stemtap::analysis

@@ -138,7 +138,7 @@ std::vector<double> Adjusted(const std::vector<const MeanChange*>& tests, double
     p.push_back(tests[i]->P(threshold));
     if (std::isnan(p.back())) continue;
     order.push_back(i);
-    least.push_back(tests[i]->test.LeastP());
+    least.push_back(tests[i]->test.MinP());
   }
   std::size_t left = CorrectedTests(least, level);
   const double reachable = level / static_cast<double>(left);
@@ -146,7 +146,7 @@ std::vector<double> Adjusted(const std::vector<const MeanChange*>& tests, double
   std::vector<double> adjusted(p.size(), NAN);
   double largest = 0.0;
   for (const std::size_t i : order) {
-    const bool can_be_significant = tests[i]->test.LeastP() <= reachable;
+    const bool can_be_significant = tests[i]->test.MinP() <= reachable;
     const std::size_t factor = can_be_significant ? left : order.size();
     const double own = std::min(1.0, static_cast<double>(factor) * p[i]);
     adjusted[i] = std::max(largest, own);

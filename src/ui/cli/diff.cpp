@@ -98,7 +98,7 @@ int ExitCodeOf(const analysis::RunDiff& diff, const analysis::DiffPolicy& policy
 }
 
 int RunDiffCommand(const DiffArguments& arguments) {
-  // --exit-code is the policy "slower" with an exit code of its own.
+  // --exit-code is the policy "slower" with another exit code.
   const bool has_policy = !arguments.fail_on.empty();
   const Result<analysis::DiffPolicy> policy = analysis::ParseDiffPolicy(
       has_policy ? arguments.fail_on : "slower", arguments.options.threshold);

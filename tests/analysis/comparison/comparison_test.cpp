@@ -99,14 +99,14 @@ TEST_CASE("the rank test is exact, also with equal values") {
   }
   const RankStratum four = {{1, 2, 3, 4}, {5, 6, 7, 8}};
   CHECK(RankSumP({&four, 1}) == doctest::Approx(1.0 / 70.0).epsilon(1e-12));
-  CHECK(LeastRankSumP({&four, 1}) == doctest::Approx(1.0 / 70.0).epsilon(1e-12));
+  CHECK(MinRankSumP({&four, 1}) == doctest::Approx(1.0 / 70.0).epsilon(1e-12));
 }
 
 TEST_CASE("the rank test compares values within strata only") {
   // Each of the four strata has one of two assignments, and only one of the 16 is as extreme.
   const std::vector<RankStratum> strata = {{{1}, {2}}, {{11}, {12}}, {{21}, {22}}, {{31}, {32}}};
   CHECK(RankSumP(strata) == doctest::Approx(1.0 / 16.0));
-  CHECK(LeastRankSumP(strata) == doctest::Approx(1.0 / 16.0));
+  CHECK(MinRankSumP(strata) == doctest::Approx(1.0 / 16.0));
   CHECK(RankSumP({}) == 1.0);
   // Values of one run only have one assignment.
   const std::vector<RankStratum> with_rest = {{{1}, {2}}, {{}, {5, 6}}};
