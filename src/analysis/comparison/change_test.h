@@ -23,7 +23,7 @@ struct ErrorSpread {
 struct ChangeTest {
   double change = 0.0;
   std::vector<ErrorSpread> spreads = {};  // estimates of one spread; the widest counts
-  double systematic = 0.0;           // error that no spread shows
+  double systematic = 0.0;                // error that no spread shows
   // Set if a run has so few slices that a spread may be small by chance: the durations of slices in
   // A (low) and B (high), one stratum per shape, relative to the mean of the shape in both runs.
   // The exact rank test then limits the p-value and the interval.

@@ -80,7 +80,6 @@ class KernelLaunches {
     const double of_normal =
         step_ns * std::numbers::inv_pi *
         std::exp(-2.0 * std::numbers::pi * std::numbers::pi * (steps - 1.0 / 12.0));
-    // Less is not an error that shows in a mean.
     return of_normal < kMinRoundingError * step_ns ? 0.0 : std::min(half_step, of_normal);
   }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
 #include <numeric>
 #include <unordered_map>
 #include <utility>
@@ -146,7 +147,7 @@ class RunGroups {
     return {whole.launches - part.launches, whole.duration_ns - part.duration_ns};
   }
 
-  void Add(const ComparedKernel& kernel, ShapeTotals ShapePair::* run) {
+  void Add(const ComparedKernel& kernel, ShapeTotals ShapePair::*run) {
     if (kernel.batches.empty()) {  // in no group
       for (const auto& [shape, totals] : kernel.shapes) {
         if (by_shape_) AddTo(totals, total_[shape].*run);
@@ -295,8 +296,8 @@ std::vector<RankStratum> StrataOf(const ComparedKernel& a, const ComparedKernel&
   ForTestedBatches(b, [&](const LaunchBatch& batch) {
     AddTo({batch.launches, batch.duration_ns}, shapes[batch.shape].b);
   });
-  std::unordered_map<std::uint64_t, RankStratum> strata;
-  const auto add = [&](const LaunchBatch& batch, std::vector<double> RankStratum::* set) {
+  std::map<std::uint64_t, RankStratum> strata;  // ordered, so that results do not depend on hashes
+  const auto add = [&](const LaunchBatch& batch, std::vector<double> RankStratum::*set) {
     const ShapePair& pair = shapes.at(batch.shape);
     if (pair.a.launches == 0 || pair.b.launches == 0) return;
     ShapeTotals both = pair.a;

@@ -34,7 +34,7 @@ inline constexpr const char* kUntestedNames[] = {
 struct MeanChange {
   double relative = NAN;  // of the mean at equal shapes; NaN: kNoTime or kOtherShapes
   double of_mean = NAN;   // mean of B / mean of A - 1, including other shapes; NaN: kNoTime
-  // Interval; NaN if there is none. From -1 to infinity if a run has too few launches to exclude
+  // Interval; NaN if it is not known. From -1 to infinity if a run has too few launches to exclude
   // any change.
   double lower = NAN;
   double upper = NAN;
