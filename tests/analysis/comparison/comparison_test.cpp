@@ -14,6 +14,7 @@
 #include "analysis/comparison/diff_policy.h"
 #include "analysis/comparison/rank_test.h"
 #include "analysis/comparison/run_diff.h"
+#include "analysis/comparison/runs_test.h"
 #include "model/profile.h"
 
 namespace stemtap::analysis {
@@ -289,6 +290,38 @@ TEST_CASE("policies that are not known are usage errors") {
   CHECK(!policy.value().accepts_unclear);
   CHECK(policy.value().rules[0].threshold == doctest::Approx(0.005));
   CHECK(policy.value().rules[1].threshold == 0.03);
+}
+
+TEST_CASE("the probability of few runs is the share of the orders that have them") {
+  constexpr unsigned kValues = 10;
+  for (unsigned level = 0; level <= kValues; ++level) {
+    std::vector<double> orders(kValues + 1, 0.0);  // by number of runs
+    for (unsigned order = 0; order < 1u << kValues; ++order) {
+      unsigned above = 0;
+      unsigned runs = 1;
+      for (unsigned i = 0; i < kValues; ++i) {
+        above += order >> i & 1u;
+        runs += i != 0 && (order >> i & 1u) != (order >> (i - 1) & 1u) ? 1 : 0;
+      }
+      if (above == level) ++orders[runs];
+    }
+    double all = 0.0;
+    for (const double count : orders) all += count;
+    double few = 0.0;
+    for (unsigned runs = 1; runs <= kValues; ++runs) {
+      few += orders[runs];
+      CAPTURE(level);
+      CAPTURE(runs);
+      CHECK(FewRunsP(level, kValues - level, runs) == doctest::Approx(few / all));
+    }
+  }
+}
+
+TEST_CASE("values that are equal to the level are below it, and one side alone has no test") {
+  CHECK(FewRunsP(std::vector<double>{1, 1, 2, 2}, 1.0) == doctest::Approx(2.0 / 6.0));
+  CHECK(FewRunsP(std::vector<double>{1, 2, 1, 2}, 1.0) == doctest::Approx(1.0));
+  CHECK(FewRunsP(std::vector<double>{1, 1, 1}, 1.0) == 1.0);
+  CHECK(FewRunsP(std::vector<double>{}, 1.0) == 1.0);
 }
 
 }  // namespace
