@@ -4,7 +4,7 @@
 
 import { durationChange, percentChange, visible } from "./format";
 import { distinguish, shortOf, type Kernel, type Model, type Names } from "./model";
-import type { Diff, DiffKernel } from "./types";
+import type { Diff, DiffKernel, DiffTotal } from "./types";
 
 export const verdicts = ["slower", "faster", "new", "gone", "unclear", "same"] as const;
 
@@ -46,15 +46,31 @@ export function largestChanges(changes: Change[], max: number): Change[] {
   return changes.filter((change) => chosen.has(change));
 }
 
-// Returns the verdict and, if it is unclear, the reason.
-export const verdictText = ({ diff }: Change) => diff.verdict + (diff.reason ? `: ${diff.reason}` : "");
+// Returns the verdict and, if it is unclear, the reason, or if it is not about the mean, what it is about.
+export function verdictText({ diff }: Change): string {
+  const detail = diff.reason ?? (diff.basis === "most launches" ? diff.basis : null);
+  return diff.verdict + (detail ? `: ${detail}` : "");
+}
+
+function rangeText(lower: number | null, upper: number | null): string {
+  if (lower === null || upper === null) return "–";
+  const bound = (ratio: number) => percentChange(ratio).replace(" %", "");
+  return `${bound(lower)} to ${bound(upper)} %`;
+}
 
 // Returns the interval of the change in percent.
-export function intervalText({ diff }: Change): string {
-  if (diff.lower === null || diff.upper === null) return "–";
-  const bound = (ratio: number) => percentChange(ratio).replace(" %", "");
-  return `${bound(diff.lower)} to ${bound(diff.upper)} %`;
+export const intervalText = ({ diff }: Change) => rangeText(diff.lower, diff.upper);
+
+// Returns the verdict about the GPU time of the whole run, with its interval if it is known.
+export function totalText(total: DiffTotal): string {
+  const interval = rangeText(total.lower, total.upper);
+  return total.verdict + (total.reason ? `: ${total.reason}` : "") + (interval === "–" ? "" : ` (${interval})`);
 }
+
+// Returns the kernels whose verdict is about most launches, with the change of the median launch.
+export const shiftTexts = (changes: Change[]) => changes.filter(({ diff }) => diff.basis === "most launches")
+  .map(({ short, diff }) => `Most launches of ${short} changed by ${percentChange(diff.shift)} ` +
+    `(${rangeText(diff.shift_lower, diff.shift_upper)}), but its mean is uncertain.`);
 
 // Returns where the difference comes from, in words.
 export function partsText(diff: Diff): string {

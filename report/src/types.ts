@@ -277,7 +277,24 @@ export interface DiffKernel {
   p: number | null;
   adjusted_p: number | null;
   assumes_independence: boolean;
+  basis: "mean" | "most launches" | null; // of a verdict slower or faster
+  shift: number | null; // change of the median launch at equal shapes
+  shift_lower: number | null;
+  shift_upper: number | null;
+  adjusted_shift_p: number | null;
   reason: string | null; // why the verdict is unclear
+}
+export interface DiffTotal {
+  verdict: DiffVerdict; // not new or gone
+  change: number | null;
+  lower: number | null;
+  upper: number | null;
+  reason: string | null;
+}
+export interface DiffPolicy {
+  rules: string; // of --fail-on
+  outcome: "ok" | "fail" | "unclear";
+  reason: string;
 }
 
 export interface DiffRun {
@@ -294,6 +311,8 @@ export interface Diff {
   by_launches_ns: number;
   by_shapes_ns: number;
   by_duration_ns: number;
+  total?: DiffTotal; // of the whole run
+  policy?: DiffPolicy | null;
   verdicts: Record<DiffVerdict, number>;
   notes: string[];
   kernels: DiffKernel[];

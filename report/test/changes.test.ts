@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { changesOf, countsText, intervalText, largestChanges, partsText, verdictText, type Change } from "../src/changes";
+import { changesOf, countsText, intervalText, largestChanges, partsText, shiftTexts, totalText, verdictText, type Change } from "../src/changes";
 import { changesOption, ratioRange } from "../src/charts/changes";
 import { changesCsv } from "../src/csv";
 import { makeModel, search } from "../src/model";
@@ -14,7 +14,8 @@ const payload = () => kinds.small() as unknown as Payload;
 
 const kernel = (more: Partial<DiffKernel>): DiffKernel => ({ name: "k", verdict: "same", launches_a: 10, launches_b: 10,
   duration_a_ns: 1000, duration_b_ns: 1000, mean_a_ns: 100, mean_b_ns: 100, by_launches_ns: 0, by_shapes_ns: 0, by_duration_ns: 0,
-  mean_change: 0, change: 0, lower: -0.001, upper: 0.001, p: 1, adjusted_p: 1, assumes_independence: false, reason: null, ...more });
+  mean_change: 0, change: 0, lower: -0.001, upper: 0.001, p: 1, adjusted_p: 1, assumes_independence: false,
+  basis: null, shift: 0, shift_lower: -0.002, shift_upper: 0.002, adjusted_shift_p: 1, reason: null, ...more });
 
 function changes(...kernels: DiffKernel[]): Change[] {
   const data = payload();
@@ -81,6 +82,22 @@ test("an unclear verdict has a reason", () => {
   assert.equal(verdict({ verdict: "unclear", reason: "no order" }), "unclear: no order");
 });
 
+test("a verdict that is not about the mean shows it, with the change of most launches", () => {
+  const of = (more: Partial<DiffKernel>) => changes(kernel({ verdict: "slower", ...more }));
+  const [most] = of({ basis: "most launches" });
+  assert.equal(verdictText(most!), "slower: most launches");
+  assert.equal(verdictText(of({ basis: "mean" })[0]!), "slower");
+  assert.deepEqual(shiftTexts(of({ basis: "mean" })), []);
+  assert.deepEqual(shiftTexts(of({ basis: "most launches", shift: 1, shift_lower: 0.99, shift_upper: 1.01 })),
+    ["Most launches of k changed by +100.0 % (+99.00 to +101.0 %), but its mean is uncertain."]);
+});
+
+test("the total has a verdict, and an interval or the reason why it is unclear", () => {
+  const total = { verdict: "slower" as const, change: 0.02, lower: 0.0146, upper: 0.0254, reason: null };
+  assert.equal(totalText(total), "slower (+1.46 to +2.54 %)");
+  assert.equal(totalText({ ...total, verdict: "unclear", lower: null, upper: null, reason: "other shapes" }), "unclear: other shapes");
+});
+
 test("a known interval is in percent", () => {
   const text = (more: Partial<DiffKernel>) => intervalText(changes(kernel(more))[0]!);
   assert.equal(text({ lower: 0.0463, upper: 0.0579 }), "+4.63 to +5.79 %");
@@ -102,7 +119,7 @@ test("the CSV has the columns of stemtap diff --csv, and a spreadsheet does not 
   const [head, ...rows] = changesCsv(changes(kernel({ name: "=SUM(A1)", verdict: "gone", change: null, assumes_independence: true, reason: "no order" }))).trim().split("\r\n");
   assert.deepEqual(head!.split(",").slice(0, 3), ["name", "verdict", "launches_a"]);
   assert.deepEqual(rows[0]!.split(","), ["'=SUM(A1)", "gone", "10", "10", "1000", "1000", "100", "100", "0", "0", "0", "0", "", "-0.001",
-    "0.001", "1", "1", "1", "no order"]);
+    "0.001", "1", "1", "1", "", "0", "-0.002", "0.002", "1", "no order"]);
 });
 
 test("changes are found by the words of their names", () => {

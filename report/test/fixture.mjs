@@ -268,12 +268,16 @@ function diffOf(plan) {
       mean_a_ns: before > 0 ? a / before : null, mean_b_ns: after > 0 ? b / after : null,
       by_launches_ns: isTested ? 0 : b - a, by_shapes_ns: 0, by_duration_ns: isTested ? b - a : 0, mean_change: change, change,
       lower: has ? change - 0.004 : null, upper: has ? change + 0.004 : null, p: has && verdict !== "unclear" ? 0.001 : null,
-      adjusted_p: has && verdict !== "unclear" ? 0.01 : null, assumes_independence: verdict === "unclear", reason: verdict === "unclear" ? "no order" : null };
+      adjusted_p: has && verdict !== "unclear" ? 0.01 : null, assumes_independence: verdict === "unclear",
+      basis: verdict === "slower" || verdict === "faster" ? "mean" : null, shift: change, shift_lower: has ? change - 0.002 : null,
+      shift_upper: has ? change + 0.002 : null, adjusted_shift_p: has ? 0.02 : null, reason: verdict === "unclear" ? "no order" : null };
   });
   const sum = (of) => kernels.reduce((total, k) => total + of(k), 0);
   const run = (source, x) => ({ source, launches: sum((k) => k[`launches_${x}`]), duration_ns: sum((k) => k[`duration_${x}_ns`]) });
   return { schema: "stemtap.diff/1", a: run("last-week", "a"), b: run("stemtap-decode", "b"), confidence: 0.95, threshold: 0.01,
     by_launches_ns: sum((k) => k.by_launches_ns), by_shapes_ns: 0, by_duration_ns: sum((k) => k.by_duration_ns),
+    total: { verdict: "slower", change: 0.02, lower: 0.015, upper: 0.025, p: 0.001, adjusted_p: 0.01, reason: null },
+    policy: { rules: "slower:2%", outcome: "fail", reason: "slower:2%: 1 kernel is slower: gemm +5.00 % (+4.60 % to +5.40 %)" },
     verdicts: Object.fromEntries(order.map((verdict) => [verdict, kernels.filter((k) => k.verdict === verdict).length])),
     notes: ["1 kernel is unclear (no order): a run has no order of launches"],
     kernels: kernels.sort((x, y) => order.indexOf(x.verdict) - order.indexOf(y.verdict)) };

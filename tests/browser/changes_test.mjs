@@ -78,12 +78,15 @@ describe("a report with a baseline", () => {
     assert.ok(ms < 0, `${ms}`);
     assert.match(text, /Threshold for a change of a mean: 1 %\. Confidence for the whole table: 95 %\./);
     assert.match(text, /A, the baseline: .*before \(60,000 launches.* B, this run: after \(60,000 launches/);
+    assert.ok(text.includes(`Total GPU time: ${diff.total.verdict}`), text);
+    assert.equal(diff.policy, null);
+    assert.equal(await page.locator("#changes-policy").count(), 0);
     for (const note of diff.notes) assert.ok(text.includes(note), note);
   });
 
   test("shows the figures of stemtap diff in a table, in the same order", async () => {
     assert.equal(await changesTable(page).getAttribute("aria-rowcount"), String(diff.kernels.length + 1));
-    assert.deepEqual(await cells(page, "Verdict"), diff.kernels.map((k) => (k.reason === null ? k.verdict : `${k.verdict}: ${k.reason}`)));
+    assert.deepEqual(await cells(page, "Verdict"), diff.kernels.map((k) => (k.reason === null ? k.verdict + (k.basis === "most launches" ? ": most launches" : "") : `${k.verdict}: ${k.reason}`)));
     const number = (text) => Number(text.replace("−", "-").replace(/[, %]/g, ""));
     const shown = (await cells(page, "Change")).map((text) => (text === "–" ? null : number(text) / 100));
     shown.forEach((change, i) => assert.ok(diff.kernels[i].change === null ? change === null

@@ -2,8 +2,8 @@
 //
 // Shows what changed since the baseline and which changes are real (docs/guide/what-got-slower.md).
 
-import { changesOf, countsText, differenceOf, hasShapes, intervalText, largestChanges, partsText, verdicts,
-  verdictText, type Change } from "../changes";
+import { changesOf, countsText, differenceOf, hasShapes, intervalText, largestChanges, partsText, shiftTexts,
+  totalText, verdicts, verdictText, type Change } from "../changes";
 import { changesOption, rowHeight } from "../charts/changes";
 import type { Context } from "../context";
 import { changesCsv } from "../csv";
@@ -17,6 +17,17 @@ import type { Diff, DiffRun } from "../types";
 
 const maxShown = 20; // changes in the chart
 
+// Returns the verdict about the whole run, and the outcome of the policy if there is one.
+function outcome({ total, policy }: Diff): HTMLElement[] {
+  const lines = [];
+  if (total) lines.push(h("p", { class: "fact", id: "changes-total" }, "Total GPU time: ", h("strong", null, totalText(total)), "."));
+  if (policy) {
+    lines.push(h("p", { class: policy.outcome === "ok" ? "fact" : "fact care-text", id: "changes-policy" }, "Policy ",
+      h("bdi", null, visible(policy.rules)), ": ", h("strong", null, policy.outcome), " – ", h("bdi", null, visible(policy.reason))));
+  }
+  return lines;
+}
+
 function answer(model: Model, diff: Diff): HTMLElement[] {
   const difference = differenceOf(diff);
   const [slower, ...others] = countsText(diff);
@@ -24,6 +35,7 @@ function answer(model: Model, diff: Diff): HTMLElement[] {
   const run = ({ launches, duration_ns }: DiffRun) => ` (${plural(launches, "launch", "launches")}, ${duration(duration_ns)})`;
   return [h("p", { class: "fact" }, h("strong", null, slower!), `, ${others.join(", ")}. B − A: `,
     h("strong", null, durationChange(difference) + relative), `, of which ${partsText(diff)}.`),
+  ...outcome(diff),
   h("p", { class: "fact quiet" }, "A, the baseline: ", h("bdi", null, visible(diff.a.source)), run(diff.a), ". B, this run: ",
     h("bdi", null, visible(model.folder)), `${run(diff.b)}. Threshold for a change of a mean: ` +
     `${tidy(percent(diff.threshold))}. Confidence for the whole table: ${tidy(percent(diff.confidence))}.`)];
@@ -61,7 +73,7 @@ function columns(diff: Diff, changes: Change[]): Column<Change>[] {
   return [
     { name: "Kernel", width: 300, isName: true, text: (c) => c.short,
       title: (c) => c.label + (c.kernel === null ? " (not in this run)" : ""), value: (c) => c.label },
-    { name: "Verdict", width: changes.some((c) => c.diff.reason) ? 144 : 76, left: true, text: verdictText, value: (c) => verdicts.indexOf(c.diff.verdict) },
+    { name: "Verdict", width: changes.some((c) => verdictText(c) !== c.diff.verdict) ? 144 : 76, left: true, text: verdictText, value: (c) => verdicts.indexOf(c.diff.verdict) },
     { name: "Change", width: 84, text: (c) => percentChange(c.diff.change), value: (c) => c.diff.change ?? low },
     { name: "Interval", width: 152, text: intervalText, value: (c) => c.diff.lower ?? low },
     { name: "B − A", width: 104, text: (c) => durationChange(c.time, time), value: (c) => c.time, bar: (c) => Math.abs(c.time) / most },
@@ -95,7 +107,7 @@ function table(context: Context, diff: Diff, changes: Change[], choose: (change:
       "or fewer launches, \"By duration\" from longer or shorter launches" + (hasShapes(diff) ? ", \"By shapes\" from launches with other grids or blocks. "
       : ". Without times by grid and block, \"By duration\" includes the effect of other shapes. ") +
       "The confidence of verdicts other than same is for the whole table; the confidence of an interval is for its kernel alone. Unclear: not tested, because a run has too few launches (few launches), " +
-      "launches in too few parts of its time (few slices), 0 ns (no time), no order of launches (no order) or no times by grid and block (no shapes), or because less than half of the time is in shapes that both runs have (other shapes). A kernel that is gone cannot be selected. changes.csv has the columns of stemtap diff --csv.")),
+      "launches in too few parts of its time (few slices), 0 ns (no time), no order of launches (no order) or no times by grid and block (no shapes), or because less than half of the time is in shapes that both runs have (other shapes). Most launches: the mean is uncertain, for example because of a few very long launches, but the quartiles of the launches changed. A kernel that is gone cannot be selected. changes.csv has the columns of stemtap diff --csv.")),
     h("div", { class: "tools" }, h("label", { for: "changes-search", class: "unseen" }, "Search changes"), input, found,
       copyButton("Copy CSV", text), h("button", { type: "button", class: "small", id: "download-changes",
         click: () => download("changes.csv", "text/csv;charset=utf-8", [text()]) }, "changes.csv")), grid.element);
@@ -109,6 +121,6 @@ export function changesSection(context: Context): HTMLElement {
   const changes = changesOf(context.model, diff);
   const choose = ({ kernel }: Change) => context.choose(kernel!); // rows without a kernel cannot be selected
   section.append(...answer(context.model, diff), ...diff.notes.map((note) => h("p", { class: "fact care-text" }, "Note: ", h("bdi", null, visible(note)))),
-    figure(diff, changes, choose), table(context, diff, changes, choose));
+    ...shiftTexts(changes).map((text) => h("p", { class: "fact" }, h("bdi", null, visible(text)))), figure(diff, changes, choose), table(context, diff, changes, choose));
   return section;
 }

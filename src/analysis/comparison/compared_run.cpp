@@ -66,6 +66,7 @@ class KernelLaunches {
       AddTo(batch.launches, batch.duration_ns, kernel.shapes[batch.shape]);
     }
     if (kernel.shapes.contains(0)) kernel.shapes.clear();
+    kernel.step_ns = static_cast<double>(step_ns);
     kernel.rounding_ns = RoundingError(static_cast<double>(step_ns));
     return kernel;
   }

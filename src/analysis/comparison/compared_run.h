@@ -32,6 +32,7 @@ struct ComparedKernel {
   // Error of the mean that the rounding of a profiler can cause: half a step of its clock if the
   // durations vary so little that rounding does not average out; otherwise 0.
   double rounding_ns = 0.0;
+  double step_ns = 0.0;  // of the clock of the profiler; 0 if single launches are not known
   // In launch order; empty if the order is not known. The batches of a session do not contain all
   // launches.
   std::vector<LaunchBatch> batches = {};

@@ -75,6 +75,13 @@ std::string ShownChange(const MeanChange& change) {
                      ShownPercent(change.upper));
 }
 
+// Returns what the rule found of a kernel: the change of its mean, or of most launches.
+std::string ShownChange(const KernelDiff& kernel, bool is_of_launches) {
+  if (!is_of_launches) return ShownChange(kernel.change);
+  return fmt::format(" most launches {} ({} to {})", ShownPercent(kernel.shift.relative),
+                     ShownPercent(kernel.shift.lower), ShownPercent(kernel.shift.upper));
+}
+
 std::string ShownReason(const MeanChange& change) {
   if (change.untested == Untested::kNone) return "";
   return fmt::format(" [{}]", kUntestedNames[static_cast<std::size_t>(change.untested)]);
@@ -86,8 +93,8 @@ double SignOf(DiffRuleKind kind) {
 }
 
 // Returns whether the change is shown to be beyond the threshold of the rule.
-bool IsBeyond(const MeanChange& change, const DiffRule& rule, double adjusted_p, double level) {
-  return adjusted_p <= level && change.relative * SignOf(rule.kind) > 0.0;
+bool IsBeyond(double change, const DiffRule& rule, double adjusted_p, double level) {
+  return adjusted_p <= level && change * SignOf(rule.kind) > 0.0;
 }
 
 // Returns whether the change may be beyond the threshold of the rule.
@@ -111,12 +118,14 @@ bool IsLarge(const KernelDiff& kernel, const RunDiff& diff) {
 struct KernelList {
   std::size_t count = 0;
   const KernelDiff* largest = nullptr;  // by the difference of its times
+  bool is_of_launches = false;          // of `largest`: most launches changed, not the mean
 
-  void Add(const KernelDiff& kernel) {
+  void Add(const KernelDiff& kernel, bool of_launches = false) {
     ++count;
     if (largest == nullptr ||
         std::fabs(kernel.difference_ns()) > std::fabs(largest->difference_ns())) {
       largest = &kernel;
+      is_of_launches = of_launches;
     }
   }
 
@@ -126,7 +135,7 @@ struct KernelList {
     const std::string_view name = largest->name;
     const std::string brief = model::BriefNames({&name, 1}).front();
     return fmt::format("{}{}{}{}{}", Plural(count, one, many), count == 1 ? ": " : ", first ",
-                       ShortText(brief, kMaxName), ShownChange(largest->change),
+                       ShortText(brief, kMaxName), ShownChange(*largest, is_of_launches),
                        ShownReason(largest->change));
   }
 };
@@ -143,8 +152,13 @@ DiffJudgment JudgeKernels(const RunDiff& diff, const DiffRule& rule) {
   for (std::size_t i = 0; i < diff.kernels.size(); ++i) {
     const KernelDiff& kernel = diff.kernels[i];
     if (kernel.verdict == DiffVerdict::kNew || kernel.verdict == DiffVerdict::kGone) continue;
-    if (IsBeyond(kernel.change, rule, adjusted.kernels[i], level)) {
+    // As for verdicts, a change of the mean comes first.
+    const bool has_mean_verdict = adjusted.kernels[i] <= level;
+    if (IsBeyond(kernel.change.relative, rule, adjusted.kernels[i], level)) {
       beyond.Add(kernel);
+    } else if (!has_mean_verdict &&
+               IsBeyond(kernel.shift.relative, rule, adjusted.shifts[i], level)) {
+      beyond.Add(kernel, true);
     } else if (IsLarge(kernel, diff) && MayBeBeyond(kernel.change, rule)) {
       unclear.Add(kernel);
     }
@@ -164,7 +178,7 @@ DiffJudgment JudgeKernels(const RunDiff& diff, const DiffRule& rule) {
 DiffJudgment JudgeTotal(const RunDiff& diff, const DiffRule& rule) {
   const MeanChange& change = diff.total.change;
   const double adjusted_p = AdjustPs(diff, rule.threshold).total;
-  if (IsBeyond(change, rule, adjusted_p, 1.0 - diff.options.confidence)) {
+  if (IsBeyond(change.relative, rule, adjusted_p, 1.0 - diff.options.confidence)) {
     return Judged(DiffOutcome::kFail, rule, "the run is slower:" + ShownChange(change));
   }
   if (!MayBeBeyond(change, rule)) return {};
@@ -198,10 +212,27 @@ DiffJudgment JudgeRule(const RunDiff& diff, const DiffRule& rule) {
   return {};
 }
 
+// Returns the first rule that fails, else the first that is unclear.
+DiffJudgment JudgeRules(const RunDiff& diff, const DiffPolicy& policy) {
+  DiffJudgment judgment;
+  for (const DiffRule& rule : policy.rules) {
+    DiffJudgment of_rule = JudgeRule(diff, rule);
+    if (of_rule.outcome == DiffOutcome::kFail) return of_rule;
+    if (of_rule.outcome == DiffOutcome::kUnclear && judgment.outcome == DiffOutcome::kOk) {
+      judgment = std::move(of_rule);
+    }
+  }
+  if (judgment.outcome == DiffOutcome::kOk) {
+    judgment.reason = "no change that the rules do not accept";
+  }
+  return judgment;
+}
+
 }  // namespace
 
 Result<DiffPolicy> ParseDiffPolicy(std::string_view text, double threshold) {
   DiffPolicy policy;
+  policy.text = text;
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t comma = std::min(text.find(',', begin), text.size());
     const std::string_view rule = Trimmed(text.substr(begin, comma - begin));
@@ -219,17 +250,8 @@ Result<DiffPolicy> ParseDiffPolicy(std::string_view text, double threshold) {
 }
 
 DiffJudgment JudgeDiff(const RunDiff& diff, const DiffPolicy& policy) {
-  DiffJudgment judgment;
-  for (const DiffRule& rule : policy.rules) {
-    DiffJudgment of_rule = JudgeRule(diff, rule);
-    if (of_rule.outcome == DiffOutcome::kFail) return of_rule;
-    if (of_rule.outcome == DiffOutcome::kUnclear && judgment.outcome == DiffOutcome::kOk) {
-      judgment = std::move(of_rule);
-    }
-  }
-  if (judgment.outcome == DiffOutcome::kOk) {
-    judgment.reason = "no change that the rules do not accept";
-  }
+  DiffJudgment judgment = JudgeRules(diff, policy);
+  judgment.rules = policy.text;
   return judgment;
 }
 

@@ -26,22 +26,13 @@ struct DiffRule {
 struct DiffPolicy {
   std::vector<DiffRule> rules;
   bool accepts_unclear = true;  // whether the outcome kUnclear passes
+  std::string text = {};        // as the user wrote it
 };
 
 // Parses rules such as "slower:2%,total:1%,new,unclear", separated by commas. Rules without a
 // percentage use `threshold`. Fails with a usage error if a rule is not known, or if there is no
 // rule other than "unclear".
 Result<DiffPolicy> ParseDiffPolicy(std::string_view text, double threshold);
-
-// kOk: all changes are shown to be acceptable. kFail: a change that is not acceptable is shown.
-// kUnclear: neither.
-enum class DiffOutcome { kOk, kFail, kUnclear };
-inline constexpr const char* kDiffOutcomeNames[] = {"ok", "fail", "unclear"};
-
-struct DiffJudgment {
-  DiffOutcome outcome = DiffOutcome::kOk;
-  std::string reason;  // one line; names are escaped for the terminal
-};
 
 // A kernel with a smaller share of the time in both runs does not make an outcome unclear: tables
 // have many small kernels that were launched too rarely for a test.

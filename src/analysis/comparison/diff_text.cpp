@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -59,9 +60,21 @@ const char* ReasonOf(const MeanChange& change) {
   return kUntestedNames[static_cast<std::size_t>(change.untested)];
 }
 
+// Returns what a verdict of slower or faster is about, or null for other verdicts.
+ordered_json BasisOf(const KernelDiff& kernel) {
+  if (kernel.basis == DiffBasis::kNone) return {};
+  return kDiffBasisNames[static_cast<std::size_t>(kernel.basis)];
+}
+
 std::string VerdictText(DiffVerdict verdict, const MeanChange& change) {
   const std::string name = NameOf(verdict);
   return verdict == DiffVerdict::kUnclear ? name + ": " + ReasonOf(change) : name;
+}
+
+std::string VerdictText(const KernelDiff& kernel) {
+  if (kernel.basis != DiffBasis::kLaunches) return VerdictText(kernel.verdict, kernel.change);
+  return fmt::format("{}: {}", NameOf(kernel.verdict),
+                     kDiffBasisNames[static_cast<std::size_t>(kernel.basis)]);
 }
 
 // Returns the line about the time of the whole run.
@@ -139,6 +152,11 @@ ordered_json Fields(const KernelDiff& kernel) {
           {"p", Number(kernel.p)},
           {"adjusted_p", Number(kernel.adjusted_p)},
           {"assumes_independence", kernel.change.untested == Untested::kNoOrder},
+          {"basis", BasisOf(kernel)},
+          {"shift", Number(kernel.shift.relative)},
+          {"shift_lower", Number(kernel.shift.lower)},
+          {"shift_upper", Number(kernel.shift.upper)},
+          {"adjusted_shift_p", Number(kernel.adjusted_shift_p)},
           {"reason", kernel.verdict == DiffVerdict::kUnclear ? ordered_json(ReasonOf(kernel.change))
                                                              : ordered_json()}};
 }
@@ -158,6 +176,28 @@ ordered_json TotalJson(const TotalDiff& total) {
                                                             : ordered_json()}};
 }
 
+ordered_json PolicyJson(const std::optional<DiffJudgment>& judgment) {
+  if (!judgment) return {};
+  return {{"rules", judgment->rules},
+          {"outcome", kDiffOutcomeNames[static_cast<std::size_t>(judgment->outcome)]},
+          {"reason", judgment->reason}};
+}
+
+// Returns the lines below the table about kernels whose verdict is about most launches: the change
+// of the mean is in the table.
+std::string ShiftLines(const RunDiff& diff, const std::vector<std::string>& names) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const KernelDiff& kernel = diff.kernels[i];
+    if (kernel.basis != DiffBasis::kLaunches) continue;
+    text += fmt::format(
+        "most launches changed by {} % ({} to {} %), but the mean is uncertain: {}\n",
+        Percent(kernel.shift.relative), Percent(kernel.shift.lower), Percent(kernel.shift.upper),
+        names[i]);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string DiffCounts(const RunDiff& diff) {
@@ -175,7 +215,7 @@ std::string DiffText(const RunDiff& diff, std::size_t max_name_columns) {
        "launches A", "launches B", "mean A us", "mean B us", "kernel"}};
   for (std::size_t i = 0; i < names.size(); ++i) {
     const KernelDiff& k = diff.kernels[i];
-    rows.push_back({VerdictText(k.verdict, k.change), Change(k), Interval(k.change),
+    rows.push_back({VerdictText(k), Change(k), Interval(k.change),
                     Milliseconds(k.difference_ns()), Milliseconds(k.by_launches_ns),
                     Milliseconds(k.by_shapes_ns), Milliseconds(k.by_duration_ns),
                     std::to_string(k.launches_a), std::to_string(k.launches_b),
@@ -194,6 +234,7 @@ std::string DiffText(const RunDiff& diff, std::size_t max_name_columns) {
     }
     text += row.back() + '\n';
   }
+  text += ShiftLines(diff, names);
   if (std::any_of(diff.kernels.begin(), diff.kernels.end(), [&](const KernelDiff& kernel) {
         return IsSameBeyondThreshold(kernel, diff.options.threshold);
       })) {
@@ -243,6 +284,7 @@ std::string DiffJson(const RunDiff& diff) {
                              {"by_shapes_ns", diff.by_shapes_ns},
                              {"by_duration_ns", diff.by_duration_ns},
                              {"total", TotalJson(diff.total)},
+                             {"policy", PolicyJson(diff.judgment)},
                              {"verdicts", std::move(counts)},
                              {"notes", diff.notes},
                              {"kernels", std::move(kernels)}};

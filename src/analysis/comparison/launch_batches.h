@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // LaunchBatches sums the durations of a kernel's launches by shape (grid and block) and by slice
-// of the run. Slices are equal numbers of consecutive launches of the run, of all kernels.
+// of the run, and draws a launch of each. Slices are equal numbers of consecutive launches of the
+// run, of all kernels.
 //
 // Durations of consecutive launches are correlated, so the spread of single durations does not
 // determine the error of their mean. The spread of the means of long parts of the run does
 // (docs/math/diff.md).
 //
-// Memory: 32 bytes per batch, at most kMaxSlices batches (8 KiB) per shape, and at most one batch
+// Memory: 40 bytes per batch, at most kMaxSlices batches (10 KiB) per shape, and at most one batch
 // per launch.  UNITS: ns.  THREADS: none.
 #pragma once
 
@@ -19,6 +20,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/rng.h"
+
 namespace stemtap::analysis {
 
 // LaunchBatch is the launches of one shape in one slice.
@@ -27,6 +30,7 @@ struct LaunchBatch {
   std::uint64_t launches = 0;
   std::uint64_t duration_ns = 0;
   std::uint32_t slice = 0;
+  std::uint64_t drawn_ns = 0;  // duration of one of the launches, each equally likely; 0: not known
 };
 
 class LaunchBatches {
@@ -44,6 +48,7 @@ class LaunchBatches {
     LaunchBatch& batch = batches_[current_];
     ++batch.launches;
     batch.duration_ns += duration_ns;
+    if (draws_.Below(batch.launches) == 0) batch.drawn_ns = duration_ns;
   }
 
   // Makes all slices twice as long.
@@ -56,8 +61,10 @@ class LaunchBatches {
     for (const LaunchBatch batch : batches_) {
       if (kept != 0 && batches_[kept - 1].slice == batch.slice &&
           batches_[kept - 1].shape == batch.shape) {
-        batches_[kept - 1].launches += batch.launches;
-        batches_[kept - 1].duration_ns += batch.duration_ns;
+        LaunchBatch& sum = batches_[kept - 1];
+        sum.launches += batch.launches;
+        sum.duration_ns += batch.duration_ns;
+        if (draws_.Below(sum.launches) < batch.launches) sum.drawn_ns = batch.drawn_ns;
       } else {
         batches_[kept++] = batch;
       }
@@ -83,6 +90,8 @@ class LaunchBatches {
   std::vector<LaunchBatch> batches_;
   std::unordered_map<std::uint64_t, std::size_t> last_;  // last batch of each shape
   std::size_t current_ = 0;                              // batch of the last launch
+  // The first or a middle launch of a slice would depend on the period of the program.
+  Rng draws_{0};
 };
 
 }  // namespace stemtap::analysis

@@ -16,6 +16,11 @@
 namespace stemtap::analysis {
 namespace {
 
+// Share of the probability of a wrong verdict that the tests of launches may use; the tests of
+// means use the rest. Means are more important, and a larger share would find fewer of their
+// changes. A shift of all launches is usually far larger than its error.
+constexpr double kShiftShare = 0.2;
+
 constexpr std::size_t kNoPartner = std::numeric_limits<std::size_t>::max();
 
 // NameMatch pairs the kernels of two runs. partner_of_a[i] is an index into B, or kNoPartner.
@@ -100,6 +105,7 @@ KernelDiff DiffOf(const ComparedKernel* a, const ComparedKernel* b, const DiffOp
   }
   diff.by_launches_ns = (count_b - count_a) * 0.5 * (a->mean_ns() + b->mean_ns());
   diff.change = CompareMeans(*a, *b, options.confidence);
+  diff.shift = CompareLaunches(*a, *b, options.confidence);
   const double by_mean_ns = (b->mean_ns() - a->mean_ns()) * 0.5 * (count_a + count_b);
   // On the logarithmic scale, the changes by shapes and at equal shapes add up to the whole change.
   const double whole = std::log1p(diff.change.of_mean);
@@ -128,27 +134,31 @@ std::size_t CorrectedTests(std::vector<double> least, double level) {
   return least.size();
 }
 
-// Corrects the p-values of the tests for their number (Holm, Tarone). NaN: not tested.
-std::vector<double> Adjusted(const std::vector<const MeanChange*>& tests, double threshold,
-                             double level) {
-  std::vector<double> p;
+// TestP is the p-value of a test, and the smallest one that the test can have.
+struct TestP {
+  double p = NAN;  // NaN: not tested
+  double least = 0.0;
+};
+
+// Corrects the p-values of the tests for their number (Holm, Tarone), at `level`.
+std::vector<double> Adjusted(const std::vector<TestP>& tests, double level) {
   std::vector<double> least;
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < tests.size(); ++i) {
-    p.push_back(tests[i]->P(threshold));
-    if (std::isnan(p.back())) continue;
+    if (std::isnan(tests[i].p)) continue;
     order.push_back(i);
-    least.push_back(tests[i]->test.MinP());
+    least.push_back(tests[i].least);
   }
   std::size_t left = CorrectedTests(least, level);
   const double reachable = level / static_cast<double>(left);
-  std::sort(order.begin(), order.end(), [&](std::size_t x, std::size_t y) { return p[x] < p[y]; });
-  std::vector<double> adjusted(p.size(), NAN);
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t x, std::size_t y) { return tests[x].p < tests[y].p; });
+  std::vector<double> adjusted(tests.size(), NAN);
   double largest = 0.0;
   for (const std::size_t i : order) {
-    const bool can_be_significant = tests[i]->test.MinP() <= reachable;
+    const bool can_be_significant = tests[i].least <= reachable;
     const std::size_t factor = can_be_significant ? left : order.size();
-    const double own = std::min(1.0, static_cast<double>(factor) * p[i]);
+    const double own = std::min(1.0, static_cast<double>(factor) * tests[i].p);
     adjusted[i] = std::max(largest, own);
     if (!can_be_significant) continue;
     largest = adjusted[i];
@@ -157,10 +167,31 @@ std::vector<double> Adjusted(const std::vector<const MeanChange*>& tests, double
   return adjusted;
 }
 
+// Corrects the p-values of tests that may use only `share` of `level`.
+std::vector<double> Adjusted(const std::vector<TestP>& tests, double level, double share) {
+  std::vector<double> adjusted = Adjusted(tests, share * level);
+  for (double& p : adjusted) p = std::isnan(p) ? p : std::min(1.0, p / share);
+  return adjusted;
+}
+
+DiffVerdict DirectionOf(double change) {
+  return change > 0.0 ? DiffVerdict::kSlower : DiffVerdict::kFaster;
+}
+
 DiffVerdict VerdictOf(const MeanChange& change, double adjusted_p, double level) {
   if (std::isnan(adjusted_p)) return DiffVerdict::kUnclear;
-  if (adjusted_p > level) return DiffVerdict::kSame;
-  return change.relative > 0.0 ? DiffVerdict::kSlower : DiffVerdict::kFaster;
+  return adjusted_p > level ? DiffVerdict::kSame : DirectionOf(change.relative);
+}
+
+// Sets the verdict of a kernel of both runs. A verdict about the mean comes first.
+void SetVerdict(double level, KernelDiff& kernel) {
+  kernel.verdict = VerdictOf(kernel.change, kernel.adjusted_p, level);
+  if (kernel.verdict == DiffVerdict::kSlower || kernel.verdict == DiffVerdict::kFaster) {
+    kernel.basis = DiffBasis::kMean;
+  } else if (kernel.verdict == DiffVerdict::kSame && kernel.adjusted_shift_p <= level) {
+    kernel.verdict = DirectionOf(kernel.shift.relative);
+    kernel.basis = DiffBasis::kLaunches;
+  }
 }
 
 // Sets the p-values and the verdicts of the kernels of both runs and of the total.
@@ -172,8 +203,9 @@ void Judge(RunDiff& diff) {
     if (kernel.verdict == DiffVerdict::kNew || kernel.verdict == DiffVerdict::kGone) continue;
     kernel.p = kernel.change.P(diff.options.threshold);
     kernel.adjusted_p = adjusted.kernels[i];
+    kernel.adjusted_shift_p = adjusted.shifts[i];
     if (kernel.duration_a_ns == 0 && kernel.duration_b_ns == 0) continue;  // the same
-    kernel.verdict = VerdictOf(kernel.change, kernel.adjusted_p, level);
+    SetVerdict(level, kernel);
   }
   diff.total.p = diff.total.change.P(diff.options.threshold);
   diff.total.adjusted_p = adjusted.total;
@@ -257,13 +289,23 @@ MeanChange TotalChange(const ComparedRun& a, const ComparedRun& b, const NameMat
 }  // namespace
 
 AdjustedPs AdjustPs(const RunDiff& diff, double threshold) {
-  std::vector<const MeanChange*> tests;
-  for (const KernelDiff& kernel : diff.kernels) tests.push_back(&kernel.change);
-  tests.push_back(&diff.total.change);
-  std::vector<double> adjusted = Adjusted(tests, threshold, 1.0 - diff.options.confidence);
+  const double level = 1.0 - diff.options.confidence;
+  std::vector<TestP> means;
+  std::vector<TestP> shifts;
+  bool has_shifts = false;
+  for (const KernelDiff& kernel : diff.kernels) {
+    const MeanChange& change = kernel.change;
+    means.push_back({change.P(threshold), change.test.MinP()});
+    // Verdicts about launches are for kernels whose mean is tested.
+    const double p = change.untested == Untested::kNone ? kernel.shift.P(threshold) : NAN;
+    shifts.push_back({p});
+    has_shifts = has_shifts || !std::isnan(p);
+  }
+  means.push_back({diff.total.change.P(threshold), diff.total.change.test.MinP()});
+  std::vector<double> adjusted = Adjusted(means, level, has_shifts ? 1.0 - kShiftShare : 1.0);
   const double total = adjusted.back();
   adjusted.pop_back();
-  return {std::move(adjusted), total};
+  return {std::move(adjusted), Adjusted(shifts, level, kShiftShare), total};
 }
 
 RunDiff DiffRuns(ComparedRun a, ComparedRun b, const DiffOptions& options) {

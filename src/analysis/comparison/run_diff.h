@@ -7,10 +7,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "analysis/comparison/compared_run.h"
+#include "analysis/comparison/launch_shift.h"
 #include "analysis/comparison/mean_change.h"
 
 namespace stemtap::analysis {
@@ -18,6 +20,14 @@ namespace stemtap::analysis {
 enum class DiffVerdict { kSlower, kFaster, kNew, kGone, kUnclear, kSame };
 inline constexpr const char* kDiffVerdictNames[] = {"slower", "faster",  "new",
                                                     "gone",   "unclear", "same"};
+
+// What a verdict `slower` or `faster` is about.
+enum class DiffBasis {
+  kNone,      // another verdict
+  kMean,      // the mean duration
+  kLaunches,  // most launches: all quartiles of the durations changed, and the mean is uncertain
+};
+inline constexpr const char* kDiffBasisNames[] = {"", "mean", "most launches"};
 
 struct KernelDiff {
   std::string name;  // in B, or in A if the kernel is gone
@@ -32,7 +42,10 @@ struct KernelDiff {
   MeanChange change;
   double p = NAN;           // of a change of at most the threshold
   double adjusted_p = NAN;  // p, corrected for the number of tests
+  LaunchShift shift;
+  double adjusted_shift_p = NAN;
   DiffVerdict verdict = DiffVerdict::kSame;
+  DiffBasis basis = DiffBasis::kNone;
 
   double difference_ns() const { return by_launches_ns + by_shapes_ns + by_duration_ns; }
 };
@@ -50,6 +63,18 @@ struct DiffOptions {
   double threshold = 0.01;  // smaller changes of a mean are "same"
 };
 
+// kOk: all changes are shown to be acceptable. kFail: a change that is not acceptable is shown.
+// kUnclear: neither.
+enum class DiffOutcome { kOk, kFail, kUnclear };
+inline constexpr const char* kDiffOutcomeNames[] = {"ok", "fail", "unclear"};
+
+// DiffJudgment is the outcome of a policy (analysis/comparison/diff_policy.h).
+struct DiffJudgment {
+  DiffOutcome outcome = DiffOutcome::kOk;
+  std::string reason = {};  // one line; names are escaped for the terminal
+  std::string rules = {};   // as the user wrote them
+};
+
 struct RunDiff {
   ComparedRun a;  // without kernels
   ComparedRun b;
@@ -58,6 +83,7 @@ struct RunDiff {
   // Slower, faster, new, gone, unclear, same; within each, the largest difference first.
   std::vector<KernelDiff> kernels;
   std::vector<std::string> notes;
+  std::optional<DiffJudgment> judgment;  // if there is a policy
 
   double by_launches_ns = 0.0;
   double by_shapes_ns = 0.0;
@@ -68,7 +94,8 @@ struct RunDiff {
 // AdjustedPs are p-values of a table for one threshold, corrected for the number of tests. NaN: not
 // tested.
 struct AdjustedPs {
-  std::vector<double> kernels;  // in the order of RunDiff::kernels
+  std::vector<double> kernels;  // of the means, in the order of RunDiff::kernels
+  std::vector<double> shifts;   // of the shifts of their launches
   double total = NAN;
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "analysis/comparison/diff_policy.h"
@@ -74,19 +75,28 @@ Status WriteHtml(const analysis::RunDiff& diff, const DiffArguments& arguments) 
   return Success{};
 }
 
-// Compares the runs, and writes the page if there is an --html.
-Result<analysis::RunDiff> Compare(const DiffArguments& arguments) {
+// Compares the runs, judges them if there is a policy, and writes the page if there is an --html.
+Result<analysis::RunDiff> Compare(const DiffArguments& arguments,
+                                  const std::optional<analysis::DiffPolicy>& policy) {
   const bool has_html = !arguments.html.empty();
   if (has_html) STEMTAP_TRY(CheckHtml(arguments));
   analysis::RunDiff diff = STEMTAP_TRY(CompareRuns(arguments.a, arguments.b, arguments.options));
+  if (policy) diff.judgment = analysis::JudgeDiff(diff, *policy);
   if (has_html) STEMTAP_TRY(WriteHtml(diff, arguments));
   return diff;
 }
 
+// Returns the policy of the command line, if there is one. --exit-code is the policy "slower" with
+// another exit code.
+Result<std::optional<analysis::DiffPolicy>> PolicyOf(const DiffArguments& arguments) {
+  if (arguments.fail_on.empty() && !arguments.exit_code) return {std::nullopt};
+  const std::string rules = arguments.fail_on.empty() ? "slower" : arguments.fail_on;
+  return {STEMTAP_TRY(analysis::ParseDiffPolicy(rules, arguments.options.threshold))};
+}
+
 // Prints the outcome of the policy, and returns the exit code for it.
-int ExitCodeOf(const analysis::RunDiff& diff, const analysis::DiffPolicy& policy,
+int ExitCodeOf(const analysis::DiffJudgment& judgment, const analysis::DiffPolicy& policy,
                const DiffArguments& arguments) {
-  const analysis::DiffJudgment judgment = analysis::JudgeDiff(diff, policy);
   PrintMessage(fmt::format("{}: {}\n",
                            analysis::kDiffOutcomeNames[static_cast<std::size_t>(judgment.outcome)],
                            judgment.reason));
@@ -98,12 +108,9 @@ int ExitCodeOf(const analysis::RunDiff& diff, const analysis::DiffPolicy& policy
 }
 
 int RunDiffCommand(const DiffArguments& arguments) {
-  // --exit-code is the policy "slower" with another exit code.
-  const bool has_policy = !arguments.fail_on.empty();
-  const Result<analysis::DiffPolicy> policy = analysis::ParseDiffPolicy(
-      has_policy ? arguments.fail_on : "slower", arguments.options.threshold);
+  const Result<std::optional<analysis::DiffPolicy>> policy = PolicyOf(arguments);
   if (!policy.ok()) return Fail(policy.error());
-  const Result<analysis::RunDiff> compared = Compare(arguments);
+  const Result<analysis::RunDiff> compared = Compare(arguments, policy.value());
   if (!compared.ok()) return Fail(compared.error());
   const analysis::RunDiff& diff = compared.value();
   constexpr std::size_t kNameColumns = 80;
@@ -111,8 +118,8 @@ int RunDiffCommand(const DiffArguments& arguments) {
                       : arguments.csv
                           ? Print(analysis::DiffCsv(diff))
                           : PrintText(analysis::DiffText(diff, NameColumns(kNameColumns)));
-  if (printed != 0 || !(has_policy || arguments.exit_code)) return printed;
-  return ExitCodeOf(diff, policy.value(), arguments);
+  if (printed != 0 || !diff.judgment) return printed;
+  return ExitCodeOf(*diff.judgment, *policy.value(), arguments);
 }
 
 }  // namespace

@@ -159,6 +159,24 @@ TEST_CASE("diff --html --exit-code exits with 1 if a kernel is slower") {
   CHECK(RunDiff({b, a, "--html", page, "--exit-code"}).exit_code == 0);
 }
 
+TEST_CASE("the page has the verdict about the total and the outcome of the policy") {
+  STEMTAP_SKIP_WITHOUT_PAGE();
+  const TempDir directory;
+  const std::string a = directory.Write("a.csv", ProfileOf(50, 0)).string();
+  const std::string b = directory.Write("b.csv", ProfileOf(50, 0, 2000)).string();
+  const std::string page = (directory / "page.html").string();
+  const auto result = RunDiff({a, b, "--html", page, "--fail-on", "total:5%"});
+  CHECK(result.exit_code == 4);
+  const json diff = json::parse(test::DataOf(ReadFile(page)))["diff"];
+  CHECK(diff["total"]["verdict"] == "slower");
+  CHECK(diff["policy"]["rules"] == "total:5%");
+  CHECK(diff["policy"]["outcome"] == "fail");
+  CHECK("fail: " + diff["policy"]["reason"].get<std::string>() + "\n" ==
+        result.err.substr(result.err.find("fail: ")));
+  REQUIRE(RunDiff({a, b, "--html", page}).exit_code == 0);
+  CHECK(json::parse(test::DataOf(ReadFile(page)))["diff"]["policy"].is_null());
+}
+
 TEST_CASE("diff --html with unusable input or output fails with one line") {
   STEMTAP_SKIP_WITHOUT_PAGE();
   const test::TwoRuns made;
