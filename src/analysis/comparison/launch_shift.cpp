@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analysis/comparison/runs_test.h"
+#include "stats/moments.h"
 
 namespace stemtap::analysis {
 namespace {
@@ -20,10 +21,6 @@ constexpr std::size_t kShiftGroupCounts[] = {4, 8, 16};
 // A group has at least this many launches per run. With fewer, its upper quartile contains a launch
 // of a rare mode too often: with 8 and a mode of 1 % of the launches, in 0.3 % of the groups.
 constexpr std::size_t kMinGroupLaunches = 8;
-
-// As for the mean (mean_change.cpp).
-constexpr double kMaxFewRunsP = 0.025;
-constexpr double kRangesBeyond = 1.5;
 
 // Logarithms of the durations of the drawn launches of a group.
 using GroupLaunches = std::vector<double>;
@@ -96,25 +93,13 @@ double Quantile(const std::vector<double>& sorted, double share) {
   return sorted[low] + (at - static_cast<double>(low)) * (sorted[high] - sorted[low]);
 }
 
-double MeanOf(const std::vector<double>& values) {
-  double sum = 0.0;
-  for (const double value : values) sum += value;
-  return sum / static_cast<double>(values.size());
-}
-
-// Returns the spread of the mean of independent values.
-ErrorSpread SpreadOf(const std::vector<double>& values) {
-  const auto count = static_cast<double>(values.size());
-  const double mean = MeanOf(values);
-  double squares = 0.0;
-  for (const double value : values) squares += (value - mean) * (value - mean);
-  return {squares / (count * (count - 1.0)), count - 1.0};
-}
-
 // Adds the changes of the groups to `test`, which keeps the change of the largest number of groups.
 void Add(std::vector<double> changes, ChangeTest& test) {
-  test.change = MeanOf(changes);
-  test.spreads.push_back(SpreadOf(changes));
+  stats::Moments moments;
+  for (const double change : changes) moments.Add(change);
+  const auto count = static_cast<double>(changes.size());
+  test.change = moments.mean();
+  test.spreads.push_back({moments.m2() / (count * (count - 1.0)), count - 1.0});
   const std::vector<double> in_order = changes;
   std::sort(changes.begin(), changes.end());
   if (FewRunsP(in_order, Quantile(changes, 0.5)) > kMaxFewRunsP) return;

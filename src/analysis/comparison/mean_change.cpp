@@ -20,23 +20,11 @@ namespace {
 // (docs/math/diff.md).
 constexpr std::size_t kGroupCounts[] = {4, 8, 16, 32};
 
-// A kernel changes slowly if its groups cross their median so seldom that groups in random order do
-// so with at most this probability. Smaller numbers of groups than 16 cannot reach it: the smallest
-// probabilities are 33 % with 4 groups and 2.9 % with 8. With 16 groups, it is 0.9 % or less, and
-// with 32, 2.3 %. An approximation that also counted 2.9 % at 8 groups and 3.2 % at 16 made the
-// median interval of kernels that change between two modes 20 times per run 31 % instead of 7 %.
-constexpr double kMaxFewRunsP = 0.025;
-
 // A kernel also changes slowly if its smallest groups cross their mean seldom, and at least this
 // share of them is on each side: phases of unequal length, whose median is in one of them. A
 // smaller share is a cold start or a warm-up. Without this rule, 9 of 270 pairs of short runs of
 // different work have a false verdict; with it, none has.
 constexpr double kMinPhaseShare = 0.15;
-
-// If a kernel changes slowly, its mean in another run may differ by this multiple of the range
-// within the runs. With 1, the totals of 28 of 540 pairs of short runs of different work have a
-// verdict, with 1.5, of 20, and with 2, of 19; but with 2, fewer changes are found if clocks drift.
-constexpr double kRangesBeyond = 1.5;
 
 // With fewer slices in a run, the exact test limits the p-value: the durations of a few launches in
 // two modes are equal by chance too often for a variance. Without it, 233 of 400 tables of 100

@@ -317,6 +317,13 @@ TEST_CASE("the probability of few runs is the share of the orders that have them
   }
 }
 
+TEST_CASE("the distribution of runs of 1000 values is symmetrical") {
+  // With equally many values on each side, R and 1002 - R are equally likely.
+  for (const std::size_t runs : {400, 480, 500}) {
+    CHECK(FewRunsP(500, 500, runs) + FewRunsP(500, 500, 1001 - runs) == doctest::Approx(1.0));
+  }
+}
+
 TEST_CASE("values that are equal to the level are below it, and one side alone has no test") {
   CHECK(FewRunsP(std::vector<double>{1, 1, 2, 2}, 1.0) == doctest::Approx(2.0 / 6.0));
   CHECK(FewRunsP(std::vector<double>{1, 2, 1, 2}, 1.0) == doctest::Approx(1.0));
