@@ -50,8 +50,8 @@ class Sample:
 class Cluster:
     """Launches of one kernel with similar durations. ``number`` is its position among the clusters of the kernel.
 
-    ``target`` samples were wanted, and ``captured`` were obtained. ``joined`` launches are in the cluster although no
-    sample was drawn from them.
+    ``target`` samples were wanted, and ``captured`` were obtained. ``joined`` launches have other durations than those
+    that samples were drawn from.
     """
 
     kernel: str

@@ -7,14 +7,20 @@
 
 namespace stemtap::model {
 
+std::uint64_t DrawnCount(const PlanCluster& cluster) {
+  return cluster.count - cluster.joined - cluster.other_periods;
+}
+
 double DrawnMean(const PlanCluster& cluster) {
   return cluster.mean_ns + cluster.joined_bias_ns / static_cast<double>(cluster.count);
 }
 
 double JoinedTime(const PlanCluster& cluster) {
   if (cluster.joined == 0) return 0.0;
-  // joined_bias_ns is joined x drawn mean - joined time.
-  return static_cast<double>(cluster.joined) * DrawnMean(cluster) - cluster.joined_bias_ns;
+  // joined_bias_ns is (joined + other_periods) x drawn mean - their time.
+  const std::uint64_t represented = cluster.joined + cluster.other_periods;
+  return static_cast<double>(represented) * DrawnMean(cluster) - cluster.joined_bias_ns -
+         cluster.other_periods_ns;
 }
 
 void StateBound(PlanTotals& totals) {

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -44,15 +45,24 @@ struct PlanCluster {
   // Moments of the durations of the launches that samples were drawn from, ascending, in the detail
   // that the bound needs. Not in plan.json (plan_cells.h).
   std::vector<stats::Moments> cells;
-  // Number of launches, included in `count`, that no sample was drawn from. The estimate uses the
-  // mean of the other launches for them, so it differs from the time of the cluster by
-  // joined_bias_ns: joined x mean of the other launches - time of the joined launches.
+  // Numbers of launches, included in `count`, that no sample was drawn from: launches with other
+  // durations (joined), and launches in other periods of the run. The estimate uses the mean of the
+  // drawn launches for them, so it differs from the time of the cluster by joined_bias_ns:
+  // (joined + other_periods) x mean of the drawn launches - their time.
   std::uint64_t joined = 0;
   double joined_bias_ns = 0.0;
+  std::uint64_t other_periods = 0;
+  double other_periods_ns = 0.0;  // time of these launches
+  // Mean launch index of the cluster, weighted by duration; NaN if samples are equally likely to be
+  // any of its launches. The samples of a cluster with periods are later in the run on average, or
+  // earlier.
+  double mean_index = std::numeric_limits<double>::quiet_NaN();
 };
 
-// Returns the mean duration of the launches that samples were drawn from, which are all launches
-// except the joined ones. ns.
+// Returns the number of launches that samples were drawn from.
+std::uint64_t DrawnCount(const PlanCluster& cluster);
+
+// Returns the mean duration of the launches that samples were drawn from. ns.
 double DrawnMean(const PlanCluster& cluster);
 
 // Returns the time of the joined launches. ns.

@@ -57,11 +57,11 @@ void AppendShortest(double value, std::string& text) {
 
 // Returns what is wrong with the moments `all` of a cluster's cells, or an empty string.
 std::string CheckCells(const stats::Moments& all, const PlanCluster& cluster) {
-  const std::uint64_t drawn = cluster.count - cluster.joined;
+  const std::uint64_t drawn = DrawnCount(cluster);
   if (all.count() != drawn) {
     return fmt::format(": has {} launches; expected {}, as plan.json has", all.count(), drawn);
   }
-  // plan.json contains the mean without joined launches only indirectly, as a difference of sums
+  // plan.json contains the mean of the drawn launches only indirectly, as a difference of sums
   // over the cluster, so the tolerance is relative to the larger mean.
   const double mean = DrawnMean(cluster);
   if (!(std::fabs(all.mean() - mean) <= kRounding * std::max(mean, cluster.mean_ns))) {
@@ -70,7 +70,7 @@ std::string CheckCells(const stats::Moments& all, const PlanCluster& cluster) {
   // Rounding of the cell means matters if they are much larger than their differences.
   const double rounding =
       kSpreadRounding * (cluster.stddev_ns + kRounding * cluster.mean_ns) + kRounding;
-  if (cluster.joined == 0) {
+  if (drawn == cluster.count) {
     if (std::fabs(all.stddev() - cluster.stddev_ns) <= rounding) return {};
     return fmt::format(": has a standard deviation of {} ns; expected {}, as plan.json has",
                        all.stddev(), cluster.stddev_ns);
@@ -86,7 +86,7 @@ std::string CheckCells(const stats::Moments& all, const PlanCluster& cluster) {
 // string.
 std::string SetCells(const std::vector<Cell>& cells, PlanCluster& cluster) {
   cluster.cells.clear();
-  const std::uint64_t drawn = cluster.count - cluster.joined;
+  const std::uint64_t drawn = DrawnCount(cluster);
   stats::Moments all;
   for (const Cell& cell : cells) {
     if (cell.count == 0 || !(cell.mean >= 0.0) || !(cell.m2 >= 0.0)) {
@@ -102,7 +102,7 @@ std::string SetCells(const std::vector<Cell>& cells, PlanCluster& cluster) {
     all.Merge(cluster.cells.back());
   }
   if (!cells.empty()) return CheckCells(all, cluster);
-  if (cluster.joined == 0 || cluster.captured >= drawn) return {};
+  if (drawn == cluster.count || cluster.captured >= drawn) return {};
   return fmt::format(": is empty; expected cells of {} launches", drawn);
 }
 

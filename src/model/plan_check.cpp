@@ -106,16 +106,29 @@ class Check {
   }
 
   void Joined(const PlanCluster& c, const std::string& path) {
-    if (c.joined == 0) {
+    if (!std::isnan(c.mean_index)) {
+      Expect(c.mean_index >= 0.0 && c.mean_index < static_cast<double>(launches_),
+             path + ".mean_index", c.mean_index, fmt::format("an index below {}", launches_));
+    }
+    if (c.other_periods == 0) {
+      Expect(c.other_periods_ns == 0.0, path + ".other_periods_ns", c.other_periods_ns,
+             "0, because other_periods is 0");
+    }
+    if (c.joined == 0 && c.other_periods == 0) {
       Expect(c.joined_bias_ns == 0.0, path + ".joined_bias_ns", c.joined_bias_ns,
-             "0, because no launch is joined");
+             "0, because the samples represent no other launches");
       return;
     }
     Expect(c.joined < c.count, path + ".joined", c.joined,
            fmt::format("less than count, {}", c.count));
+    Expect(c.other_periods < c.count - std::min(c.joined, c.count), path + ".other_periods",
+           c.other_periods, fmt::format("less than count - joined, {}", c.count - c.joined));
     Expect(c.captured > 0, path + ".captured", c.captured,
-           "at least 1, because launches are joined");
+           "at least 1, because launches without a sample are represented");
     const double slack = kRounding * c.mean_ns;
+    Expect(c.other_periods_ns >= 0.0 &&
+               c.other_periods_ns <= (c.mean_ns + slack) * static_cast<double>(c.count),
+           path + ".other_periods_ns", c.other_periods_ns, "a part of the cluster's time");
     Expect(DrawnMean(c) >= -slack && JoinedTime(c) >= -slack * static_cast<double>(c.count),
            path + ".joined_bias_ns", c.joined_bias_ns,
            fmt::format("a difference that {} launches with a mean of {} ns can have", c.count,

@@ -42,8 +42,19 @@ inline constexpr auto kTable<PlanSample> = std::tuple(
     Optional<&S::imputed>("imputed").OmitIfAbsent(), Optional<&S::range>("range").OmitIfAbsent(),
     Nullable<&S::step>("step", shm::kNoStep).OmitIfAbsent(), Required<&S::weight>("weight"));
 
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
 constexpr bool HasJoined(const PlanCluster& cluster) {
   return cluster.joined != 0;
+}
+constexpr bool HasOtherPeriods(const PlanCluster& cluster) {
+  return cluster.other_periods != 0;
+}
+constexpr bool HasBias(const PlanCluster& cluster) {
+  return HasJoined(cluster) || HasOtherPeriods(cluster);
+}
+constexpr bool HasMeanIndex(const PlanCluster& cluster) {
+  return cluster.mean_index == cluster.mean_index;  // not NaN
 }
 
 template <>
@@ -52,7 +63,10 @@ inline constexpr auto kTable<PlanCluster> = std::tuple(
     Required<&C::count>("count"), Required<&C::mean_ns>("mean_ns"),
     Required<&C::stddev_ns>("stddev_ns"), Required<&C::target>("target"),
     Required<&C::captured>("captured"), Nullable<&C::joined>("joined").OnlyIf(HasJoined),
-    Optional<&C::joined_bias_ns>("joined_bias_ns").OnlyIf(HasJoined),
+    Nullable<&C::other_periods>("other_periods").OnlyIf(HasOtherPeriods),
+    Optional<&C::other_periods_ns>("other_periods_ns").OnlyIf(HasOtherPeriods),
+    Optional<&C::joined_bias_ns>("joined_bias_ns").OnlyIf(HasBias),
+    Optional<&C::mean_index>("mean_index", kNaN).OnlyIf(HasMeanIndex),
     Required<&C::samples>("samples").Items({"\n          ", ",\n          ", "\n        "}));
 
 constexpr bool HasLaunchConfig(const PlanKernel& kernel) {

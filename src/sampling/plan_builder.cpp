@@ -18,12 +18,12 @@ stats::Moments MomentsOf(const std::vector<stats::Moments>& cells) {
 
 // Returns the stratum that the samples of `cluster` were drawn from.
 Stratum DrawnStratum(const model::PlanCluster& cluster) {
-  if (cluster.joined == 0) {
+  if (model::DrawnCount(cluster) == cluster.count) {
     return Stratum(cluster.count, cluster.mean_ns, cluster.stddev_ns * cluster.stddev_ns);
   }
   if (!cluster.cells.empty()) return Stratum(MomentsOf(cluster.cells));
   // The cluster is sampled completely and has no cells, so its spread does not matter.
-  return Stratum(cluster.count - cluster.joined, model::DrawnMean(cluster), 0.0);
+  return Stratum(model::DrawnCount(cluster), model::DrawnMean(cluster), 0.0);
 }
 
 }  // namespace
@@ -37,7 +37,8 @@ void ErrorSources::Add(const model::PlanCluster& cluster, const Stratum& drawn) 
     uncovered_ns_ += static_cast<double>(cluster.count) * cluster.mean_ns;
     return;
   }
-  sampled_.push_back({cluster.cells, drawn, cluster.samples.size(), cluster.joined});
+  sampled_.push_back({cluster.cells, drawn, cluster.samples.size(),
+                      cluster.count - model::DrawnCount(cluster)});
   bias_ns_ += cluster.joined_bias_ns;
   joined_ns_ += std::max(model::JoinedTime(cluster), 0.0);
 }
@@ -88,15 +89,18 @@ void PlanBuilder::AddKernel(std::string name, std::uint64_t invocations, std::ui
     planned.target = cluster.target;
     planned.captured = captured;
     Stratum drawn(all);
-    // Without a sample, no launch represents the joined launches.
-    if (captured != 0 && cluster.joined_launches != 0) {
+    planned.mean_index = cluster.mean_index;
+    // Without a sample, no launch represents others.
+    if (captured != 0 && cluster.joined_launches + cluster.other_periods.count() != 0) {
       drawn = Stratum(MomentsOf(cluster.cells));
       planned.joined = cluster.joined_launches;
+      planned.other_periods = cluster.other_periods.count();
+      planned.other_periods_ns = cluster.other_periods.sum();
       planned.joined_bias_ns = static_cast<double>(all.count()) * (drawn.mean - all.mean());
     }
     planned.samples = std::move(cluster.samples);
     // A cluster needs cells only if it is sampled partially.
-    if (captured != 0 && captured < planned.count - planned.joined) {
+    if (captured != 0 && captured < model::DrawnCount(planned)) {
       planned.cells = std::move(cluster.cells);
     }
     errors_.Add(planned, drawn);

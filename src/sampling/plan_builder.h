@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -31,9 +32,12 @@ struct SampledCluster {
   std::uint64_t target = 0;
   std::vector<model::PlanSample> samples;  // in launch order; the builder sets the weights
   std::vector<stats::Moments> cells;  // of its durations, for the certificate; if empty, normal
-  // Launches that are represented by the samples but were not drawn from. `cells` does not contain
-  // them. REQUIRES: if this is not 0, `cells` is not empty.
+  // Launches that are represented by the samples but were not drawn from: with other durations, and
+  // in other periods of the run. `cells` does not contain them. REQUIRES: if these are not 0,
+  // `cells` is not empty.
   std::uint64_t joined_launches = 0;
+  stats::Moments other_periods;
+  double mean_index = std::numeric_limits<double>::quiet_NaN();  // as in PlanCluster
 };
 
 // ErrorSources collects the sources of a plan's estimation error: the strata that samples were

@@ -23,7 +23,7 @@ namespace {
 // Returns all numbers of a cluster, so that only equal clusters tie.
 auto ValueOf(const model::PlanCluster& c) {
   return std::make_tuple(c.mean_ns, c.lower_ns, c.upper_ns, c.count, c.stddev_ns, c.captured,
-                         c.joined, c.joined_bias_ns);
+                         c.joined, c.joined_bias_ns, c.other_periods, c.other_periods_ns);
 }
 
 bool CellsLess(const model::PlanCluster& a, const model::PlanCluster& b) {
@@ -150,6 +150,7 @@ Status AppendSessions(model::Plan& plan, Place& next, Sums& sums, model::Plan& m
 // kernel's name in earlier plans.
 void MoveSamples(const Place& first, std::uint64_t before, model::PlanKernel& kernel) {
   for (model::PlanCluster& cluster : kernel.clusters) {
+    cluster.mean_index += static_cast<double>(first.index);  // may be NaN
     for (model::PlanSample& sample : cluster.samples) {
       std::uint16_t& device = sample.record.device;
       sample.index += first.index;

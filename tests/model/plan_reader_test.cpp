@@ -399,7 +399,7 @@ TEST_CASE("joined launches read back and must be consistent with their cluster")
   const std::string at = "p: kernels[0].clusters[0].";
   CHECK(error("joined", 10) == at + "joined: is 10; expected less than count, 10");
   CHECK(error("joined", 0) ==
-        at + "joined_bias_ns: is 10; expected 0, because no launch is joined");
+        at + "joined_bias_ns: is 10; expected 0, because the samples represent no other launches");
   CHECK(error("joined", -1) == at + "joined: is -1; expected a whole number");
   CHECK(error("joined_bias_ns", nullptr).starts_with(at + "joined_bias_ns: is null"));
   CHECK(error("joined_bias_ns", "x") == at + "joined_bias_ns: is \"x\"; expected a number");
@@ -412,9 +412,47 @@ TEST_CASE("joined launches read back and must be consistent with their cluster")
   bare["kernels"][0]["clusters"][1]["count"] = 2;
   const Result<Plan> refused = ParsePlan(bare.dump(), "p");
   REQUIRE_FALSE(refused.ok());
-  CHECK(
-      refused.error().message ==
-      "p: kernels[0].clusters[1].captured: is 0; expected at least 1, because launches are joined");
+  CHECK(refused.error().message ==
+        "p: kernels[0].clusters[1].captured: is 0; expected at least 1, because launches without a "
+        "sample are represented");
+}
+
+// As WithJoined, but one of the two launches has a similar duration in another period of the run.
+TEST_CASE("launches in other periods read back and must be consistent with their cluster") {
+  using nlohmann::json;
+  Plan plan = WithJoined();
+  for (PlanKernel& kernel : plan.kernels) {
+    PlanCluster& cluster = kernel.clusters[0];
+    cluster.joined = 1;
+    cluster.other_periods = 1;
+    cluster.other_periods_ns = 92.0;
+    cluster.mean_index = 12.5;
+  }
+  plan.totals.joined_fraction = 2 * 100.0 / 2400;  // the joined launch takes 192 - 92 ns
+  const std::string text = PlanToJson(plan);
+  const Result<Plan> read = ParsePlan(text, "p");
+  if (!read.ok()) FAIL(read.error().message);
+  CHECK(PlanToJson(read.value()) == text);
+  const PlanCluster& cluster = read.value().kernels[1].clusters[0];
+  CHECK(cluster.other_periods == 1);
+  CHECK(cluster.other_periods_ns == 92.0);
+  CHECK(cluster.mean_index == 12.5);
+  CHECK(std::isnan(read.value().kernels[1].clusters[1].mean_index));
+  const json good = json::parse(text);
+  const auto error = [&](const char* field, const json& value) {
+    json edited = good;
+    edited["kernels"][0]["clusters"][0][field] = value;
+    const Result<Plan> refused = ParsePlan(edited.dump(), "p");
+    return refused.ok() ? std::string("read") : refused.error().message;
+  };
+  const std::string at = "p: kernels[0].clusters[0].";
+  CHECK(error("other_periods", 9) ==
+        at + "other_periods: is 9; expected less than count - joined, 9");
+  CHECK(error("other_periods", 0).starts_with(at + "other_periods_ns: is 92; expected 0"));
+  CHECK(error("other_periods_ns", -1).starts_with(at + "other_periods_ns: is -1"));
+  CHECK(error("other_periods_ns", 2000).starts_with(at + "other_periods_ns: is 2000"));
+  CHECK(error("mean_index", -1).starts_with(at + "mean_index: is -1; expected an index below "));
+  CHECK(error("mean_index", 1e9).starts_with(at + "mean_index: is 1000000000"));
 }
 
 TEST_CASE(

@@ -169,6 +169,15 @@ TEST_CASE("time and mean of drawn and joined launches follow from the bias") {
   cluster.joined_bias_ns = 10 * (100.0 - 60.0);
   CHECK(DrawnMean(cluster) == doctest::Approx(100.0));
   CHECK(JoinedTime(cluster) == doctest::Approx(600.0));
+  CHECK(DrawnCount(cluster) == 90);
+  // 20 of the 90 are in another period and take 90 ns each, the 70 sampled ones 100 ns.
+  cluster.mean_ns = (70 * 100.0 + 10 * 60.0 + 20 * 90.0) / 100;
+  cluster.other_periods = 20;
+  cluster.other_periods_ns = 20 * 90.0;
+  cluster.joined_bias_ns = 10 * (100.0 - 60.0) + 20 * (100.0 - 90.0);
+  CHECK(DrawnCount(cluster) == 70);
+  CHECK(DrawnMean(cluster) == doctest::Approx(100.0));
+  CHECK(JoinedTime(cluster) == doctest::Approx(600.0));
 }
 
 TEST_CASE("the summary contains the share of joined launches if there are any") {
@@ -216,7 +225,8 @@ TEST_CASE("a plan omits the fields of imputed launches, joined launches and proc
   Plan plan;
   plan.kernels.emplace_back().clusters.emplace_back().samples.emplace_back();
   const std::string json = PlanToJson(plan);
-  for (const char* field : {"imputed", "native_unknown", "process", "joined\"", "joined_bias_ns"}) {
+  for (const char* field : {"imputed", "native_unknown", "process", "joined\"", "joined_bias_ns",
+                            "other_periods", "mean_index"}) {
     CHECK(json.find(field) == std::string::npos);
   }
   plan.kernels[0].clusters[0].joined = 3;

@@ -73,8 +73,10 @@ struct Durations {
   std::uint64_t max_ns = 0;
   double mean = 0.0;
   double m2 = 0.0;
+  double index_time = 0.0;  // sum of duration x launch index
 
-  void Add(std::uint64_t duration_ns) {
+  void Add(std::uint64_t duration_ns, std::uint32_t index) {
+    index_time += static_cast<double>(duration_ns) * static_cast<double>(index);
     ++count;
     sum_ns += duration_ns;
     min_ns = std::min(min_ns, duration_ns);
@@ -87,8 +89,14 @@ struct Durations {
 
   // REQUIRES: count > 0.
   void Describe(model::PlanCluster& cluster) const {
-    // Scale the bias so that joined launches keep their share of the cluster's time.
-    if (cluster.mean_ns > 0.0) cluster.joined_bias_ns *= mean / cluster.mean_ns;
+    // Joined launches and other periods keep their share of the cluster's time.
+    if (cluster.mean_ns > 0.0) {
+      cluster.joined_bias_ns *= mean / cluster.mean_ns;
+      cluster.other_periods_ns *= mean / cluster.mean_ns;
+    }
+    if (!std::isnan(cluster.mean_index) && sum_ns > 0) {
+      cluster.mean_index = index_time / static_cast<double>(sum_ns);
+    }
     cluster.lower_ns = min_ns;
     cluster.upper_ns = max_ns;
     cluster.mean_ns = mean;
@@ -97,8 +105,9 @@ struct Durations {
 };
 
 // Returns the cluster of each launch of a kernel in A: for samples the cluster that contains them,
-// for other launches by the duration ranges of the plan. Returns nullopt if this does not reproduce
-// the plan's counts: the clusters are not cut by duration, or their ranges overlap.
+// for other launches by the duration ranges of the plan. Clusters with the same range are periods
+// of a run, in order. Returns nullopt if this does not reproduce the plan's counts: the clusters
+// are not cut by duration, or their ranges overlap otherwise.
 std::optional<std::vector<std::size_t>> Membership(const model::PlanKernel& kernel, const Run& a,
                                                    const std::vector<std::uint32_t>& launches) {
   std::unordered_map<std::uint64_t, std::size_t> sampled;
@@ -111,7 +120,7 @@ std::optional<std::vector<std::size_t>> Membership(const model::PlanKernel& kern
   for (std::size_t c = 0; c < kernel.clusters.size(); ++c) {
     if (kernel.clusters[c].count > kernel.clusters[c].samples.size()) open.push_back(c);
   }
-  std::sort(open.begin(), open.end(), [&](std::size_t x, std::size_t y) {
+  std::stable_sort(open.begin(), open.end(), [&](std::size_t x, std::size_t y) {
     return kernel.clusters[x].upper_ns < kernel.clusters[y].upper_ns;
   });
   std::vector<std::size_t> member;
@@ -123,9 +132,10 @@ std::optional<std::vector<std::size_t>> Membership(const model::PlanKernel& kern
     if (known != sampled.end()) {
       cluster = known->second;
     } else {
-      const auto at = std::lower_bound(
+      auto at = std::lower_bound(
           open.begin(), open.end(), duration,
           [&](std::size_t c, std::uint64_t ns) { return kernel.clusters[c].upper_ns < ns; });
+      while (at != open.end() && counts[*at] == kernel.clusters[*at].count) ++at;
       if (at == open.end() || kernel.clusters[*at].lower_ns > duration) return std::nullopt;
       cluster = *at;
     }
@@ -322,8 +332,8 @@ class Transfer {
     });
     cluster.samples = std::move(kept);
     if (cluster.samples.empty()) {
-      cluster.joined = 0;
-      cluster.joined_bias_ns = 0.0;
+      cluster.joined = cluster.other_periods = 0;
+      cluster.joined_bias_ns = cluster.other_periods_ns = 0.0;
     }
     return Success{};
   }
@@ -339,7 +349,7 @@ class Transfer {
       if (partner == kNoPartner) {
         ++without;
       } else if (member) {
-        durations[(*member)[i]].Add(b_.launches[partner].duration_ns);
+        durations[(*member)[i]].Add(b_.launches[partner].duration_ns, partner);
       }
     }
     if (without > 0) {
@@ -366,7 +376,7 @@ class Transfer {
     for (std::size_t g = 0; g < in_b_.groups.size(); ++g) {
       if (transferred_[g]) continue;
       Durations durations;
-      for (const std::uint32_t i : in_b_.launches[g]) durations.Add(b_.launches[i].duration_ns);
+      for (const std::uint32_t i : in_b_.launches[g]) durations.Add(b_.launches[i].duration_ns, i);
       model::PlanKernel kernel;
       kernel.name = in_b_.groups[g].name;
       kernel.config = in_b_.groups[g].config;

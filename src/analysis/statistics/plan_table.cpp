@@ -34,10 +34,10 @@ void AddSamples(const model::PlanCluster& cluster, StatsRow& row) {
 }
 
 // Returns whether the spread of the launches that the samples of `cluster` were drawn from is not
-// known: the plan has joined launches, and its cells were not read.
+// known: samples represent other launches too, and the plan's cells were not read.
 bool LacksSpread(const model::PlanCluster& cluster) {
-  return cluster.joined != 0 && cluster.cells.empty() &&
-         cluster.samples.size() < cluster.count - cluster.joined;
+  const std::uint64_t drawn = model::DrawnCount(cluster);
+  return drawn < cluster.count && cluster.cells.empty() && cluster.samples.size() < drawn;
 }
 
 // Returns the bound of the time of `kernel`. NaN if the plan states no bound. In a merged plan, the

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include "analysis/alignment/runs.h"
 #include "shm/record.h"
@@ -294,6 +295,30 @@ TEST_CASE("clusters that are not defined by duration keep the description from A
   CHECK(done.value().plan.kernels[0].clusters[0].mean_ns == 103.5);
   REQUIRE(done.value().warnings.size() == 1);
   CHECK(done.value().warnings[0].find("not defined by duration alone") != std::string::npos);
+}
+
+TEST_CASE("clusters with the same durations are periods of the run") {
+  const Run a = RunA();
+  const Run b = RunB();
+  model::Plan plan = PlanOfA(a);
+  model::PlanCluster& first = plan.kernels[0].clusters[0];
+  // The first three launches, and the next five.
+  model::PlanCluster second = first;
+  first.count = 3;
+  first.captured = 1;
+  first.samples = {SampleOf(a, 2, 1, 3)};
+  second.count = 5;
+  second.captured = 1;
+  second.samples = {SampleOf(a, 8, 4, 5)};
+  plan.kernels[0].clusters.insert(plan.kernels[0].clusters.begin() + 1, second);
+  const auto done = Carry(plan, a, b);
+  REQUIRE(done.ok());
+  CHECK(done.value().warnings.empty());
+  const std::vector<model::PlanCluster>& clusters = done.value().plan.kernels[0].clusters;
+  CHECK(clusters[0].count == 3);
+  CHECK(clusters[0].upper_ns == 204);
+  CHECK(clusters[1].count == 5);
+  CHECK(clusters[1].lower_ns == 206);
 }
 
 TEST_CASE("a plan grouped by function is transferred function by function") {
