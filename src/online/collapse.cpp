@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "online/collapse.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "sampling/certificate.h"
@@ -55,6 +56,78 @@ void JoinGap(std::span<const SampledRange> strata, std::size_t first, std::size_
   for (std::size_t i = first; i < end; ++i) homes[i] = i < split ? below : i < up ? i : above;
 }
 
+// Returns the home of each stratum. `bias_ns`: of the kernels before this one.
+std::vector<std::size_t> HomesOf(std::span<const SampledRange> strata, double bias_ns) {
+  std::vector<std::size_t> homes(strata.size());
+  std::size_t below = kNone;
+  for (std::size_t i = 0; i < strata.size();) {
+    std::size_t above = i;
+    while (above < strata.size() && strata[above].samples == 0) ++above;
+    const bool found = above < strata.size();
+    JoinGap(strata, i, above, below, found ? above : kNone, bias_ns, homes);
+    for (; i < above; ++i) {
+      const stats::Moments& launches = strata[i].launches;
+      if (homes[i] != i) {
+        bias_ns += BiasOf(launches, strata[homes[i]].launches);
+      } else if (MayRepresent(launches, strata[i].explored)) {
+        bias_ns += BiasOf(launches, strata[i].explored);
+      } else {
+        bias_ns -= launches.sum();
+      }
+    }
+    if (found) homes[i++] = below = above;
+  }
+  return homes;
+}
+
+// Appends the results for the strata of `whole`, which have the same home.
+void SplitByPeriod(std::span<const SampledRange> strata, const JointStratum& whole, double& bias_ns,
+                   std::vector<JointStratum>& joined) {
+  const SampledRange& home = strata[whole.home];
+  if (home.samples == 0 || home.periods.empty()) {
+    JointStratum joint = whole;
+    joint.samples = home.samples;
+    joint.sampled = home.launches;
+    if (home.samples == 0 && MayRepresent(home.launches, home.explored)) {
+      joint.by_explored = true;
+      joint.samples = home.explored.count();
+      joint.sampled = home.explored;
+    }
+    for (std::size_t i = joint.first; i < joint.end; ++i) joint.all.Merge(strata[i].launches);
+    joint.bias_ns = joint.covered() ? BiasOf(joint.all, joint.sampled) : 0.0;
+    bias_ns += joint.covered() ? joint.bias_ns : -joint.all.sum();
+    joined.push_back(joint);
+    return;
+  }
+  // The first period whose captures are used.
+  std::size_t first_used = whole.end_period - 1;
+  std::uint64_t newest = home.periods[first_used].captured;
+  while (first_used > 0 && newest < home.enough) newest += home.periods[--first_used].captured;
+  std::size_t period = 0;
+  while (period < whole.end_period) {
+    JointStratum joint = whole;
+    joint.first_period = period;
+    joint.home_period = std::max(period, first_used);
+    while (home.periods[joint.home_period].captured == 0) ++joint.home_period;
+    period = joint.home_period + 1;
+    while (period < whole.end_period && home.periods[period].captured == 0) ++period;
+    joint.end_period = period;
+    joint.samples = home.periods[joint.home_period].captured;
+    joint.sampled = home.periods[joint.home_period].launches;
+    for (std::size_t i = joint.first; i < joint.end; ++i) {
+      for (std::size_t p = joint.first_period; p < period; ++p) {
+        joint.all.Merge(strata[i].periods[p].launches);
+        if (i == joint.home && p != joint.home_period) {
+          joint.other_periods.Merge(strata[i].periods[p].launches);
+        }
+      }
+    }
+    joint.bias_ns = BiasOf(joint.all, joint.sampled);
+    bias_ns += joint.bias_ns;
+    joined.push_back(joint);
+  }
+}
+
 }  // namespace
 
 bool MayRepresent(const stats::Moments& stratum, const stats::Moments& substitute) {
@@ -63,42 +136,15 @@ bool MayRepresent(const stats::Moments& stratum, const stats::Moments& substitut
 }
 
 std::vector<JointStratum> JoinStrata(std::span<const SampledRange> strata, double& bias_ns) {
+  const std::vector<std::size_t> homes = HomesOf(strata, bias_ns);
   std::vector<JointStratum> joined;
-  std::vector<std::size_t> homes(strata.size());
-  std::size_t below = kNone;
-  std::size_t known = 0;  // homes [0, known) are set
-  for (std::size_t i = 0; i < strata.size(); ++i) {
-    if (i == known) {
-      std::size_t above = i;
-      while (above < strata.size() && strata[above].samples == 0) ++above;
-      JoinGap(strata, i, above, below, above < strata.size() ? above : kNone, bias_ns, homes);
-      if (above < strata.size()) homes[above] = below = above;
-      known = above + 1;
-    }
-    const SampledRange& stratum = strata[i];
-    const SampledRange& home = strata[homes[i]];
-    if (joined.empty() || joined.back().home != homes[i]) {
-      JointStratum& joint = joined.emplace_back();
-      joint.first = i;
-      joint.home = homes[i];
-      joint.samples = home.samples;
-      joint.sampled = home.launches;
-      if (home.samples == 0 && MayRepresent(home.launches, home.explored)) {
-        joint.by_explored = true;
-        joint.samples = home.explored.count();
-        joint.sampled = home.explored;
-      }
-    }
-    JointStratum& joint = joined.back();
-    joint.end = i + 1;
-    joint.all.Merge(stratum.launches);
-    if (!joint.covered()) {
-      bias_ns -= stratum.launches.sum();
-      continue;
-    }
-    const double bias = BiasOf(stratum.launches, joint.sampled);
-    joint.bias_ns += bias;
-    bias_ns += bias;
+  JointStratum whole;
+  for (; whole.end < strata.size();) {
+    whole.first = whole.end;
+    whole.home = homes[whole.first];
+    while (whole.end < strata.size() && homes[whole.end] == whole.home) ++whole.end;
+    whole.end_period = std::max<std::size_t>(strata[whole.home].periods.size(), 1);
+    SplitByPeriod(strata, whole, bias_ns, joined);
   }
   return joined;
 }

@@ -23,6 +23,7 @@
 #include <span>
 #include <vector>
 
+#include "online/online_cluster.h"
 #include "stats/moments.h"
 
 namespace stemtap::online {
@@ -32,16 +33,24 @@ struct SampledRange {
   stats::Moments launches;    // all launches that the captures are drawn from
   std::uint64_t samples = 0;  // random captures
   stats::Moments explored;    // exploratory captures; not part of `launches`
+  // Launches and captures by period; empty: a single period.
+  std::span<const ClusterPeriod> periods = {};
+  std::uint64_t enough = 1;  // OnlineCluster::enough
 };
 
-// JointStratum is a sequence of neighboring strata of one kernel that the same captures represent.
+// JointStratum is the launches of neighboring strata of one kernel, in consecutive periods, that
+// the same captures represent.
 struct JointStratum {
   std::size_t first = 0;  // strata [first, end)
   std::size_t end = 0;
   std::size_t home = 0;       // the stratum with the captures; the only one if uncovered
+  std::size_t first_period = 0;  // periods [first_period, end_period)
+  std::size_t end_period = 1;
+  std::size_t home_period = 0;   // the period with the captures, unless uncovered or by_explored
   std::uint64_t samples = 0;  // 0: uncovered
   stats::Moments all;         // of all launches except `explored`
   stats::Moments sampled;     // of the launches that the samples are drawn from
+  stats::Moments other_periods;  // of the launches of `home` in other periods than home_period
   double bias_ns = 0.0;       // expected error of the estimate of the sum of `all`
   bool by_explored = false;
 
@@ -56,9 +65,12 @@ inline constexpr double kMaxJoinDifference = 0.5;
 // Returns whether captures of the launches `substitute` may represent the launches of the stratum.
 bool MayRepresent(const stats::Moments& stratum, const stats::Moments& substitute);
 
-// Joins the strata of one kernel (ascending by mean). Every stratum belongs to exactly one result;
-// results are ascending. `bias_ns` is the sum of the biases so far minus the uncovered time so far;
-// JoinStrata adds the values of this kernel.
+// Joins the strata of one kernel (ascending by mean), which have the same number of periods. The
+// newest captures of a stratum that are together at least `enough`, in whole periods, are used. A
+// period without used captures is represented by the latest period before it that has some, or
+// otherwise by the first one after it. Every period of a stratum belongs to exactly one
+// result; results are ascending by stratum, then by period. `bias_ns` is the sum of the biases so
+// far minus the uncovered time so far; JoinStrata adds the values of this kernel.
 std::vector<JointStratum> JoinStrata(std::span<const SampledRange> strata, double& bias_ns);
 
 // Returns the variance of the estimate of the joint stratum's sum; 0 if it is uncovered.

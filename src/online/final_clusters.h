@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // FinalClusters computes the clusters of one kernel for the plan at the end of the run: it joins
-// clusters without a capture to others and assigns the captures.
+// clusters and periods without a capture to others and assigns the captures.
 //
-//   by credit, after the last drift   represent their cluster
-//   by credit, before a drift         represent their cluster if it has none of the former
-//   exploratory                       represent their cluster if it has neither, joins no neighbor,
-//                                     and has a close mean (JoinStrata); all others form one last
-//                                     cluster that represents only itself
+//   by credit, used       represent their cluster in the periods around theirs (JoinStrata)
+//   exploratory           represent their cluster if it has none by credit, joins no neighbor, and
+//                         has a close mean
+//   all others            form one last cluster that represents only itself
 //
 // THREADS: none.  UNITS: ns.  SOURCE: docs/math/online.md, findings 3 to 5,
 // docs/math/online-bound.md.

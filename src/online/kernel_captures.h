@@ -16,32 +16,10 @@
 #include <vector>
 
 #include "online/kernel_clusters.h"
+#include "online/kernel_periods.h"
 #include "online/kernel_sketch.h"
-#include "stats/log_sketch.h"
 
 namespace stemtap::online {
-
-// Capture is a capture by credit, and the number of launches of its kernel when its record arrived.
-struct Capture {
-  CapturedLaunch launch;
-  std::uint64_t launches = 0;
-  // The capture was early and its cluster has drifted since. It represents its cluster only if
-  // there is no other capture.
-  bool expired = false;
-};
-
-// CaptureExpiry decides which captures of a kernel are too early to represent their clusters. It
-// does not use the durations of the captures.
-class CaptureExpiry {
- public:
-  // Marks the early captures of clusters that have drifted. `bound_ns` is the error bound of the
-  // kernel. `captures` are in order of `launches`.
-  void Update(const stats::LogSketch& durations, const KernelClusters& clusters, double bound_ns,
-              std::vector<Capture>& captures);
-
- private:
-  std::vector<stats::LogSketch> earlier_;  // at the latest doublings of launches, oldest first
-};
 
 class KernelCaptures {
  public:
@@ -54,26 +32,23 @@ class KernelCaptures {
   }
   // Returns the captures since the last call. They are not settled with the gate yet.
   std::vector<CapturedLaunch> TakeUnsettled() { return std::exchange(unsettled_, {}); }
-  // Adds a settled capture by credit. `launches`: native launches of the kernel so far.
-  void Add(const CapturedLaunch& launch, std::uint64_t launches) {
-    by_credit_.push_back({launch, launches});
-  }
-  // Updates imputed durations and marks expired captures. `error_bound` is a ratio.
-  void Update(const KernelSketch& sketch, const KernelClusters& clusters, double error_bound);
-  // Adds the captures to their clusters.
-  void CountIn(KernelClusters& clusters) const;
+  // Adds a settled capture by credit.
+  void Add(const CapturedLaunch& launch) { by_credit_.push_back(launch); }
+  // Updates imputed durations.
+  void Impute(const KernelSketch& sketch);
+  // Adds the captures to their clusters. REQUIRES: the periods of the clusters are up to date.
+  void CountIn(KernelClusters& clusters, const KernelPeriods& periods) const;
 
-  const std::vector<Capture>& by_credit() const { return by_credit_; }
+  const std::vector<CapturedLaunch>& by_credit() const { return by_credit_; }
   // One per process that launched the name before the gate table contained it.
   const std::vector<CapturedLaunch>& explored() const { return explored_; }
   std::uint64_t explored_ns() const { return explored_ns_; }
 
  private:
-  std::vector<Capture> by_credit_;
+  std::vector<CapturedLaunch> by_credit_;
   std::vector<CapturedLaunch> explored_;
   std::vector<CapturedLaunch> unsettled_;
   std::uint64_t explored_ns_ = 0;
-  CaptureExpiry expiry_;
 };
 
 }  // namespace stemtap::online

@@ -37,9 +37,7 @@ void KernelClusters::SetCut(const BinnedCells& cells, std::span<const std::size_
     if (c < before.size()) {
       cluster = before[c];
       cluster.moments = cluster.explored = {};
-      cluster.captured = cluster.expired = 0;
-      cluster.captured_ns = 0.0;
-      cluster.newest_capture = 0;
+      cluster.captured = 0;
     }
     if (c == 0) {
       cluster.first_bin = cells.bins[first];

@@ -45,6 +45,7 @@ struct CapturedLaunch {
   // The sketch bin that determines the cluster: the bin of the duration or, if captures perturb
   // launches, of the mean of the launch's group.
   std::uint32_t bin = 0;
+  std::uint64_t position = 0;  // KernelPeriods; not used for exploratory captures
 
   bool explored() const { return (sample.record.flags & shm::kFlagExploratory) != 0; }
 };

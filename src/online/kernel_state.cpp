@@ -21,7 +21,9 @@ void KernelState::Observe(std::span<const Observation> batch,
     sketch_.Count(seen.record);
     if (sketch_.IsPerturbed(seen.record)) {
       if (captured) {
-        captures_.Observe(sketch_.AddCaptured(seen));
+        CapturedLaunch launch = sketch_.AddCaptured(seen);
+        launch.position = sketch_.launches();
+        captures_.Observe(launch);
       } else {
         sketch_.AddConcurrent(seen);
       }
@@ -31,7 +33,8 @@ void KernelState::Observe(std::span<const Observation> batch,
       const CapturedLaunch launch{{seen.index, seen.occurrence, seen.record, 0.0, false},
                                   seen.record.duration_ns,
                                   0,
-                                  stats::LogSketch::BinOf(seen.record.duration_ns)};
+                                  stats::LogSketch::BinOf(seen.record.duration_ns),
+                                  sketch_.launches() + 1};
       captures_.Observe(launch);
       if (launch.explored()) {
         contexts_.Observe(seen.history_key, seen.config_key, launch.bin, cluster_of);
@@ -43,20 +46,23 @@ void KernelState::Observe(std::span<const Observation> batch,
         bin, contexts_.Observe(seen.history_key, seen.config_key, bin, cluster_of, seen.node_key));
   }
   last_occurrence_ = batch[order.back()].occurrence;
+  periods_.AddLaunches(batch[order.front()].index, batch[order.back()].index);
 }
 
 void KernelState::AddCaptured(const CapturedLaunch& captured) {
   CapturedLaunch launch = captured;
   if (sketch_.imputes() && !sketch_.stale()) sketch_.Impute(launch, false);
   OnlineCluster& cluster = clusters()[ClusterOf(launch.bin)];
-  cluster.AddCapture(launch.sample.record.duration_ns, sketch_.durations().count());
+  cluster.AddCapture(periods_.PeriodOf(launch.position), launch.position);
   cluster.waiting_since = 0;  // the next capture gets a new window
-  captures_.Add(launch, sketch_.durations().count());
+  periods_.AddCapture(launch.position);
+  captures_.Add(launch);
 }
 
 void KernelState::SetCut(std::span<const std::size_t> first_cells, bool anew) {
   clusters_.SetCut(sketch_.cells(), first_cells, anew);
-  captures_.CountIn(clusters_);
+  periods_.CountIn(clusters_);
+  captures_.CountIn(clusters_, periods_);
   if (clusters_.SetSources(sketch_.cells(), predictions_) || anew) RequestPublication();
 }
 

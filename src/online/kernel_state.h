@@ -15,6 +15,7 @@
 #include "online/context_predictor.h"
 #include "online/kernel_captures.h"
 #include "online/kernel_clusters.h"
+#include "online/kernel_periods.h"
 #include "online/kernel_sketch.h"
 #include "online/prediction_record.h"
 #include "shm/context_key.h"
@@ -49,11 +50,11 @@ class KernelState {
   // Adds a capture by credit. REQUIRES: Observe has seen the launch.
   void AddCaptured(const CapturedLaunch& captured);
 
-  // Recomputes the cells of the launches. They stay valid until the next call. `error_bound`
-  // is a ratio.
-  void UpdateCells(double error_bound) {
+  // Recomputes the cells of the launches. They stay valid until the next call.
+  void UpdateCells() {
     sketch_.UpdateCells();
-    captures_.Update(sketch_, clusters_, error_bound);
+    periods_.Update(sketch_);
+    captures_.Impute(sketch_);
   }
   const sampling::KernelCells& cells() const { return sketch_.cells().moments; }
 
@@ -86,6 +87,7 @@ class KernelState {
   ContextPredictor& contexts() { return contexts_; }
   const KernelSketch& sketch() const { return sketch_; }
   const KernelCaptures& captures() const { return captures_; }
+  const KernelPeriods& periods() const { return periods_; }
 
   // All launches and their time. Imputed durations are as of the last UpdateCells.
   std::uint64_t launches() const { return sketch_.launches() + captures_.explored().size(); }
@@ -117,6 +119,7 @@ class KernelState {
   std::uint64_t last_occurrence_ = 0;
   KernelSketch sketch_;
   KernelClusters clusters_;
+  KernelPeriods periods_;
   KernelCaptures captures_;
   ContextPredictor contexts_;
   PredictionRecord predictions_;

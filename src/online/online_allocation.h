@@ -26,13 +26,26 @@ namespace stemtap::online {
 // ClustersView is a view of the clusters of one kernel.
 struct ClustersView {
   std::span<const OnlineCluster> clusters;
-  double explored_ns = 0.0;  // time of the exploratory captures
+  double explored_ns = 0.0;               // time of the exploratory captures
+  std::span<const std::uint64_t> begins;  // launches before each period (KernelPeriods)
 };
 
 // CountedCaptures defines which captures represent a cluster.
 enum class CountedCaptures {
-  kCurrent,  // by credit and not expired: while the run lasts
-  kAll,      // also expired and exploratory ones, if there are no others: in the plan
+  kCurrent,  // by credit: while the run lasts
+  kAll,      // also exploratory ones, if there are no others: in the plan
+};
+
+// AllocationState is what the targets depend on besides the clusters.
+struct AllocationState {
+  double duration_ns = 0.0;  // of all launches
+  double planned_ns = 0.0;   // captured time of the best cut
+  bool bound_met = false;    // by the captures so far; no cluster is then captured for the bound
+  double share = 1.0;        // of the planned captures that may be made now, > 0 (ReleaseSchedule)
+
+  // Returns the value of 1 ns of bias in captured time. If the planned captures buy the whole error
+  // bound, each part of the bound costs its share.
+  double BiasWorth(double error_bound) const { return planned_ns / (error_bound * duration_ns); }
 };
 
 // ClusterTarget is the result for one cluster. An unreachable cluster has no capture, and one would
@@ -66,10 +79,19 @@ bool MeetsBound(std::span<const ClustersView> kernels, const sampling::SamplingO
 // Returns the bound of all captures so far, as a time.
 double BoundOf(std::span<const ClustersView> kernels, const sampling::SamplingOptions& options);
 
-// Returns the targets of the clusters of all kernels, in order. `best` is the best cut, and
-// `duration_ns` the time of all launches. With Method::kStem, the targets are the sizes of `best`.
+// Returns how many captures a plan of the launches so far needs of each cluster, in order, as if
+// none had been made (OnlineCluster::enough).
+std::vector<std::uint64_t> EnoughCaptures(std::span<const ClustersView> kernels,
+                                          const sampling::SamplingOptions& options);
+
+// Returns the targets of the clusters of all kernels, in order: the captures that meet the error
+// bound for the launches so far, and captures of clusters whose captures are from so early in the
+// run that a metric that changes during the run would be estimated badly.
 std::vector<ClusterTarget> AllocateTargets(std::span<const ClustersView> kernels,
-                                           const sampling::WorkloadStrata& best, double duration_ns,
+                                           const AllocationState& state,
                                            const sampling::SamplingOptions& options);
+
+// Returns the sizes of the strata of a cut, in order, as targets (Method::kStem).
+std::vector<ClusterTarget> SizesOf(const sampling::WorkloadStrata& cut);
 
 }  // namespace stemtap::online

@@ -54,10 +54,10 @@ void OnlineSampler::UpdateKernel(std::size_t i) {
   KernelState& kernel = kernels_[batches_.kernel(i)];
   kernel.Observe(batches_.batch(), batches_.order(i));
   if (schedule_.due()) {
-    kernel.UpdateCells(options_.error_bound);
+    kernel.UpdateCells();
   } else if (kernel.clusters().empty()) {
     // One cluster until the next allocation. Nothing is captured for it.
-    kernel.UpdateCells(options_.error_bound);
+    kernel.UpdateCells();
     if (!kernel.cells().empty()) kernel.SetCut(std::array<std::size_t, 1>{0}, true);
   }
 }
@@ -128,22 +128,32 @@ void OnlineSampler::Allocate(const ParallelFor& parallel) {
 
   // Compare cuts while captures are missing, or if the last comparison is old. Keep the cuts after
   // the end of the run, because new clusters could not be captured any more.
-  const bool always_cuts = options_.method == sampling::Method::kStem;
+  SetEnough();
   const bool is_met = MeetsBound(Views(), options_);
-  pace_ = is_met ? Pace::kSpread : Pace::kUrgent;
-  if (!releases_.HasStarted(status_.observed) && !captures_ended_) {
-    if (releases_.IsTimeToCut(status_.observed)) CutKernels(parallel);
-    KeepCaptures();
-  } else if (always_cuts ||
-             (!captures_ended_ && (schedule_.AreCutsOld(status_.observed) || !is_met))) {
-    SetTargets(CutKernels(parallel));
-    schedule_.SetCutsCompared(status_.observed);
-    if (!captures_ended_) Supplement(false);
+  const bool is_first = status_.observed < 2 * releases_.first_release();
+  pace_ = is_met ? Pace::kSpread : is_first ? Pace::kFirst : Pace::kUrgent;
+  const bool has_started = releases_.HasStarted(status_.observed);
+  if (options_.method == sampling::Method::kStem && (has_started || captures_ended_)) {
+    SetTargets(SizesOf(CutKernels(parallel)));
   } else if (!captures_ended_) {
-    KeepCaptures();
-    Supplement(true);
+    const bool may_cut = has_started ? schedule_.AreCutsOld(status_.observed) || !is_met
+                                     : releases_.IsTimeToCut(status_.observed);
+    if (may_cut) {
+      planned_ns_ = CapturedTime(CutKernels(parallel));
+      SetEnough();
+      if (has_started) schedule_.SetCutsCompared(status_.observed);
+    }
+    if (has_started) {
+      SetTargets(AllocateTargets(Views(),
+                                 {.duration_ns = static_cast<double>(status_.duration_ns),
+                                  .planned_ns = planned_ns_,
+                                  .bound_met = is_met,
+                                  .share = releases_.ShareAt(status_.observed)},
+                                 options_));
+    } else {
+      CaptureNothing();
+    }
   }
-  if (releases_.HasStarted(status_.observed) && !captures_ended_) Renew();
   if (status_.duration_ns != 0) {
     status_.bound = BoundOf(Views(), options_) / static_cast<double>(status_.duration_ns);
   }
@@ -167,8 +177,8 @@ void OnlineSampler::UpdateDurations() {
   for (const KernelState& kernel : kernels_) {
     status_.duration_ns += kernel.duration_ns();
     status_.captured_duration_ns += kernel.captures().explored_ns();
-    for (const Capture& capture : kernel.captures().by_credit()) {
-      status_.captured_duration_ns += capture.launch.sample.record.duration_ns;
+    for (const CapturedLaunch& launch : kernel.captures().by_credit()) {
+      status_.captured_duration_ns += launch.sample.record.duration_ns;
     }
   }
 }
@@ -176,8 +186,13 @@ void OnlineSampler::UpdateDurations() {
 sampling::WorkloadStrata OnlineSampler::CutKernels(const ParallelFor& parallel) {
   std::vector<sampling::CellsView> cells;
   for (const KernelState& kernel : kernels_) cells.emplace_back(kernel.cells());
+  // While few captures may be made, more clusters than they can be divided among are of no use.
+  sampling::SamplingOptions options = options_;
+  if (options.method != sampling::Method::kStem) {
+    options.error_bound /= std::sqrt(releases_.ShareAt(status_.observed));
+  }
   sampling::WorkloadStrata best =
-      sampling::StratifyWorkload(cells, options_, multiplier_, parallel);
+      sampling::StratifyWorkload(cells, options, multiplier_, parallel);
   multiplier_ = best.multiplier;
 
   parallel(kernels_.size(), [&](std::size_t id) {
@@ -194,62 +209,36 @@ sampling::WorkloadStrata OnlineSampler::CutKernels(const ParallelFor& parallel) 
   return best;
 }
 
-void OnlineSampler::SetTargets(const sampling::WorkloadStrata& best) {
-  const std::vector<ClusterTarget> targets =
-      AllocateTargets(Views(), best, static_cast<double>(status_.duration_ns), options_);
-  planned_ns_ = CapturedTime(best);
-  const double share = releases_.ShareAt(status_.observed);
+void OnlineSampler::SetTargets(const std::vector<ClusterTarget>& targets) {
   auto next = targets.begin();
-  for (OnlineCluster* const cluster : AllClusters()) {
-    cluster->target = next->target;
-    cluster->unreachable = next->unreachable;
-    cluster->release = ReleaseSchedule::Released(next++->target, share);
-  }
-}
-
-void OnlineSampler::KeepCaptures() {
-  for (OnlineCluster* const cluster : AllClusters()) {
-    cluster->target = std::max<std::uint64_t>(cluster->captured, 1);
-    cluster->release = 0;
-  }
-  if (!releases_.HasStarted(status_.observed)) return;
-  double bias_ns = 0.0;
   for (KernelState& kernel : kernels_) {
-    if (options_.bound == sampling::BoundScope::kKernel) bias_ns = 0.0;
-    for (const JointStratum& joint :
-         JoinClusters(kernel.clusters(), CountedCaptures::kAll, bias_ns)) {
-      if (joint.covered()) continue;
-      for (std::size_t i = joint.first; i < joint.end; ++i) {
-        kernel.clusters()[i].release = kernel.clusters()[i].unreachable ? 0 : 1;
-      }
+    for (OnlineCluster& cluster : kernel.clusters()) {
+      cluster.target = next->target;
+      cluster.unreachable = next->unreachable;
+      ++next;
     }
   }
 }
 
-void OnlineSampler::Supplement(bool bound_met) {
-  supplements_.Add(AllClusters(), planned_ns_,
-                   options_.error_bound * static_cast<double>(status_.duration_ns), bound_met);
-}
-
-void OnlineSampler::Renew() {
-  const double bound_ns = options_.error_bound * static_cast<double>(status_.duration_ns);
+void OnlineSampler::SetEnough() {
+  const std::vector<std::uint64_t> enough = EnoughCaptures(Views(), options_);
+  auto next = enough.begin();
   for (KernelState& kernel : kernels_) {
-    renewals_.Add(kernel.clusters(), kernel.sketch().durations().count(), planned_ns_, bound_ns);
+    for (OnlineCluster& cluster : kernel.clusters()) cluster.enough = *next++;
   }
 }
 
-std::vector<OnlineCluster*> OnlineSampler::AllClusters() {
-  std::vector<OnlineCluster*> clusters;
+void OnlineSampler::CaptureNothing() {
   for (KernelState& kernel : kernels_) {
-    for (OnlineCluster& cluster : kernel.clusters()) clusters.push_back(&cluster);
+    for (OnlineCluster& cluster : kernel.clusters()) cluster.target = 0;
   }
-  return clusters;
 }
 
 std::vector<ClustersView> OnlineSampler::Views() const {
   std::vector<ClustersView> views;
   for (const KernelState& kernel : kernels_) {
-    views.push_back({kernel.clusters(), static_cast<double>(kernel.captures().explored_ns())});
+    views.push_back({kernel.clusters(), static_cast<double>(kernel.captures().explored_ns()),
+                     kernel.periods().begins()});
   }
   return views;
 }
@@ -277,15 +266,15 @@ model::Plan OnlineSampler::Finish(const ParallelFor& parallel) {
   batches_.Begin({});
   EndCaptures();
   for (KernelState& kernel : kernels_) {
-    if (kernel.sketch().stale()) kernel.UpdateCells(options_.error_bound);
+    if (kernel.sketch().stale()) kernel.UpdateCells();
   }
   Allocate(parallel);
-  model::Plan plan = BuildPlan();
+  model::Plan plan = BuildBestPlan();
   if (plan.totals.certified_bound > options_.error_bound) {
     std::vector<std::vector<std::size_t>> cuts;
     for (const KernelState& kernel : kernels_) cuts.push_back(kernel.CurrentFirstCells());
     CutKernels(parallel);
-    model::Plan recut = BuildPlan();
+    model::Plan recut = BuildBestPlan();
     if (recut.totals.certified_bound < plan.totals.certified_bound) {
       plan = std::move(recut);
     } else {
@@ -296,6 +285,19 @@ model::Plan OnlineSampler::Finish(const ParallelFor& parallel) {
   }
   EmitTopUps(plan);
   return plan;
+}
+
+model::Plan OnlineSampler::BuildBestPlan() {
+  SetEnough();
+  model::Plan plan = BuildPlan();
+  if (plan.totals.certified_bound <= options_.error_bound) return plan;
+  // If periods differ, the newest captures have a large bias, and captures of all periods a small
+  // one.
+  for (KernelState& kernel : kernels_) {
+    for (OnlineCluster& cluster : kernel.clusters()) cluster.enough = cluster.captured;
+  }
+  model::Plan by_all = BuildPlan();
+  return by_all.totals.certified_bound < plan.totals.certified_bound ? by_all : plan;
 }
 
 void OnlineSampler::EmitTopUps(const model::Plan& plan) {

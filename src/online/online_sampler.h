@@ -152,14 +152,11 @@ class OnlineSampler {
   void UpdateDurations();
   // Cuts the kernels into clusters. Returns the best cut; a kernel may keep its current cut.
   sampling::WorkloadStrata CutKernels(const ParallelFor& parallel);
-  void SetTargets(const sampling::WorkloadStrata& best);
-  // Sets the targets to the captures made so far, at least 1. Releases a capture only of clusters
-  // that no capture represents.
-  void KeepCaptures();
-  void Supplement(bool bound_met);
-  // Requests captures of clusters whose captures are from early in the run.
-  void Renew();
-  std::vector<OnlineCluster*> AllClusters();
+  void SetTargets(const std::vector<ClusterTarget>& targets);
+  // Sets how many captures the clusters need in a plan of the launches so far.
+  void SetEnough();
+  // Sets all targets to 0, so that no cluster is captured.
+  void CaptureNothing();
   std::vector<ClustersView> Views() const;
   // Closes and reopens the clusters of a kernel and publishes their credits.
   void PublishKernel(std::uint32_t id);
@@ -167,6 +164,9 @@ class OnlineSampler {
   void Emit(MaskEventKind kind, std::uint32_t kernel, std::size_t cluster);
   // Returns the plan of the current cuts.
   model::Plan BuildPlan() const;
+  // Builds the plan of the present cuts; if it misses the error bound, from the captures that give
+  // the smaller bound: the newest that suffice, or all.
+  model::Plan BuildBestPlan();
   void EmitTopUps(const model::Plan& plan);
 
   sampling::SamplingOptions options_;
@@ -183,8 +183,6 @@ class OnlineSampler {
   KernelBatches batches_;  // of the current epoch
   AllocationSchedule schedule_;
   ReleaseSchedule releases_;
-  Supplements supplements_;
-  Renewals renewals_;
   double planned_ns_ = 0.0;  // captured time of the last best cut
   double multiplier_ = 0.0;  // price at the end of the last search for strata
   Observation latest_;       // last launch of the last epoch

@@ -18,34 +18,6 @@ constexpr double kReleases = 5.0;
 // Minimum number of observations before the first release; fewer do not form a distribution.
 constexpr std::uint64_t kMinObserved = 64;
 
-// A large error of the plain estimate, as a share of the error bound. At 0.5, the budget was spent
-// during a warm-up, and fewer runs ended within their bound.
-constexpr double kFar = 0.8;
-// Once the bound is met, a cluster whose captures differ from its mean by more than this share of
-// the error bound (of the total time) gets a supplement. At 0.05, long runs made 5 % more captures.
-constexpr double kOffShare = 0.1;
-// Supplements cost at most this share of the captures of the best cut. Without these supplements,
-// 16 of 16 runs of the demo, whose durations grow near the end, ended above the requested bound;
-// with a share of 0.1, 10; with 0.2, 7.
-constexpr double kSupplementShare = 0.2;
-// The share while the estimate is far off. Relative to all captures
-// that were made, also for earlier cuts, the budget grew with the length of a run: llm-serve cost
-// 1.05 times as much. At 1.0, the cost was 1.02 times as high, and no more runs were within their
-// bound.
-constexpr double kSupplementShareFar = 0.6;
-
-// A cluster is renewed if a single capture would have a standard error of more than this share of
-// the error bound. Narrower clusters represent later launches well enough. At 0.15, the captures of
-// the demo took 1.25 times as long, with the same bounds.
-constexpr double kRenewedSpread = 0.2;
-// A capture is old when the launches of the kernel have grown by this factor since. At 1.2, the
-// last part of a run of the demo, whose durations grow, often had no capture: 45 of 60 replays were
-// within the requested bound, and with the two windows below 56 of 60.
-constexpr double kRenewalGrowth = 1.05;
-// Renewals cost at most this share of the captures of the best cut. Without a limit, `training`,
-// whose long kernels are renewed over and over, captured 2.2 times as much, with the same bounds.
-constexpr double kRenewalShare = 0.5;
-
 // Of the captures that a cluster still needs, one in this many has an open credit at a time, but at
 // least one. The next credit is granted when a capture has returned, because an allocation may have
 // lowered the target by then.
@@ -71,16 +43,16 @@ constexpr std::uint64_t kFirstHits = 3;
 // With 1.5, a kernel whose durations keep growing ended with a bound of 15 % instead of less
 // than 7 %.
 constexpr double kWindow = 1.25;
-// The window if all captures of a cluster have expired. Until the cluster has a new capture, the
-// estimate has the error of the drift: with 0.375, only 93 of 100 runs of `warmup` at 5 % were
-// within their bound.
-constexpr double kWindowExpired = 0.125;
 // The window while the captures so far do not meet the error bound: the run may end at any time.
 // With kWindow, two of three runs of the demo ended while a new cluster waited for its capture;
 // with 0.25, 8 of 20 at the longest feedback delay.
 constexpr double kWindowUrgent = 0.125;
-// The window of a further capture of a cluster. Renewals are spread over the run by their growth.
-constexpr double kWindowFurther = 0.05;
+// The window until the launches have doubled since captures were first released. The first captures
+// represent all launches until then. With kWindowUrgent, a run of four feedback delays had 75 to 95
+// % of the weight in one tenth of its launches; with 0.5, 41 to 65 %.
+constexpr double kWindowFirst = 0.5;
+// The window of a further capture of a cluster.
+constexpr double kWindowFurther = 0.25;
 // The captures of an unpredicted cluster are by-products of its line, so they have a constant
 // probability instead of a window: as many as the cluster needs are expected over this share of its
 // launches so far. With 1.25, runs of four feedback delays left 2.7 % of the time of unpredictable
@@ -109,9 +81,8 @@ struct Need {
 
 Need NeedOf(std::span<const OnlineCluster> clusters, std::size_t at) {
   const OnlineCluster& cluster = clusters[at];
-  const std::uint64_t released = std::min(cluster.target, cluster.release);
-  if (cluster.unreachable || cluster.captured >= released) return {};
-  const std::uint64_t missing = released - cluster.captured;
+  if (cluster.unreachable || cluster.captured >= cluster.target) return {};
+  const std::uint64_t missing = cluster.target - cluster.captured;
   if (cluster.source.predicted()) {
     const std::uint64_t credits = missing > 1 ? missing / kAtOnce : missing;
     const double draws = static_cast<double>(credits) / cluster.source.yield;
@@ -127,9 +98,10 @@ Need NeedOf(std::span<const OnlineCluster> clusters, std::size_t at) {
 // Returns the part of the cluster's window that is left, as a share of its launches so far. The
 // window of an unpredicted cluster does not close, which would only raise the number of captures.
 double RemainingWindow(const OnlineCluster& cluster, Pace pace) {
-  double window = pace == Pace::kUrgent ? kWindowUrgent : kWindow;
-  if (cluster.captured > 0) window = kWindowFurther;
-  if (cluster.captured == 0 && cluster.expired > 0) window = kWindowExpired;
+  double window = pace == Pace::kSpread ? kWindow
+                  : pace == Pace::kFirst ? kWindowFirst
+                                         : kWindowUrgent;
+  if (cluster.captured > 0) window = std::min(window, kWindowFurther);
   if (!cluster.source.predicted()) return std::min(kUnpredictedWindow, window);
   const double growth = std::max(1.0, static_cast<double>(cluster.moments.count()) /
                                           static_cast<double>(cluster.waiting_since));
@@ -144,71 +116,7 @@ ReleaseSchedule::ReleaseSchedule(std::uint64_t observe_first)
 double ReleaseSchedule::ShareAt(std::uint64_t observed) const {
   const double doublings =
       std::log2(static_cast<double>(observed) / static_cast<double>(first_release_));
-  return std::clamp((1.0 + doublings) / kReleases, 0.0, 1.0);
-}
-
-std::uint64_t ReleaseSchedule::Released(std::uint64_t target, double share) {
-  const double part = share * static_cast<double>(target);
-  return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(part));
-}
-
-void Supplements::Add(std::span<OnlineCluster* const> clusters, double planned_ns, double bound_ns,
-                      bool bound_met) {
-  struct Off {
-    double by_ns;
-    OnlineCluster* cluster;
-  };
-  std::vector<Off> off;
-  double error_ns = 0.0;  // error of the plain estimate of the covered clusters
-  for (OnlineCluster* const cluster : clusters) {
-    const std::uint64_t had = cluster->captured;
-    if (had == 0) continue;
-    const double by_ns =
-        static_cast<double>(cluster->moments.count()) *
-        (cluster->captured_ns / static_cast<double>(had) - cluster->moments.mean());
-    error_ns += by_ns;
-    // A cluster below its target gets captures anyway.
-    if (had < cluster->target || had >= cluster->moments.count()) continue;
-    off.push_back({by_ns, cluster});
-  }
-  const bool far = std::fabs(error_ns) > kFar * bound_ns;
-  if (!far && !bound_met) return;
-  std::erase_if(off, [&](const Off& o) {
-    return far ? o.by_ns * error_ns <= 0.0 : std::fabs(o.by_ns) <= kOffShare * bound_ns;
-  });
-  std::stable_sort(off.begin(), off.end(), [](const Off& a, const Off& b) {
-    return std::fabs(a.by_ns) > std::fabs(b.by_ns);
-  });
-  const double max_ns = (far ? kSupplementShareFar : kSupplementShare) * planned_ns;
-  for (const Off& o : off) {
-    if (o.cluster->supplemented_at != o.cluster->captured) {
-      const double cost_ns = o.cluster->price_ns();
-      if (spent_ns_ + cost_ns > max_ns) continue;
-      spent_ns_ += cost_ns;
-      o.cluster->supplemented_at = o.cluster->captured;
-    }
-    ++o.cluster->target;
-    o.cluster->release = o.cluster->target;
-  }
-}
-
-void Renewals::Add(std::span<OnlineCluster> clusters, std::uint64_t launches, double planned_ns,
-                   double bound_ns) {
-  for (OnlineCluster& cluster : clusters) {
-    const double spread_ns =
-        static_cast<double>(cluster.moments.count()) * std::sqrt(cluster.moments.variance());
-    if (cluster.captured == 0 || spread_ns <= kRenewedSpread * bound_ns ||
-        static_cast<double>(launches) < kRenewalGrowth * static_cast<double>(cluster.newest_capture)) {
-      continue;
-    }
-    if (cluster.supplemented_at != cluster.captured) {
-      if (spent_ns_ + cluster.price_ns() > kRenewalShare * planned_ns) continue;
-      spent_ns_ += cluster.price_ns();
-      cluster.supplemented_at = cluster.captured;
-    }
-    cluster.target = std::max(cluster.target, cluster.captured + 1);
-    cluster.release = std::max(cluster.release, cluster.captured + 1);
-  }
+  return std::clamp((1.0 + doublings) / kReleases, 1.0 / kReleases, 1.0);
 }
 
 void UpdateWaits(std::span<OnlineCluster> clusters) {

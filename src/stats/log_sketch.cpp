@@ -51,6 +51,21 @@ void LogSketch::Merge(const LogSketch& other) {
   total_ += other.total_;
 }
 
+LogSketch LogSketch::Since(const LogSketch& earlier) const {
+  LogSketch since = *this;
+  for (std::size_t i = 0; i < earlier.bins_.size(); ++i) {
+    const Bin& before = earlier.bins_[i];
+    if (before.count == 0) continue;
+    Bin& bin = since.bins_[earlier.first_ + i - first_];
+    bin.count -= before.count;
+    bin.offset_sum -= before.offset_sum;
+    bin.offset_square_sum -= before.offset_square_sum;
+  }
+  since.count_ -= earlier.count_;
+  since.total_ -= earlier.total_;
+  return since;
+}
+
 Moments LogSketch::BinMoments(std::uint32_t bin) const {
   const Bin& b = bins_[bin - first_];
   if (b.count == 0) return {};

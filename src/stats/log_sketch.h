@@ -71,6 +71,8 @@ class LogSketch {
   }
 
   void Merge(const LogSketch& other);
+  // Returns the launches that were added after the sketch was copied to `earlier`.
+  LogSketch Since(const LogSketch& earlier) const;
 
   std::uint64_t count() const { return count_; }
   uint128 total_duration() const { return total_; }

@@ -67,4 +67,16 @@ class Moments {
   double m2_ = 0.0;
 };
 
+// Returns the moments of the values of `all` that are not in `part`. REQUIRES: `all` contains the
+// values of `part`. The rounding error of m2 is relative to the m2 of `all`.
+inline Moments Without(const Moments& all, const Moments& part) {
+  if (part.count() == 0) return all;
+  if (part.count() >= all.count()) return {};
+  const auto n = static_cast<double>(all.count());
+  const auto n_part = static_cast<double>(part.count());
+  const double delta = (part.mean() - all.mean()) * (n_part / (n - n_part));
+  const double m2 = all.m2() - part.m2() - delta * delta * (n - n_part) * n / n_part;
+  return {all.count() - part.count(), all.mean() - delta, m2 > 0.0 ? m2 : 0.0};
+}
+
 }  // namespace stemtap::stats

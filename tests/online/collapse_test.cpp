@@ -275,5 +275,70 @@ TEST_CASE("joint strata contain every stratum once, and their biases add up") {
   }
 }
 
+// Returns a stratum with 10 launches of the given mean in each period.
+struct Periods {
+  std::vector<ClusterPeriod> periods;
+  stats::Moments all;
+  std::uint64_t samples = 0;
+
+  Periods(const std::vector<double>& means, const std::vector<std::uint64_t>& captured) {
+    for (std::size_t p = 0; p < means.size(); ++p) {
+      periods.push_back({Equal(10, means[p]), captured[p], 0.0});
+      all.Merge(periods.back().launches);
+      samples += captured[p];
+    }
+  }
+  SampledRange Range(std::uint64_t enough) const { return {all, samples, {}, periods, enough}; }
+};
+
+TEST_CASE("captures of a period represent the periods after it that have none") {
+  const Periods stratum({100.0, 101.0, 102.0, 103.0}, {0, 2, 0, 1});
+  double bias = 0.0;
+  const std::vector<JointStratum> joined = JoinStrata(std::vector{stratum.Range(3)}, bias);
+  REQUIRE(joined.size() == 2);
+  CHECK(joined[0].first_period == 0);
+  CHECK(joined[0].end_period == 3);
+  CHECK(joined[0].home_period == 1);
+  CHECK(joined[0].samples == 2);
+  CHECK(joined[0].all.count() == 30);
+  CHECK(joined[0].sampled.count() == 10);
+  CHECK(joined[0].other_periods.sum() == doctest::Approx(10 * 100.0 + 10 * 102.0));
+  CHECK(joined[0].bias_ns == doctest::Approx(10 * 1.0 - 10 * 1.0));
+  CHECK(joined[1].first_period == 3);
+  CHECK(joined[1].bias_ns == doctest::Approx(0.0));
+}
+
+TEST_CASE("the newest captures that suffice represent all periods") {
+  const Periods stratum({100.0, 101.0, 102.0}, {5, 1, 1});
+  const auto homes = [&](std::uint64_t enough) {
+    double bias = 0.0;
+    std::vector<std::size_t> periods;
+    for (const JointStratum& joint : JoinStrata(std::vector{stratum.Range(enough)}, bias)) {
+      periods.push_back(joint.home_period);
+    }
+    return periods;
+  };
+  using Homes = std::vector<std::size_t>;
+  CHECK(homes(1) == Homes{2});
+  CHECK(homes(2) == Homes{1, 2});
+  CHECK(homes(3) == Homes{0, 1, 2});
+  CHECK(homes(100) == Homes{0, 1, 2});
+}
+
+TEST_CASE("a stratum without captures joins the periods of its home") {
+  const Periods home({100.0, 102.0}, {1, 1});
+  const Periods empty({110.0, 112.0}, {0, 0});
+  double bias = 0.0;
+  const std::vector<JointStratum> joined =
+      JoinStrata(std::vector{home.Range(2), empty.Range(1)}, bias);
+  REQUIRE(joined.size() == 2);
+  CHECK(joined[0].all.count() == 20);
+  CHECK(joined[0].end == 2);
+  CHECK(joined[0].other_periods.count() == 0);  // the joined launches are of the same period
+  CHECK(joined[0].bias_ns == doctest::Approx(10 * (100.0 - 110.0)));
+  CHECK(joined[1].bias_ns == doctest::Approx(10 * (102.0 - 112.0)));
+  CHECK(bias == doctest::Approx(-200.0));
+}
+
 }  // namespace
 }  // namespace stemtap::online

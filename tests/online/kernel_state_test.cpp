@@ -32,7 +32,7 @@ struct Kernel {
     std::iota(order.begin(), order.end(), 0u);
     state.Observe(batch, order);
     batch.clear();
-    state.UpdateCells(0.0);
+    state.UpdateCells();
   }
   // Observes the pending launches and cuts the kernel below each duration in `durations`.
   void Cut(const std::vector<std::uint64_t>& durations = {}) {
@@ -215,7 +215,6 @@ TEST_CASE("after every cut, captures count for the cluster that contains their d
   kernel.Cut({kLong});
   REQUIRE(kernel.state.clusters().size() == 2);
   CHECK(kernel.state.clusters()[0].captured == 2);
-  CHECK(kernel.state.clusters()[0].captured_ns == 2.0 * kShort);
   CHECK(kernel.state.clusters()[1].captured == 1);
 }
 
@@ -232,25 +231,27 @@ TEST_CASE("the wait of a cluster continues after an allocation and ends at its n
   CHECK(kernel.state.clusters()[1].waiting_since == 0);
 }
 
-TEST_CASE("a capture from before a drift represents its cluster only until the next capture") {
-  for (const std::uint64_t later : {kShort, kShort + 300}) {
-    CAPTURE(later);
-    Kernel kernel;
-    for (int i = 0; i < 50; ++i) kernel.Launch(10, kShort, i == 0 ? shm::kFlagCaptured : 0);
-    kernel.Cut();
-    kernel.Settle();
-    for (int i = 0; i < 1000; ++i) kernel.Launch(10, later);
-    kernel.Update();
-    CHECK(kernel.state.clusters().at(0).captured == (later == kShort ? 1 : 0));
-    CHECK(kernel.state.clusters()[0].representing() == 1);
-    if (later == kShort) continue;
-    kernel.Launch(10, later, shm::kFlagCaptured);
-    kernel.Update();
-    kernel.Settle();
-    CHECK(kernel.state.clusters()[0].captured == 1);
-    CHECK(kernel.state.clusters()[0].representing() == 1);
-    CHECK(kernel.state.captures().by_credit().size() == 2);
-  }
+TEST_CASE("captures and launches are counted in the period of the launch") {
+  Kernel kernel;
+  // The first capture is launch 50, so the first period ends at the first allocation after launch
+  // 70.
+  for (int i = 1; i <= 100; ++i) kernel.Launch(10, kShort, i == 50 ? shm::kFlagCaptured : 0);
+  kernel.Cut();
+  kernel.Settle();
+  kernel.Update();
+  REQUIRE(kernel.state.clusters().at(0).periods.size() == 2);
+  for (int i = 101; i <= 120; ++i) kernel.Launch(10, kShort, i == 110 ? shm::kFlagCaptured : 0);
+  kernel.Update();
+  kernel.Settle();
+  const std::vector<ClusterPeriod>& periods = kernel.state.clusters()[0].periods;
+  REQUIRE(periods.size() == 2);
+  CHECK(periods[0].launches.count() == 100);
+  CHECK(periods[0].captured == 1);
+  CHECK(periods[0].positions == 50.0);
+  CHECK(periods[1].launches.count() == 20);
+  CHECK(periods[1].captured == 1);
+  CHECK(periods[1].positions == 110.0);
+  CHECK(kernel.state.clusters()[0].captured == 2);
 }
 
 }  // namespace

@@ -89,6 +89,7 @@ double DrawLinear(const model::PlanCluster& cluster, double duration_ns, Rng& rn
 IntervalOutcome Compare(const analysis::Estimate& estimate, double truth,
                         const analysis::MetricEstimate& of) {
   const double rounding = 1e-9 * truth;
+  const double known = (1.0 - of.uncovered_fraction) * truth;
   const double share_outside = of.uncovered_fraction + of.joined_fraction;
   const double more = share_outside * estimate.value / (1.0 - std::min(share_outside, 0.5));
   return {
@@ -97,7 +98,8 @@ IntervalOutcome Compare(const analysis::Estimate& estimate, double truth,
       .relative_width = 0.5 * (estimate.upper - estimate.lower) / truth,
       .covered =
           estimate.lower - more <= truth + rounding && truth <= estimate.upper + more + rounding,
-      .covered_as_is = estimate.lower <= truth + rounding && truth <= estimate.upper + rounding};
+      .covered_as_is = estimate.lower <= truth + rounding && truth <= estimate.upper + rounding,
+      .covered_scaled = estimate.lower <= known + rounding && known <= estimate.upper + rounding};
 }
 
 formats::KernelResults ResultsOf(const model::Plan& plan, const std::vector<double>& values) {

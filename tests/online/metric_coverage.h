@@ -37,6 +37,7 @@ struct IntervalOutcome {
   double relative_width = 0.0;  // half-width / truth
   bool covered = false;         // the truth is in the widened interval
   bool covered_as_is = false;   // the truth is in the interval
+  bool covered_scaled = false;  // ... divided by the share of time that is covered
 };
 
 struct MetricOutcome {

@@ -45,7 +45,7 @@ struct SamplerBench {
     o.history_key = keys.history;
     history = shm::Advance(history, hash);
     const shm::GateAnswer answer =
-        client.Decide(*gate, keys, name, [&] { return shm::LaunchDraws(1)(o.index); });
+        client.Decide(*gate, keys, name, [&] { return draws(o.index); });
     if (answer.captures()) client.Captured(name, answer);
     o.record.flags = answer.flags;
     o.record.credit_slot = answer.credit_slot;
@@ -80,6 +80,7 @@ struct SamplerBench {
   std::unique_ptr<shm::GateTable> gate = std::make_unique<shm::GateTable>();
   OnlineSampler sampler;
   shm::GateClient<ExploredNames> client;
+  shm::LaunchDraws draws{1};
   std::size_t lag;
   std::uint64_t slow;
   std::vector<std::uint64_t> native;  // durations, by launch

@@ -548,7 +548,7 @@ TEST_CASE("graph nodes with the same kernel and the same predecessors are distin
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     CAPTURE(seed);
     const Found told = run(true, seed);
-    CHECK(told.captured <= 6);
+    CHECK(told.captured <= 7);  // one exploratory, and three of each cluster as the run grows
     CHECK(told.of_last >= 1);
     CHECK(told.bound <= 0.05);
     // With only the history, one capture of the last node takes 32 captures of arbitrary nodes.

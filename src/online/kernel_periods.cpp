@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "online/kernel_periods.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace stemtap::online {
+namespace {
+
+// A period ends when the launches have grown by this factor since it began, so a doubling has two
+// periods. Each takes the memory of a sketch. The captures of a period may be early in it, and
+// a drift within it is not known: with 2, 70 to 85 % of the runs in which all durations double were
+// within their bound; with 1.5, 95 %; with 1.2, 100 %.
+constexpr double kGrowth = 1.41421356;
+
+std::vector<stats::Moments> ByCluster(const stats::LogSketch& sketch,
+                                      const KernelClusters& clusters) {
+  std::vector<stats::Moments> launches(clusters.list().size());
+  for (std::size_t i = 0; i < sketch.bins().size(); ++i) {
+    if (sketch.bins()[i].count == 0) continue;
+    const auto bin = sketch.first_bin() + static_cast<std::uint32_t>(i);
+    launches[clusters.ClusterOf(bin)].Merge(sketch.BinMoments(bin));
+  }
+  return launches;
+}
+
+}  // namespace
+
+void KernelPeriods::AddLaunches(std::uint64_t first_index, std::uint64_t last_index) {
+  first_index_ = std::min(first_index_, first_index);
+  last_indices_.back() = std::max(last_indices_.back(), last_index);
+}
+
+void KernelPeriods::Update(const KernelSketch& sketch) {
+  if (sketch.imputes() || first_capture_ == 0) return;
+  const std::uint64_t began = begins_.size() > 1 ? begins_.back() : first_capture_;
+  const stats::LogSketch& durations = sketch.durations();
+  if (static_cast<double>(durations.count()) < kGrowth * static_cast<double>(began)) return;
+  ended_.push_back(durations.Since(before_));
+  before_ = durations;
+  begins_.push_back(durations.count());
+  last_indices_.push_back(last_indices_.back());
+}
+
+double KernelPeriods::MeanIndex(std::size_t period) const {
+  const std::uint64_t before = period == 0 ? first_index_ : last_indices_[period - 1];
+  return 0.5 * (static_cast<double>(before) + static_cast<double>(last_indices_[period]));
+}
+
+void KernelPeriods::CountIn(KernelClusters& clusters) {
+  std::vector<std::uint32_t> cut;
+  for (const OnlineCluster& cluster : clusters.list()) cut.push_back(cluster.first_bin);
+  if (cut != counted_cut_) counted_.clear();
+  for (std::size_t p = counted_.size(); p < ended_.size(); ++p) {
+    counted_.push_back(ByCluster(ended_[p], clusters));
+  }
+  for (std::size_t c = 0; c < clusters.list().size(); ++c) {
+    OnlineCluster& cluster = clusters.list()[c];
+    cluster.periods.assign(size(), {});
+    stats::Moments ended;
+    for (std::size_t p = 0; p < ended_.size(); ++p) {
+      cluster.periods[p].launches = counted_[p][c];
+      ended.Merge(counted_[p][c]);
+    }
+    cluster.periods.back().launches = stats::Without(cluster.moments, ended);
+  }
+  counted_cut_ = std::move(cut);
+}
+
+std::size_t KernelPeriods::PeriodOf(std::uint64_t position) const {
+  // The launch at position `begins_[p]` is the last one before period p.
+  const auto after = std::lower_bound(begins_.begin() + 1, begins_.end(), position);
+  return static_cast<std::size_t>(after - begins_.begin()) - 1;
+}
+
+sampling::KernelCells KernelPeriods::Cells(std::size_t period, const KernelSketch& sketch,
+                                           std::uint32_t first_bin, std::uint32_t end_bin) const {
+  const stats::LogSketch launches =
+      period < ended_.size() ? ended_[period] : sketch.durations().Since(before_);
+  sampling::KernelCells cells;
+  for (std::size_t i = 0; i < launches.bins().size(); ++i) {
+    const auto bin = launches.first_bin() + static_cast<std::uint32_t>(i);
+    if (bin < first_bin || bin >= end_bin || launches.bins()[i].count == 0) continue;
+    cells.push_back(launches.BinMoments(bin));
+  }
+  return cells;
+}
+
+}  // namespace stemtap::online
