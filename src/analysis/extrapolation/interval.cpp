@@ -320,7 +320,8 @@ Estimated SpreadOfTotal(std::span<const Spread> spreads, std::span<const Pool> p
 // The parts of the error are independent, and each has its own quantile (Banerjee 1960). A quantile
 // for the degrees of their sum is too small if a spread with few degrees is small by chance.
 Interval IntervalOf(std::span<const ObservedCluster> clusters, std::span<const Part> parts,
-                    double total, double confidence, double prior_degrees, bool one_sign) {
+                    double total, double confidence, double prior_degrees, bool one_sign,
+                    const TrendError& trend) {
   const std::vector<std::span<const ObservedCluster>> kernels = ByKernel(clusters);
   std::vector<Spread> spreads = SpreadsOf(kernels, parts);
   const SpreadTilt tilt = FitSpreadTilt(spreads);
@@ -333,6 +334,7 @@ Interval IntervalOf(std::span<const ObservedCluster> clusters, std::span<const P
 
   const Estimated known = KnownOf(kernels, parts);
   const Estimated membership = MembershipOf(kernels, parts);
+  const Estimated drift = {trend.variance, trend.degrees};
   const Estimated values = SpreadOfTotal(spreads, pools, prior_degrees);
   if (std::isnan(values.variance)) return {kNaN, kNaN, 0.0};
   double center = total;
@@ -341,7 +343,7 @@ Interval IntervalOf(std::span<const ObservedCluster> clusters, std::span<const P
   interval.degrees = values.degrees;
   const double half_width =
       std::sqrt(known.SquaredReach(confidence) + membership.SquaredReach(confidence) +
-                values.SquaredReach(confidence));
+                drift.SquaredReach(confidence) + values.SquaredReach(confidence));
   interval.lower = center - half_width;
   interval.upper = center + half_width;
   // Maximum skew, and its increase for clusters with one sample each, whose spread is less certain.
@@ -351,8 +353,8 @@ Interval IntervalOf(std::span<const ObservedCluster> clusters, std::span<const P
   const LogSpread spread = LogSpreadOf(clusters, parts, pools, prior_degrees, collapsed, one_sign);
   if (spread.variance > 0.0 && std::isfinite(spread.variance) && center != 0.0) {
     const double far = FarEnd(std::abs(center), half_width,
-                              known.variance + membership.variance, spread, confidence,
-                              kMaxSkew + kSinglesSkew * collapsed);
+                              known.variance + membership.variance + drift.variance, spread,
+                              confidence, kMaxSkew + kSinglesSkew * collapsed);
     if (center > 0.0) {
       interval.upper = std::max(interval.upper, far);
     } else {

@@ -5,6 +5,7 @@
 // SOURCE: docs/math/extrapolate.md
 #pragma once
 
+#include <limits>
 #include <span>
 
 #include "analysis/extrapolation/observed_cluster.h"
@@ -18,9 +19,16 @@ struct Interval {
   double degrees = 0.0;  // degrees of freedom; +inf if no spread had to be estimated
 };
 
+// TrendError is the error of the total due to the error of the metric's trend (trend.h).
+struct TrendError {
+  double variance = 0.0;
+  double degrees = std::numeric_limits<double>::infinity();
+};
+
 // Returns the interval around `total`. `one_sign`: the metric has no values of different signs, so
 // they may differ by factors. REQUIRES: one part per cluster.
 Interval IntervalOf(std::span<const ObservedCluster> clusters, std::span<const Part> parts,
-                    double total, double confidence, double prior_degrees, bool one_sign);
+                    double total, double confidence, double prior_degrees, bool one_sign,
+                    const TrendError& trend = {});
 
 }  // namespace stemtap::analysis

@@ -48,6 +48,7 @@ double MetricEstimator::Value(std::size_t row, std::size_t column) const {
 
 template <typename ValueOf>
 std::vector<ObservedCluster> MetricEstimator::Observe(const ValueOf& value_of) const {
+  const auto launches = static_cast<double>(plan_.totals.invocations);
   std::vector<ObservedCluster> clusters;
   for (std::size_t k = 0; k < plan_.kernels.size(); ++k) {
     for (std::size_t c = 0; c < plan_.kernels[k].clusters.size(); ++c) {
@@ -57,6 +58,7 @@ std::vector<ObservedCluster> MetricEstimator::Observe(const ValueOf& value_of) c
       cluster.count = static_cast<double>(planned.count);
       cluster.mean_ns = planned.mean_ns;
       cluster.stddev_ns = planned.stddev_ns;
+      cluster.mean_position = planned.mean_index / launches;
       for (std::size_t s = 0; s < planned.samples.size(); ++s) {
         const std::size_t row = match_.rows[k][c][s];
         if (row == kNoResult) continue;
@@ -64,7 +66,8 @@ std::vector<ObservedCluster> MetricEstimator::Observe(const ValueOf& value_of) c
         const double value = value_of(row, sample);
         if (!std::isfinite(value)) continue;
         const bool in_domain = !domain_.range || sample.range == *domain_.range;
-        cluster.seen.push_back({DurationOf(sample), value, in_domain});
+        const double position = static_cast<double>(sample.index) / launches;
+        cluster.seen.push_back({DurationOf(sample), value, in_domain, position});
       }
     }
   }

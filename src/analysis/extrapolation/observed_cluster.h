@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -15,6 +16,7 @@ struct ObservedSample {
   double duration_ns = 0.0;  // native
   double value = 0.0;
   bool in_domain = true;  // belongs to the part of the run whose total is estimated
+  double position = 0.0;  // launch index / number of launches of the run
 };
 
 struct ObservedCluster {
@@ -23,6 +25,8 @@ struct ObservedCluster {
   double mean_ns = 0.0;
   double stddev_ns = 0.0;  // population
   std::vector<ObservedSample> seen;
+  // Mean position of the launches; NaN if the samples are equally likely to be any of them.
+  double mean_position = std::numeric_limits<double>::quiet_NaN();
   double share = 1.0;   // share of the launches in the domain (domain.h)
   double mixing = 0.0;  // variance of the membership (0 or 1) of a launch in the domain
 };
