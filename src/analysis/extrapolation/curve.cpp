@@ -39,6 +39,15 @@ struct LogPoint {
   double y = 0.0;  // log value
 };
 
+LogPoint MeanOf(std::span<const LogPoint> points) {
+  LogPoint mean;
+  for (const LogPoint& point : points) {
+    mean.x += point.x / static_cast<double>(points.size());
+    mean.y += point.y / static_cast<double>(points.size());
+  }
+  return mean;
+}
+
 // Sums of squares and products of points relative to the mean of their group.
 struct LogSums {
   double xx = 0.0;
@@ -48,18 +57,13 @@ struct LogSums {
 
   void Add(std::span<const LogPoint> group) {
     if (group.empty()) return;
-    const auto size = static_cast<double>(group.size());
-    LogPoint mean;
-    for (const LogPoint& point : group) {
-      mean.x += point.x / size;
-      mean.y += point.y / size;
-    }
+    const LogPoint mean = MeanOf(group);
     for (const LogPoint& point : group) {
       xx += (point.x - mean.x) * (point.x - mean.x);
       xy += (point.x - mean.x) * (point.y - mean.y);
       yy += (point.y - mean.y) * (point.y - mean.y);
     }
-    degrees += size - 1.0;
+    degrees += static_cast<double>(group.size()) - 1.0;
   }
   bool HasSlope() const { return xx > 1e-12 * (degrees + 1.0); }
   double Slope() const { return HasSlope() ? xy / xx : 1.0; }
@@ -115,11 +119,11 @@ std::vector<LogPoint> LogPoints(const ObservedCluster& cluster, const Curve& cur
   return points;
 }
 
-// Sums of the logs of a kernel's samples: within its clusters, and between its clusters that have
-// one sample each.
+// Sums of the logs of a kernel's samples: within its clusters, and between the means of its
+// clusters. The latter are 0 if no cluster has a single sample.
 struct KernelSums {
   LogSums within;
-  LogSums singles;
+  LogSums levels;
   LogSums deviations;  // of the log value, on the log of duration / mean of the cluster
   LogSums cross;       // of that log, on the log duration
 };
@@ -138,19 +142,21 @@ KernelSums SumKernel(std::span<const ObservedCluster> kernel, Curve& curve) {
     return sums;
   }
   curve.floor = std::max(0.5 * floor, std::numeric_limits<double>::min());
-  std::vector<LogPoint> singles;
+  const bool has_single = std::any_of(kernel.begin(), kernel.end(), IsSingle);
+  std::vector<LogPoint> levels;
   std::vector<LogPoint> deviations;
   std::vector<LogPoint> cross;
   for (const ObservedCluster& cluster : kernel) {
     const std::vector<LogPoint> points = LogPoints(cluster, curve);
     sums.within.Add(points);
-    if (!IsSingle(cluster)) continue;
-    const double deviation = points.front().x - LogDuration(cluster.mean_ns);
-    singles.push_back(points.front());
-    deviations.push_back({deviation, points.front().y});
-    cross.push_back({points.front().x, deviation});
+    if (!has_single || !(IsSingle(cluster) || points.size() > 1)) continue;
+    const LogPoint level = MeanOf(points);
+    const double deviation = level.x - LogDuration(cluster.mean_ns);
+    levels.push_back(level);
+    deviations.push_back({deviation, level.y});
+    cross.push_back({level.x, deviation});
   }
-  sums.singles.Add(singles);
+  sums.levels.Add(levels);
   sums.deviations.Add(deviations);
   sums.cross.Add(cross);
   return sums;
@@ -187,7 +193,10 @@ double VarianceBetweenKernels(std::span<const LogSums> kernels, std::span<const 
 struct CommonSlopes {
   double between = 1.0;
   double within = 1.0;
-  double within_variance = 0.0;
+  double within_variance = kCommonVariance;
+  // Maximum variance of the slopes within clusters between kernels. Larger differences would show
+  // in the residuals.
+  double kernel_variance = kKernelVariance;
   // Sums of squares with the sums that the priors are worth; 0 if nothing was fitted.
   double between_xx = 0.0;
   double within_xx = 0.0;
@@ -196,23 +205,23 @@ struct CommonSlopes {
   double LeverageOf(const KernelSums& kernel) const {
     if (!(between_xx > 0.0)) return 0.0;
     const double of_within = within_xx > 0.0 ? kernel.deviations.xx / within_xx : 0.0;
-    return kernel.singles.xx / between_xx + of_within;
+    return kernel.levels.xx / between_xx + of_within;
   }
 };
 
-// Fits the slopes to the single samples of each kernel's clusters, by ridge regression toward a
-// slope of 1 between clusters and toward the same slope within them. The slopes are common to all
-// kernels: so few samples do not show differences between kernels.
-CommonSlopes FitSingles(std::span<const KernelSums> kernels) {
+// Fits the slopes to the means of each kernel's clusters, by ridge regression toward a slope of 1
+// between clusters and toward the same slope within them. The slopes are common to all kernels: so
+// few samples do not show differences between kernels.
+CommonSlopes FitLevels(std::span<const KernelSums> kernels) {
   LogSums sum;
   double deviations_xx = 0.0;
   double deviations_xy = 0.0;
   double cross = 0.0;
   for (const KernelSums& kernel : kernels) {
-    sum.xx += kernel.singles.xx;
-    sum.xy += kernel.singles.xy;
-    sum.yy += kernel.singles.yy;
-    sum.degrees += kernel.singles.degrees;
+    sum.xx += kernel.levels.xx;
+    sum.xy += kernel.levels.xy;
+    sum.yy += kernel.levels.yy;
+    sum.degrees += kernel.levels.degrees;
     deviations_xx += kernel.deviations.xx;
     deviations_xy += kernel.deviations.xy;
     cross += kernel.cross.xy;
@@ -222,6 +231,11 @@ CommonSlopes FitSingles(std::span<const KernelSums> kernels) {
   const double noise = std::max(sum.degrees > 1.0 ? sum.Residual(sum.Slope()) / (sum.degrees - 1.0)
                                                   : sum.Residual(1.0) / sum.degrees,
                                 kMinNoise);
+  if (deviations_xx > 0.0) {
+    const double squares = sum.degrees < kMinDegrees ? kFewDegreesFactor * sum.Residual(1.0)
+                                                     : sum.Residual(sum.Slope());
+    common.kernel_variance = std::min(kKernelVariance, squares / deviations_xx);
+  }
   const double penalty = noise / kBetweenVariance;
   common.between_xx = sum.xx + penalty;
   common.within_xx = deviations_xx + noise / kCommonVariance;
@@ -245,16 +259,17 @@ CommonSlopes FitSingles(std::span<const KernelSums> kernels) {
 }
 
 // Fits the elasticities within clusters: the slope of each kernel's samples, shrunk toward the mean
-// over kernels, which is shrunk toward the slope `prior` between clusters.
-void FitWithin(std::span<const LogSums> kernels, std::span<const double> noise, double prior,
-               std::vector<Curve>& curves) {
+// over kernels, which is shrunk toward the slope `prior` of the single samples by its variance.
+void FitWithin(std::span<const LogSums> kernels, std::span<const double> noise,
+               const CommonSlopes& prior, std::vector<Curve>& curves) {
   std::vector<double> weights;
   for (std::size_t k = 0; k < kernels.size(); ++k) {
     weights.push_back(kernels[k].HasSlope() ? kernels[k].xx / std::max(noise[k], kMinNoise) : 0.0);
   }
-  const double between = VarianceBetweenKernels(kernels, weights);
-  double information = 1.0 / kCommonVariance;
-  double common = information * prior;
+  const double between =
+      std::min(VarianceBetweenKernels(kernels, weights), prior.kernel_variance);
+  double information = 1.0 / std::max(prior.within_variance, kMinNoise);
+  double common = information * prior.within;
   for (std::size_t k = 0; k < kernels.size(); ++k) {
     const double weight = weights[k] / (1.0 + weights[k] * between);
     information += weight;
@@ -273,7 +288,8 @@ void FitWithin(std::span<const LogSums> kernels, std::span<const double> noise, 
 }
 
 // Fits the change of the elasticity with the width of clusters: the slopes of a kernel's clusters,
-// regressed on their log widths within kernels and shrunk toward 0.
+// regressed on their log widths within kernels and shrunk toward 0. The elasticity of a kernel
+// without slopes comes from the other kernels and is that at their mean width.
 void FitTilt(std::span<const std::span<const ObservedCluster>> kernels,
              std::span<const double> noise, std::vector<Curve>& curves) {
   struct Slope {
@@ -283,6 +299,8 @@ void FitTilt(std::span<const std::span<const ObservedCluster>> kernels,
   };
   double information = 1.0 / kTiltVariance;
   double products = 0.0;
+  Slope all;
+  std::vector<bool> has_slope(kernels.size(), false);
   std::vector<Slope> slopes;
   for (std::size_t k = 0; k < kernels.size(); ++k) {
     if (std::isinf(curves[k].log_factor)) continue;  // all values are 0
@@ -299,6 +317,9 @@ void FitTilt(std::span<const std::span<const ObservedCluster>> kernels,
       mean.slope += own.weight * own.slope;
     }
     if (slopes.empty()) continue;
+    has_slope[k] = true;
+    all.weight += mean.weight;
+    all.log_width += mean.log_width;
     mean.log_width /= mean.weight;
     mean.slope /= mean.weight;
     curves[k].log_width = mean.log_width;
@@ -308,9 +329,12 @@ void FitTilt(std::span<const std::span<const ObservedCluster>> kernels,
       products += own.weight * wider * (own.slope - mean.slope);
     }
   }
-  for (Curve& curve : curves) {
-    curve.tilt = products / information;
-    curve.tilt_variance = 1.0 / information;
+  // Without a slope in any cluster, the prior applies to clusters of any width.
+  if (!(all.weight > 0.0)) return;
+  for (std::size_t k = 0; k < curves.size(); ++k) {
+    if (!has_slope[k]) curves[k].log_width = all.log_width / all.weight;
+    curves[k].tilt = products / information;
+    curves[k].tilt_variance = 1.0 / information;
   }
 }
 
@@ -383,7 +407,7 @@ std::vector<Curve> FitCurves(std::span<const std::span<const ObservedCluster>> k
     within.push_back(sums.back().within);
     repeated = repeated || within.back().degrees > 0.0;
   }
-  const CommonSlopes common = FitSingles(sums);
+  const CommonSlopes common = FitLevels(sums);
   for (std::size_t k = 0; k < kernels.size(); ++k) {
     curves[k].within = common.within;
     curves[k].common_variance = common.within_variance;
@@ -392,7 +416,7 @@ std::vector<Curve> FitCurves(std::span<const std::span<const ObservedCluster>> k
   }
   if (repeated) {
     const std::vector<double> noise = NoiseOf(within);
-    FitWithin(within, noise, common.within, curves);
+    FitWithin(within, noise, common, curves);
     FitTilt(kernels, noise, curves);
   }
   FitBetween(kernels, within, common.between, curves);

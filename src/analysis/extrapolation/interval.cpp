@@ -347,7 +347,7 @@ Interval IntervalOf(std::span<const ObservedCluster> clusters, std::span<const P
   interval.lower = center - half_width;
   interval.upper = center + half_width;
   // Maximum skew, and its increase for clusters with one sample each, whose spread is less certain.
-  constexpr double kMaxSkew = 1.5;
+  constexpr double kMaxSkew = 1.65;
   constexpr double kSinglesSkew = 0.5;
   const double collapsed = CollapsedShare(spreads);
   const LogSpread spread = LogSpreadOf(clusters, parts, pools, prior_degrees, collapsed, one_sign);
