@@ -7,9 +7,9 @@
 //   bound = z sqrt( sum N_i^2 S_i^2 / m_i (1 - m_i / N_i) ) / sum N_i mu_i
 //
 // CertifiedBound uses the distribution of the estimate. Every duration of the run is known, so the
-// distribution of the estimate over all possible samples is known too. CertifiedBound simulates it
-// by drawing from the cells of each stratum and returns a quantile. The simulation is valid where
-// the theorem is not, for example for one sample from a skewed stratum.
+// distribution of the estimate over all possible samples is known too, and CertifiedBound is a
+// quantile of it (error_distribution.h). It is valid where the theorem is not, for example for one
+// sample from a skewed stratum.
 //
 // GUARANTEE  If m_i launches are drawn at random, without replacement, from each stratum, the plain
 // estimate of the total is within CertifiedBound with at least the stated confidence. Strata
@@ -21,39 +21,25 @@
 #include <cstdint>
 #include <span>
 
+#include "sampling/error_distribution.h"
 #include "sampling/stratum.h"
-#include "stats/moments.h"
 
 namespace stemtap::sampling {
-
-// Returns the variance of the plain estimate of the stratum's sum: 0 if the stratum is sampled
-// completely, +inf if it has launches and `samples` is 0.
-double EstimateVariance(const Stratum& stratum, std::uint64_t samples);
 
 // Returns the relative bound; 0 if the total is 0. REQUIRES: as many samples as strata.
 double ErrorBound(std::span<const Stratum> strata, std::span<const std::uint64_t> samples,
                   double z);
 
-// Returns the z that CertifiedBound would use if the error were normal. Planning uses it where
-// nothing is simulated. It is 2.170 at 95 %, because the certificate keeps a margin.
+// Returns the z that CertifiedBound would use if the error were normal. Planning uses it where the
+// distribution is not computed. It is 2.170 at 95 %, because the certificate keeps a margin.
 double CertifiedZ(double confidence);
-
-// SampledStratum is a stratum and its number of samples.
-struct SampledStratum {
-  std::span<const stats::Moments> cells;  // of its durations, ascending; if empty, normal
-  Stratum whole;
-  std::uint64_t samples = 0;
-  // Additional launches that the samples represent but were not drawn from.
-  std::uint64_t joined_launches = 0;
-};
 
 // Returns the error of the estimate of the sum, in ns, that is exceeded with a probability of at
 // most 1 - `confidence`. `bias_ns` is the expected error of the estimate. See CertifiedBound.
 double CertifiedError(std::span<const SampledStratum> strata, double bias_ns, double confidence);
 
-// Returns the relative bound that holds with at least `confidence`, by simulation. The result is
-// deterministic. It is +inf if a stratum with launches has no sample. Takes about 20 ms per 100
-// strata with one sample each.
+// Returns the relative bound that holds with at least `confidence`. The result is deterministic. It
+// is +inf if a stratum with launches has no sample. REQUIRES: 0 < confidence < 1.
 double CertifiedBound(std::span<const SampledStratum> strata, double confidence);
 
 }  // namespace stemtap::sampling

@@ -31,8 +31,9 @@ struct SampleDesign {
   double bound = 0.0;  // certified, relative, at options.confidence
 };
 
-// For kOptimal, bound <= options.error_bound. The other methods use the sizes of their papers, and
-// `bound` reports the result. REQUIRES: as for StratifyWorkload.
+// bound <= options.error_bound, for each kernel if options.bound is kKernel. kRoot and kStem use
+// the strata of their papers, and the sizes too if those meet the bound; otherwise sizes for a
+// tighter bound. REQUIRES: as for StratifyWorkload.
 SampleDesign DesignSample(std::span<const KernelCells> kernels, const SamplingOptions& options,
                           const ParallelFor& parallel = Serially);
 

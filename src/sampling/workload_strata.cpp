@@ -7,6 +7,7 @@
 
 #include "sampling/certificate.h"
 #include "sampling/optimal_strata.h"
+#include "sampling/sample_size.h"
 
 namespace stemtap::sampling {
 namespace {
@@ -38,6 +39,23 @@ KernelCells CellsOf(const stats::LogSketch& sketch, std::vector<std::uint32_t>* 
   return cells;
 }
 
+void SizeStrata(std::span<std::vector<StratumRange>> kernels, const SamplingOptions& options) {
+  if (options.method == Method::kStem) {
+    const ErrorTarget target = options.target();
+    for (std::vector<StratumRange>& kernel : kernels) {
+      for (StratumRange& s : kernel) {
+        const std::uint64_t own = SampleSize(s.moments.mean(), s.moments.stddev(),
+                                             target.error_bound, target.z, kFloorClt);
+        s.sample_size = std::min(std::max(own, options.min_samples), s.moments.count());
+      }
+    }
+  } else if (options.bound == BoundScope::kWorkload) {
+    SizeTogether(kernels, options);
+  } else {
+    for (std::vector<StratumRange>& kernel : kernels) SizeTogether({&kernel, 1}, options);
+  }
+}
+
 WorkloadStrata StratifyWorkload(std::span<const CellsView> kernels, const SamplingOptions& options,
                                 double multiplier, const ParallelFor& parallel) {
   WorkloadStrata result;
@@ -61,18 +79,7 @@ WorkloadStrata StratifyWorkload(std::span<const CellsView> kernels, const Sampli
   parallel(kernels.size(), [&](std::size_t i) {
     result.kernels[i] = Stratify(options.method, kernels[i], target);
   });
-  if (options.method == Method::kStem) {
-    // Each cluster keeps its own size.
-    for (std::vector<StratumRange>& kernel : result.kernels) {
-      for (StratumRange& s : kernel) {
-        s.sample_size = std::min(std::max(s.sample_size, options.min_samples), s.moments.count());
-      }
-    }
-  } else if (options.bound == BoundScope::kWorkload) {
-    SizeTogether(result.kernels, options);
-  } else {
-    for (std::vector<StratumRange>& kernel : result.kernels) SizeTogether({&kernel, 1}, options);
-  }
+  SizeStrata(result.kernels, options);
   return result;
 }
 

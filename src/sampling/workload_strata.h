@@ -44,6 +44,10 @@ inline std::vector<CellsView> ViewsOf(std::span<const KernelCells> kernels) {
 // cell to it.
 KernelCells CellsOf(const stats::LogSketch& sketch, std::vector<std::uint32_t>* bins = nullptr);
 
+// Sets the sizes of given strata by the rule of options.method for options.error_bound.
+// REQUIRES: method is kRoot or kStem.
+void SizeStrata(std::span<std::vector<StratumRange>> kernels, const SamplingOptions& options);
+
 // `multiplier` is the multiplier of an earlier result for similar kernels, or 0. The result does
 // not depend on how `parallel` schedules its tasks.
 WorkloadStrata StratifyWorkload(std::span<const CellsView> kernels, const SamplingOptions& options,
