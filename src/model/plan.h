@@ -89,6 +89,7 @@ struct PlanTotals {
   std::uint64_t clusters = 0;
   std::uint64_t samples = 0;
   std::uint64_t sampled_duration_ns = 0;
+  std::uint64_t spread_samples = 0;     // of `samples`: show the spread of metrics other than time
   double speedup = 0.0;                 // duration / sampled duration; 0 if nothing was sampled
   double bound = 0.0;                   // the stated bound, see StateBound; NaN if there is none
   double certified_bound = 0.0;         // at the stated confidence: sampling, bias, uncovered time

@@ -198,6 +198,8 @@ class Check {
     const PlanTotals& t = plan_.totals;
     ExpectCount(invocations_, t.invocations, "totals.invocations", "the kernels' values");
     ExpectCount(duration_ns_, t.duration_ns, "totals.duration_ns", "the kernels' values");
+    Expect(t.spread_samples <= t.samples, "totals.spread_samples", t.spread_samples,
+           fmt::format("at most samples, {}", t.samples));
     ExpectCount(sampled_ns_, t.sampled_duration_ns, "totals.sampled_duration_ns",
                 "the samples' durations");
     const std::tuple<const char*, std::uint64_t, std::uint64_t> sizes[] = {

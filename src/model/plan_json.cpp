@@ -93,6 +93,7 @@ inline constexpr auto kTable<PlanTotals> = std::tuple(
     Required<&T::invocations>("invocations"), Required<&T::duration_ns>("duration_ns"),
     Required<&T::kernels>("kernels"), Required<&T::clusters>("clusters"),
     Required<&T::samples>("samples"), Required<&T::sampled_duration_ns>("sampled_duration_ns"),
+    Optional<&T::spread_samples>("spread_samples").OmitIfAbsent(),
     Required<&T::speedup>("speedup"), Required<&T::bound>("bound"),
     Optional<&T::certified_bound>("certified_bound", kLacking),
     Required<&T::observed_error>("observed_error"),

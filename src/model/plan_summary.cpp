@@ -132,6 +132,10 @@ std::string TotalsText(const Plan& plan) {
       Plural(t.invocations, "launch", "launches"), Plural(t.kernels, "kernel"),
       Milliseconds(t.duration_ns), Plural(t.samples, "sample"), Plural(t.clusters, "cluster"),
       Milliseconds(t.sampled_duration_ns), t.speedup);
+  if (t.spread_samples != 0) {
+    text += fmt::format("{} of these show the spread of metrics other than time\n",
+                        t.spread_samples);
+  }
   text += std::isnan(t.bound) ? "no error bound can be stated for this selection"
                               : fmt::format("error bound {:.2f} %", 100 * t.bound);
   text += fmt::format(", uncovered time {:.2f} %", 100 * t.uncovered_fraction);

@@ -57,8 +57,8 @@ void AddTotals(const model::PlanTotals& more, model::PlanTotals& totals, Sums& s
   for (const auto member :
        {&model::PlanTotals::invocations, &model::PlanTotals::duration_ns,
         &model::PlanTotals::clusters, &model::PlanTotals::samples,
-        &model::PlanTotals::sampled_duration_ns, &model::PlanTotals::dropped,
-        &model::PlanTotals::gaps, &model::PlanTotals::zero_duration,
+        &model::PlanTotals::sampled_duration_ns, &model::PlanTotals::spread_samples,
+        &model::PlanTotals::dropped, &model::PlanTotals::gaps, &model::PlanTotals::zero_duration,
         &model::PlanTotals::graph_launches, &model::PlanTotals::excluded_invocations,
         &model::PlanTotals::excluded_duration_ns, &model::PlanTotals::imputed,
         &model::PlanTotals::imputed_duration_ns, &model::PlanTotals::native_unknown}) {

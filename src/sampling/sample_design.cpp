@@ -10,6 +10,7 @@
 #include "sampling/certificate.h"
 #include "sampling/cut_table.h"
 #include "sampling/optimal_strata.h"
+#include "sampling/spread_pairs.h"
 #include "sampling/whole_sizes.h"
 
 namespace stemtap::sampling {
@@ -115,6 +116,18 @@ bool SameCuts(const Strata& a, const Strata& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), same);
 }
 
+// Adjust changes the sizes that a solver chose before they are judged.
+using Adjust = std::function<void(Strata&)>;
+
+// The strata of the papers' methods keep their sizes.
+void KeepSizes(Strata&) {}
+
+// Adds the samples that show the spread of other metrics, if the plan is for the workload's total.
+Adjust PairsFor(const SamplingOptions& options) {
+  if (options.bound != BoundScope::kWorkload) return KeepSizes;
+  return [](Strata& strata) { AddSpreadPairs(strata); };
+}
+
 struct Candidate {
   Strata strata;
   double cost = INFINITY;
@@ -122,15 +135,17 @@ struct Candidate {
 };
 
 // Calls `solve` with looser and tighter bounds until the certified bound just meets `error_bound`.
-// Keeps the cheapest strata that meet it in `best`.
+// Keeps the cheapest strata that meet it in `best`. Each try is judged with its pairs: one more
+// sample has a smaller variance, but the quantile of the sum can be larger.
 void Tune(std::span<const KernelCells> kernels, double error_bound, double confidence, double z,
-          const std::function<Strata(double)>& solve, Candidate& best) {
+          const std::function<Strata(double)>& solve, const Adjust& adjust, Candidate& best) {
   double feasible = 0.0;
   double infeasible = INFINITY;
   double ask = error_bound;
   for (int i = 0; i < kMaxTries; ++i) {
     Candidate tried;
     tried.strata = solve(ask);
+    adjust(tried.strata);
     tried.cost = CaptureCost(tried.strata);
     tried.bound = CertifiedBoundOf(kernels, tried.strata, confidence);
     const bool meets = tried.bound <= error_bound && LeftOutBoundOf(tried.strata, z) <= error_bound;
@@ -163,9 +178,11 @@ void Tune(std::span<const KernelCells> kernels, double error_bound, double confi
 // If the certified bound changes in large steps, the tries of Tune may not have been enough. Calls
 // `solve` with ever tighter bounds until `best` meets the error bound.
 void MeetBound(std::span<const KernelCells> kernels, const SamplingOptions& options,
-               const std::function<Strata(double)>& solve, Candidate& best) {
+               const std::function<Strata(double)>& solve, const Adjust& adjust,
+               Candidate& best) {
   for (double ask = 0.5 * options.error_bound; !std::isfinite(best.cost); ask *= 0.5) {
     best.strata = solve(ask > 1e-12 ? ask : 0.0);
+    adjust(best.strata);
     best.bound = CertifiedBoundOf(kernels, best.strata, options.confidence);
     if (best.bound <= options.error_bound || ask <= 1e-12) best.cost = CaptureCost(best.strata);
   }
@@ -211,7 +228,8 @@ Strata DesignOptimal(std::span<const KernelCells> kernels, const SamplingOptions
     multiplier = solved.multiplier;
     return std::move(solved.kernels);
   };
-  Tune(kernels, options.error_bound, options.confidence, z, solve, best);
+  const Adjust adjust = PairsFor(options);
+  Tune(kernels, options.error_bound, options.confidence, z, solve, adjust, best);
   std::size_t cells = 0;
   for (const KernelCells& kernel : kernels) cells += kernel.size();
   // The minimum cost: one stratum per kernel with the minimum number of samples.
@@ -221,6 +239,7 @@ Strata DesignOptimal(std::span<const KernelCells> kernels, const SamplingOptions
     if (all.count() == 0) continue;
     least[k].push_back({0, kernels[k].size(), all, std::min(options.min_samples, all.count())});
   }
+  adjust(least);
   const bool improvable = best.cost > CaptureCost(least) * (1.0 + 1e-9);
   if (cells <= kMaxCellsForRoot && improvable) {
     Strata before;
@@ -232,10 +251,10 @@ Strata DesignOptimal(std::span<const KernelCells> kernels, const SamplingOptions
       if (SameCuts(root, before)) continue;
       before = root;
       Tune(kernels, options.error_bound, options.confidence, z, SizedAnew(std::move(root), options),
-           best);
+           adjust, best);
     }
   }
-  MeetBound(kernels, options, solve, best);
+  MeetBound(kernels, options, solve, adjust, best);
   return std::move(best.strata);
 }
 
@@ -255,8 +274,9 @@ Strata DesignByRule(std::span<const KernelCells> kernels, const SamplingOptions&
     SizeStrata(sized, tighter);
     return sized;
   };
-  Tune(kernels, options.error_bound, options.confidence, options.target().z, solve, best);
-  MeetBound(kernels, options, solve, best);
+  Tune(kernels, options.error_bound, options.confidence, options.target().z, solve, KeepSizes,
+       best);
+  MeetBound(kernels, options, solve, KeepSizes, best);
   return std::move(best.strata);
 }
 
@@ -358,6 +378,9 @@ SampleDesign DesignSample(std::span<const KernelCells> kernels, const SamplingOp
       Strata one = solve(kernels.subspan(i, 1), Serially);
       design.kernels[i] = std::move(one.front());
     });
+  }
+  for (const auto& kernel : design.kernels) {
+    for (const StratumRange& s : kernel) design.spread_samples += s.is_pair;
   }
   design.bound = CertifiedBoundOf(kernels, design.kernels, options.confidence);
   return design;

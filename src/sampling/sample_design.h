@@ -12,9 +12,13 @@
 // With max_uncovered > 0, kOptimal for the workload's total also chooses whole kernels that get no
 // samples: the bound counts their full time, which can cost less than sampling them.
 //
+// For kOptimal and the workload's total, plans include second samples that show the spread of other
+// metrics (spread_pairs.h). Each try is judged with them.
+//
 // SOURCE: docs/math/certificate.md, docs/math/optimal.md.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -28,7 +32,8 @@ struct SampleDesign {
   // By kernel, ascending, with their sample sizes. A kernel without samples has one stratum of size
   // 0.
   std::vector<std::vector<StratumRange>> kernels;
-  double bound = 0.0;  // certified, relative, at options.confidence
+  std::uint64_t spread_samples = 0;  // samples that AddSpreadPairs added
+  double bound = 0.0;                // certified, relative, at options.confidence
 };
 
 // bound <= options.error_bound, for each kernel if options.bound is kKernel. kRoot and kStem use

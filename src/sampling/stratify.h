@@ -43,6 +43,8 @@ struct StratumRange {
   // The sample size from the recursion. For kRoot, the allocation over all kernels replaces it; for
   // kStem, it is final except for the minimum size.
   std::uint64_t sample_size = 1;
+  // The second of two samples shows the spread of other metrics (spread_pairs.h).
+  bool is_pair = false;
 };
 
 // Returns the strata of `cells` in ascending order; none if there are no cells. Does not support

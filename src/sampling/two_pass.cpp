@@ -203,6 +203,7 @@ Result<TwoPassPlan> PlanTwoPass(const OpenReader& open, const std::string& sourc
                       std::move(kernels[k].clusters), survey.groups[k].config);
   }
   TwoPassPlan result{builder.Finish(), survey.warnings};
+  result.plan.totals.spread_samples = design.spread_samples;
   result.plan.totals.excluded_invocations = survey.excluded.invocations;
   result.plan.totals.excluded_duration_ns = survey.excluded.duration_ns;
   return result;
