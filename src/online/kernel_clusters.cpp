@@ -107,11 +107,11 @@ bool KernelClusters::SetSources(const BinnedCells& cells, const PredictionRecord
   for (std::size_t c = 0; c < list_.size(); ++c) {
     const double supply = std::accumulate(fell[c].begin(), fell[c].end(), 0.0);
     Source& best = list_[c].source;
-    best = {list_[c].line, 1.0, list_[c].moments.mean()};
+    best = {list_[c].line, 1.0, list_[c].moments.mean() + fixed_ns_};
     bool found = false;
     for (std::size_t line = 0; line < lines; ++line) {
       if (fell[c][line] <= 0.0 || fell[c][line] < kMinSupply * supply) continue;
-      const double price = offered_ns[line] / fell[c][line];
+      const double price = (offered_ns[line] + fixed_ns_ * offered[line]) / fell[c][line];
       if (found && price >= best.price_ns) continue;
       best = {line, fell[c][line] / offered[line], price};
       found = true;

@@ -21,6 +21,9 @@ class KernelClusters {
  public:
   static constexpr std::size_t kCommonLine = 0;
 
+  // `fixed_ns`: CapturePrice::FixedPerFactor.
+  explicit KernelClusters(double fixed_ns = 0.0) : fixed_ns_(fixed_ns) {}
+
   // Sets the clusters to begin at `first_cells`, indices into `cells` that are ascending and start
   // with 0. They contain no captures. `anew`: the clusters are new, not the previous clusters with
   // more launches. A cluster that keeps its index keeps its target until sizes are allocated.
@@ -45,6 +48,7 @@ class KernelClusters {
  private:
   bool SetLines(const BinnedCells& cells, const PredictionRecord& predictions);
 
+  double fixed_ns_;
   std::vector<OnlineCluster> list_;
   // The cut as a lookup table, because every launch uses it: the cluster of bin first_cut_bin_ + i.
   std::vector<std::uint16_t> cluster_of_bin_;

@@ -25,14 +25,15 @@ namespace stemtap::online {
 class KernelState {
  public:
   // The state covers all launches of the name or, if `config` is given, of that configuration.
-  // `perturbed`: see KernelSketch.
+  // `perturbed`: see KernelSketch. `fixed_ns`: CapturePrice::FixedPerFactor.
   KernelState(std::uint32_t name_id, std::uint64_t name_hash, const shm::LaunchConfig* config,
-              bool perturbed = false)
+              bool perturbed = false, double fixed_ns = 0.0)
       : name_id_(name_id),
         name_key_(shm::NameKey(name_hash)),
         root_key_(config == nullptr ? name_key_ : shm::ConfigKey(name_hash, *config)),
         config_(config == nullptr ? shm::LaunchConfig{} : *config),
         sketch_(perturbed),
+        clusters_(fixed_ns),
         contexts_(root_key_) {}
 
   // Adds a further name, whose launches are launches of this kernel.

@@ -67,9 +67,10 @@ sampling::ErrorTarget CertifiedTarget(const sampling::SamplingOptions& options) 
 }
 
 // Returns the minimum number of captures of a cluster.
-std::uint64_t MinCaptures(const OnlineCluster& cluster, std::uint64_t min_samples) {
-  const bool expensive = cluster.price_ns() > kMaxPrice * cluster.moments.mean();
-  return cluster.captured > 0 && expensive ? 1 : min_samples;
+std::uint64_t MinCaptures(const OnlineCluster& cluster, const sampling::SamplingOptions& options) {
+  const double direct_ns = cluster.moments.mean() + options.price.FixedPerFactor();
+  const bool expensive = cluster.price_ns() > kMaxPrice * direct_ns;
+  return cluster.captured > 0 && expensive ? 1 : options.min_samples;
 }
 
 // BoundTerms sums the parts of a bound.
@@ -137,7 +138,7 @@ struct Choice {
   double lateness_ns = 0.0;
   double chosen = 0.0;  // captures in the current period
 
-  Choice(const OnlineCluster& cluster, std::uint64_t min_samples)
+  Choice(const OnlineCluster& cluster, const sampling::SamplingOptions& options)
       : cost(cluster.price_ns()),
         captured(static_cast<double>(cluster.periods.back().captured)),
         before(static_cast<double>(cluster.captured) - captured),
@@ -146,7 +147,7 @@ struct Choice {
         all(cluster.moments.count(), cluster),
         current(replaces ? cluster.moments.count() : cluster.periods.back().launches.count(),
                 cluster) {
-    least = std::max(0.0, static_cast<double>(MinCaptures(cluster, min_samples)) - before);
+    least = std::max(0.0, static_cast<double>(MinCaptures(cluster, options)) - before);
   }
   double Variance(double samples) const {
     return samples > 0.0 ? fixed + current.Variance(samples) : without;
@@ -324,15 +325,15 @@ std::vector<ClusterTarget> SizesOf(const sampling::WorkloadStrata& cut) {
   return targets;
 }
 
-double CapturedTime(const sampling::WorkloadStrata& cut) {
-  double captured_ns = 0.0;
+double CostOf(const sampling::WorkloadStrata& cut, double fixed_ns) {
+  double cost = 0.0;
   for (const std::vector<sampling::StratumRange>& strata : cut.kernels) {
     for (const sampling::StratumRange& s : strata) {
       if (s.sample_size == s.moments.count()) continue;
-      captured_ns += static_cast<double>(s.sample_size) * s.moments.mean();
+      cost += static_cast<double>(s.sample_size) * (s.moments.mean() + fixed_ns);
     }
   }
-  return captured_ns;
+  return cost;
 }
 
 std::vector<JointStratum> JoinClusters(std::span<const OnlineCluster> clusters,
@@ -357,31 +358,34 @@ std::vector<stats::Moments> StrataFrom(sampling::CellsView cells,
 }
 
 bool IsWorthCutting(sampling::CellsView cells, std::span<const std::size_t> current,
-                    std::span<const sampling::StratumRange> best, std::uint64_t min_samples) {
+                    std::span<const sampling::StratumRange> best,
+                    const sampling::SamplingOptions& options) {
+  const double fixed_ns = options.price.FixedPerFactor();
   double best_ns = 0.0;
   // Time of strata that the best cut samples completely, such as a single long launch. Every cut
   // needs it, and it would hide the difference between the cuts.
   double whole_ns = 0.0;
   double budget = 0.0;
   for (const sampling::StratumRange& s : best) {
-    best_ns += static_cast<double>(s.sample_size) * s.moments.mean();
-    if (s.sample_size == s.moments.count()) whole_ns += s.moments.sum();
+    const double cost = static_cast<double>(s.sample_size) * (s.moments.mean() + fixed_ns);
+    best_ns += cost;
+    if (s.sample_size == s.moments.count()) whole_ns += cost;
     budget += sampling::EstimateVariance(sampling::Stratum(s.moments), s.sample_size);
   }
   std::vector<sampling::Stratum> strata;
   std::vector<double> costs;
   for (const stats::Moments& all : StrataFrom(cells, current)) {
     strata.emplace_back(all);
-    costs.push_back(all.mean());
+    costs.push_back(all.mean() + fixed_ns);
   }
   const std::vector<std::uint64_t> none(strata.size(), 0);
-  const std::vector<std::uint64_t> min_sizes(strata.size(), min_samples);
+  const std::vector<std::uint64_t> min_sizes(strata.size(), options.min_samples);
   const std::vector<std::uint64_t> sizes = CompleteSizes(strata, costs, none, min_sizes, budget);
   double current_ns = 0.0;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     current_ns += static_cast<double>(sizes[i]) * costs[i];
   }
-  const double gain = min_samples > 1 ? kRecutGainOfSeveral : kRecutGain;
+  const double gain = options.min_samples > 1 ? kRecutGainOfSeveral : kRecutGain;
   return current_ns - whole_ns > gain * (best_ns - whole_ns);
 }
 
@@ -397,7 +401,7 @@ bool MeetsBound(std::span<const ClustersView> kernels, const sampling::SamplingO
          JoinClusters(kernel.clusters, CountedCaptures::kCurrent, terms.bias)) {
       const OnlineCluster& home = kernel.clusters[joint.home];
       const std::uint64_t needed =
-          std::min(MinCaptures(home, options.min_samples), home.moments.count());
+          std::min(MinCaptures(home, options), home.moments.count());
       if (joint.covered() && home.captured < needed) return false;
       terms.Add(joint);
     }
@@ -464,7 +468,7 @@ std::vector<ClusterTarget> AllocateTargets(std::span<const ClustersView> kernels
     for (const OnlineCluster& cluster : kernel.clusters) {
       problem.total_ns += cluster.moments.sum();
       run.launches += static_cast<double>(cluster.moments.count());
-      choices.emplace_back(cluster, options.min_samples);
+      choices.emplace_back(cluster, options);
     }
     for (const JointStratum& joint :
          JoinClusters(kernel.clusters, CountedCaptures::kCurrent, problem.bias_ns)) {
@@ -478,8 +482,9 @@ std::vector<ClusterTarget> AllocateTargets(std::span<const ClustersView> kernels
         const double worth = joint.covered() ? kJoinedWorth * uncovered_worth : uncovered_worth;
         const double bias =
             static_cast<double>(cluster.moments.count()) * (estimate - cluster.moments.mean());
-        const bool unreachable = cluster.captured == 0 && !cluster.source.predicted() &&
-                                 cluster.price_ns() > worth * std::fabs(bias);
+        const bool costly = !cluster.source.predicted() || options.price.fixed_ns > 0.0;
+        const bool unreachable =
+            cluster.captured == 0 && costly && cluster.price_ns() > worth * std::fabs(bias);
         Choice& choice = choices[i];
         choice.place = targets.size();
         if (cluster.captured == 0 && joint.covered() && state.bound_met) {

@@ -39,7 +39,7 @@ enum class CountedCaptures {
 // AllocationState is what the targets depend on besides the clusters.
 struct AllocationState {
   double duration_ns = 0.0;  // of all launches
-  double planned_ns = 0.0;   // captured time of the best cut
+  double planned_ns = 0.0;   // cost of the samples of the best cut
   bool bound_met = false;    // by the captures so far; no cluster is then captured for the bound
   double share = 1.0;        // of the planned captures that may be made now, > 0 (ReleaseSchedule)
 
@@ -68,10 +68,12 @@ std::vector<stats::Moments> StrataFrom(sampling::CellsView cells,
 // depends only on durations, not on captures: otherwise, long launches without captures would share
 // a cluster with short captured launches, and the estimate would be low.
 bool IsWorthCutting(sampling::CellsView cells, std::span<const std::size_t> current,
-                    std::span<const sampling::StratumRange> best, std::uint64_t min_samples);
+                    std::span<const sampling::StratumRange> best,
+                    const sampling::SamplingOptions& options);
 
-// Returns the captured time of a cut, without strata that are sampled completely.
-double CapturedTime(const sampling::WorkloadStrata& cut);
+// Returns what the samples of a cut cost, without strata that are sampled completely. `fixed_ns`:
+// CapturePrice::FixedPerFactor.
+double CostOf(const sampling::WorkloadStrata& cut, double fixed_ns);
 
 // Returns whether the captures so far meet the error bound.
 bool MeetsBound(std::span<const ClustersView> kernels, const sampling::SamplingOptions& options);

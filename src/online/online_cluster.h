@@ -20,7 +20,7 @@ struct Source {
 
   std::size_t line = 0;
   double yield = 1.0;     // share of the line's launches that fall into the cluster, > 0
-  double price_ns = 0.0;  // captured time per capture that falls into the cluster
+  double price_ns = 0.0;  // cost per capture that falls into the cluster (CapturePrice)
 
   bool predicted() const { return yield >= kPredicted; }
 };
@@ -56,7 +56,7 @@ struct OnlineCluster {
     ++periods[period].captured;
     periods[period].positions += static_cast<double>(position);
   }
-  // Returns the captured time per capture of the cluster.
+  // Returns the cost per capture of the cluster.
   double price_ns() const { return std::max(source.price_ns, moments.mean()); }
   bool has_enough() const { return captured > 0 && captured >= target; }
 };

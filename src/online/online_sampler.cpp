@@ -18,7 +18,8 @@ OnlineSampler::OnlineSampler(const sampling::SamplingOptions& options, shm::Gate
 
 std::uint32_t OnlineSampler::AddKernel(std::uint32_t name_id, const shm::LaunchConfig* config) {
   const auto id = static_cast<std::uint32_t>(kernels_.size());
-  kernels_.emplace_back(name_id, names_.hash(name_id), config, perturbed_);
+  kernels_.emplace_back(name_id, names_.hash(name_id), config, perturbed_,
+                        options_.price.FixedPerFactor());
   batches_.AddKernel();
   publisher_.AddKernel();
   ++status_.kernels;
@@ -139,7 +140,7 @@ void OnlineSampler::Allocate(const ParallelFor& parallel) {
     const bool may_cut = has_started ? schedule_.AreCutsOld(status_.observed) || !is_met
                                      : releases_.IsTimeToCut(status_.observed);
     if (may_cut) {
-      planned_ns_ = CapturedTime(CutKernels(parallel));
+      planned_ns_ = CostOf(CutKernels(parallel), options_.price.FixedPerFactor());
       SetEnough();
       if (has_started) schedule_.SetCutsCompared(status_.observed);
     }
@@ -202,7 +203,7 @@ sampling::WorkloadStrata OnlineSampler::CutKernels(const ParallelFor& parallel) 
     const std::vector<std::size_t> current = kernels_[id].CurrentFirstCells();
     if (first_cells == current) return;
     if (options_.method == sampling::Method::kStem ||
-        IsWorthCutting(cells[id], current, best.kernels[id], options_.min_samples)) {
+        IsWorthCutting(cells[id], current, best.kernels[id], options_)) {
       kernels_[id].SetCut(first_cells, true);
     }
   });

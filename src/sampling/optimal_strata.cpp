@@ -382,7 +382,7 @@ void Complete(const Problem& problem, double lambda, const ParallelFor& parallel
 }
 
 Problem ProblemOf(std::span<const CellsView> kernels, const ErrorTarget& target,
-                  std::uint64_t min_samples, const ParallelFor& parallel) {
+                  std::uint64_t min_samples, double fixed_ns, const ParallelFor& parallel) {
   Problem problem;
   problem.floor = static_cast<double>(std::max<std::uint64_t>(min_samples, 1));
   problem.tables.resize(kernels.size());
@@ -394,7 +394,7 @@ Problem ProblemOf(std::span<const CellsView> kernels, const ErrorTarget& target,
       launches += static_cast<double>(cell.count());
     }
   }
-  const double overhead = SampleOverhead(total, launches);
+  const double overhead = SampleOverhead(total, launches) + fixed_ns;
   parallel(kernels.size(),
            [&](std::size_t i) { problem.tables[i] = CutTable(kernels[i], overhead); });
   const double tolerance = target.error_bound * total / target.z;
@@ -447,8 +447,8 @@ std::vector<StratumRange> StrataOf(CellsView cells, const CutTable& table,
 
 OptimalStrata SolveOptimalStrata(std::span<const CellsView> kernels, const ErrorTarget& target,
                                  std::uint64_t min_samples, double multiplier, Effort effort,
-                                 const ParallelFor& parallel) {
-  const Problem problem = ProblemOf(kernels, target, min_samples, parallel);
+                                 const ParallelFor& parallel, double fixed_ns) {
+  const Problem problem = ProblemOf(kernels, target, min_samples, fixed_ns, parallel);
   Branch branch;
   branch.budget = problem.budget;
   std::size_t cells = 0;

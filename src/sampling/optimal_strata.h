@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // SolveOptimalStrata computes the cuts and the sample sizes of all kernels together. It minimizes
-// the captured time (sum of m_i mu_i over all strata) under the variance budget
+// what the samples cost (sum of m_i (mu_i + c) over all strata, CapturePrice) under the variance
+// budget
 //
 //   sum N_i^2 S_i^2 / m_i (1 - m_i / N_i)  <=  (eps sum N_i mu_i / z)^2
 //
@@ -51,10 +52,11 @@ struct OptimalStrata {
   double lower_bound = 0.0;                        // no sample within the budget costs less, ns
 };
 
+// `fixed_ns` is the cost of a sample besides its duration (CapturePrice::FixedPerFactor).
 // `multiplier` is the multiplier of an earlier, similar problem, or 0. It shortens the search and
 // changes the result only within the gap.
 OptimalStrata SolveOptimalStrata(std::span<const CellsView> kernels, const ErrorTarget& target,
                                  std::uint64_t min_samples, double multiplier, Effort effort,
-                                 const ParallelFor& parallel);
+                                 const ParallelFor& parallel, double fixed_ns = 0.0);
 
 }  // namespace stemtap::sampling

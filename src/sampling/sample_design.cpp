@@ -83,17 +83,17 @@ stats::Moments MomentsOf(std::span<const stats::Moments> cells) {
   return all;
 }
 
-// Returns the captured time of a kernel plus `overhead` per sample.
-double CaptureCost(const std::vector<StratumRange>& kernel, double overhead) {
+// Returns the captured time of a kernel plus `fixed_ns` per sample.
+double CaptureCost(const std::vector<StratumRange>& kernel, double fixed_ns) {
   double cost = 0.0;
   for (const StratumRange& s : kernel) {
-    cost += static_cast<double>(s.sample_size) * (s.moments.mean() + overhead);
+    cost += static_cast<double>(s.sample_size) * (s.moments.mean() + fixed_ns);
   }
   return cost;
 }
 
-// Returns the captured time plus the overhead of each sample.
-double CaptureCost(const Strata& strata) {
+// Returns the captured time plus `fixed_ns` and the overhead of each sample.
+double CaptureCost(const Strata& strata, double fixed_ns) {
   double total = 0.0;
   double launches = 0.0;
   for (const auto& kernel : strata) {
@@ -102,9 +102,9 @@ double CaptureCost(const Strata& strata) {
       launches += static_cast<double>(s.moments.count());
     }
   }
-  const double overhead = SampleOverhead(total, launches);
+  const double each_ns = fixed_ns + SampleOverhead(total, launches);
   double cost = 0.0;
-  for (const auto& kernel : strata) cost += CaptureCost(kernel, overhead);
+  for (const auto& kernel : strata) cost += CaptureCost(kernel, each_ns);
   return cost;
 }
 
@@ -125,7 +125,9 @@ void KeepSizes(Strata&) {}
 // Adds the samples that show the spread of other metrics, if the plan is for the workload's total.
 Adjust PairsFor(const SamplingOptions& options) {
   if (options.bound != BoundScope::kWorkload) return KeepSizes;
-  return [](Strata& strata) { AddSpreadPairs(strata); };
+  return [fixed_ns = options.price.FixedPerFactor()](Strata& strata) {
+    AddSpreadPairs(strata, fixed_ns);
+  };
 }
 
 struct Candidate {
@@ -134,11 +136,13 @@ struct Candidate {
   double bound = INFINITY;
 };
 
-// Calls `solve` with looser and tighter bounds until the certified bound just meets `error_bound`.
-// Keeps the cheapest strata that meet it in `best`. Each try is judged with its pairs: one more
-// sample has a smaller variance, but the quantile of the sum can be larger.
-void Tune(std::span<const KernelCells> kernels, double error_bound, double confidence, double z,
+// Calls `solve` with looser and tighter bounds until the certified bound just meets the error
+// bound. Keeps the cheapest strata that meet it in `best`. Each try is judged with its pairs: one
+// more sample has a smaller variance, but the quantile of the sum can be larger.
+void Tune(std::span<const KernelCells> kernels, const SamplingOptions& options,
           const std::function<Strata(double)>& solve, const Adjust& adjust, Candidate& best) {
+  const double error_bound = options.error_bound;
+  const double z = options.target().z;
   double feasible = 0.0;
   double infeasible = INFINITY;
   double ask = error_bound;
@@ -146,8 +150,8 @@ void Tune(std::span<const KernelCells> kernels, double error_bound, double confi
     Candidate tried;
     tried.strata = solve(ask);
     adjust(tried.strata);
-    tried.cost = CaptureCost(tried.strata);
-    tried.bound = CertifiedBoundOf(kernels, tried.strata, confidence);
+    tried.cost = CaptureCost(tried.strata, options.price.FixedPerFactor());
+    tried.bound = CertifiedBoundOf(kernels, tried.strata, options.confidence);
     const bool meets = tried.bound <= error_bound && LeftOutBoundOf(tried.strata, z) <= error_bound;
     // A tighter bound only costs more.
     if (!meets && tried.cost >= best.cost) return;
@@ -184,7 +188,9 @@ void MeetBound(std::span<const KernelCells> kernels, const SamplingOptions& opti
     best.strata = solve(ask > 1e-12 ? ask : 0.0);
     adjust(best.strata);
     best.bound = CertifiedBoundOf(kernels, best.strata, options.confidence);
-    if (best.bound <= options.error_bound || ask <= 1e-12) best.cost = CaptureCost(best.strata);
+    if (best.bound <= options.error_bound || ask <= 1e-12) {
+      best.cost = CaptureCost(best.strata, options.price.FixedPerFactor());
+    }
   }
 }
 
@@ -203,7 +209,9 @@ std::function<Strata(double)> SizedAnew(Strata strata, const SamplingOptions& op
         launches += n;
       }
     }
-    for (StratumTerm& term : terms) term.cost += SampleOverhead(total, launches);
+    for (StratumTerm& term : terms) {
+      term.cost += SampleOverhead(total, launches) + options.price.FixedPerFactor();
+    }
     const double tolerance = error_bound * total / options.target().z;
     std::vector<double> sizes;
     SizeWhole(terms, tolerance * tolerance, static_cast<double>(options.min_samples), sizes);
@@ -224,12 +232,13 @@ Strata DesignOptimal(std::span<const KernelCells> kernels, const SamplingOptions
   const std::vector<CellsView> views = ViewsOf(kernels);
   const auto solve = [&](double error_bound) {
     OptimalStrata solved = SolveOptimalStrata(views, {error_bound, z}, options.min_samples,
-                                              multiplier, Effort::kThorough, parallel);
+                                              multiplier, Effort::kThorough, parallel,
+                                              options.price.FixedPerFactor());
     multiplier = solved.multiplier;
     return std::move(solved.kernels);
   };
   const Adjust adjust = PairsFor(options);
-  Tune(kernels, options.error_bound, options.confidence, z, solve, adjust, best);
+  Tune(kernels, options, solve, adjust, best);
   std::size_t cells = 0;
   for (const KernelCells& kernel : kernels) cells += kernel.size();
   // The minimum cost: one stratum per kernel with the minimum number of samples.
@@ -240,7 +249,8 @@ Strata DesignOptimal(std::span<const KernelCells> kernels, const SamplingOptions
     least[k].push_back({0, kernels[k].size(), all, std::min(options.min_samples, all.count())});
   }
   adjust(least);
-  const bool improvable = best.cost > CaptureCost(least) * (1.0 + 1e-9);
+  const bool improvable =
+      best.cost > CaptureCost(least, options.price.FixedPerFactor()) * (1.0 + 1e-9);
   if (cells <= kMaxCellsForRoot && improvable) {
     Strata before;
     for (const double looseness : kRootLooseness) {
@@ -250,8 +260,7 @@ Strata DesignOptimal(std::span<const KernelCells> kernels, const SamplingOptions
       });
       if (SameCuts(root, before)) continue;
       before = root;
-      Tune(kernels, options.error_bound, options.confidence, z, SizedAnew(std::move(root), options),
-           adjust, best);
+      Tune(kernels, options, SizedAnew(std::move(root), options), adjust, best);
     }
   }
   MeetBound(kernels, options, solve, adjust, best);
@@ -274,8 +283,7 @@ Strata DesignByRule(std::span<const KernelCells> kernels, const SamplingOptions&
     SizeStrata(sized, tighter);
     return sized;
   };
-  Tune(kernels, options.error_bound, options.confidence, options.target().z, solve, KeepSizes,
-       best);
+  Tune(kernels, options, solve, KeepSizes, best);
   MeetBound(kernels, options, solve, KeepSizes, best);
   return std::move(best.strata);
 }
@@ -286,7 +294,7 @@ constexpr double kUncoveredShares[] = {0.8, 0.6, 0.4, 0.3, 0.2, 0.14, 0.1, 0.05,
 
 // Returns which kernels to leave uncovered so that their time is at most `max_ns`: the kernels of
 // `strata` whose samples cost most per ns of the kernel, as long as they fit.
-std::vector<bool> ExpensiveKernels(const Strata& strata, double max_ns) {
+std::vector<bool> ExpensiveKernels(const Strata& strata, double fixed_ns, double max_ns) {
   struct Price {
     double rate = 0.0;  // cost of the samples / time of the kernel
     double time_ns = 0.0;
@@ -296,7 +304,7 @@ std::vector<bool> ExpensiveKernels(const Strata& strata, double max_ns) {
   for (std::size_t k = 0; k < strata.size(); ++k) {
     double time_ns = 0.0;
     for (const StratumRange& s : strata[k]) time_ns += s.moments.sum();
-    if (time_ns > 0.0) prices.push_back({CaptureCost(strata[k], 0.0) / time_ns, time_ns, k});
+    if (time_ns > 0.0) prices.push_back({CaptureCost(strata[k], fixed_ns) / time_ns, time_ns, k});
   }
   std::stable_sort(prices.begin(), prices.end(),
                    [](const Price& a, const Price& b) { return a.rate > b.rate; });
@@ -342,6 +350,7 @@ Strata DesignWithout(const std::vector<bool>& uncovered, std::span<const KernelC
 // is cheaper.
 Strata DesignWithUncovered(std::span<const KernelCells> kernels, const SamplingOptions& options,
                            const ParallelFor& parallel) {
+  const double fixed_ns = options.price.FixedPerFactor();
   Strata best = DesignOptimal(kernels, options, parallel);
   const Strata whole = best;
   double total = 0.0;
@@ -349,12 +358,14 @@ Strata DesignWithUncovered(std::span<const KernelCells> kernels, const SamplingO
   std::vector<bool> before(kernels.size(), false);
   for (const double share : kUncoveredShares) {
     const double max_share = std::min(share * options.error_bound, options.max_uncovered);
-    std::vector<bool> uncovered = ExpensiveKernels(whole, max_share * total);
+    std::vector<bool> uncovered = ExpensiveKernels(whole, fixed_ns, max_share * total);
     if (uncovered == before) continue;
     before = std::move(uncovered);
     if (std::find(before.begin(), before.end(), true) == before.end()) break;
     Strata tried = DesignWithout(before, kernels, options, parallel);
-    if (!tried.empty() && CaptureCost(tried) < CaptureCost(best)) best = std::move(tried);
+    if (!tried.empty() && CaptureCost(tried, fixed_ns) < CaptureCost(best, fixed_ns)) {
+      best = std::move(tried);
+    }
   }
   return best;
 }

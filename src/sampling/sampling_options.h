@@ -9,6 +9,7 @@
 
 #include "model/kernel_groups.h"
 #include "sampling/allocation.h"
+#include "sampling/capture_price.h"
 #include "sampling/selection.h"
 #include "sampling/stratify.h"
 #include "sampling/weights.h"
@@ -32,6 +33,7 @@ struct SamplingOptions {
   // is known (docs/math/certificate.md); 2 costs almost twice the time (docs/math/optimal.md, "The
   // floor").
   std::uint64_t min_samples = 1;
+  CapturePrice price;
   // Maximum share of the time that a two-pass plan may leave without samples where sampling it
   // costs more than it is worth (docs/math/optimal.md, "Uncovered by choice").
   double max_uncovered = 0.0;

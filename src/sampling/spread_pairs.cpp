@@ -10,8 +10,11 @@ namespace {
 // Number of clusters with several samples that is enough. Student's quantile at 95 % is then at
 // most 1.08 times the normal quantile; 8 clusters: 1.18 times.
 constexpr std::size_t kPairs = 16;
-// Maximum captured time of the added samples, relative to the plan without them.
+// Maximum cost of the added samples, relative to the plan without them.
 constexpr double kMaxCost = 0.13;
+// The same if captures have a fixed price, where no pair is cheap: with 0.13, two of 34 recorded
+// runs had more samples than a plan by time without pairs.
+constexpr double kMaxCostByLaunch = 0.04;
 // The same for the first pair of a plan: without it, a plan with one cluster per kernel has no
 // interval for any other metric.
 constexpr double kMaxFirstCost = 0.2;
@@ -26,13 +29,13 @@ bool IsNarrow(const StratumRange& stratum) {
 
 }  // namespace
 
-std::size_t AddSpreadPairs(std::span<std::vector<StratumRange>> kernels) {
+std::size_t AddSpreadPairs(std::span<std::vector<StratumRange>> kernels, double fixed_ns) {
   std::vector<StratumRange*> singles;
   std::size_t pairs = 0;
   double plan_ns = 0.0;
   for (std::vector<StratumRange>& kernel : kernels) {
     for (StratumRange& stratum : kernel) {
-      plan_ns += static_cast<double>(stratum.sample_size) * stratum.moments.mean();
+      plan_ns += static_cast<double>(stratum.sample_size) * (stratum.moments.mean() + fixed_ns);
       if (!IsNarrow(stratum)) continue;
       if (stratum.sample_size > 1) ++pairs;
       if (stratum.sample_size == 1 && stratum.moments.count() > 1) singles.push_back(&stratum);
@@ -44,8 +47,9 @@ std::size_t AddSpreadPairs(std::span<std::vector<StratumRange>> kernels) {
   std::size_t added = 0;
   double added_ns = 0.0;
   for (StratumRange* const stratum : singles) {
-    added_ns += stratum->moments.mean();
-    const double max_cost = pairs + added > 0 ? kMaxCost : kMaxFirstCost;
+    added_ns += stratum->moments.mean() + fixed_ns;
+    const double max_share = fixed_ns > 0.0 ? kMaxCostByLaunch : kMaxCost;
+    const double max_cost = pairs + added > 0 ? max_share : kMaxFirstCost;
     if (pairs + added >= kPairs || added_ns > max_cost * plan_ns) break;
     stratum->sample_size = 2;
     stratum->is_pair = true;

@@ -16,8 +16,9 @@
 namespace stemtap::sampling {
 
 // Adds a second sample to the cheapest narrow clusters with a single sample, until enough clusters
-// have several samples or the added samples would cost more than a limited share of the captured
-// time. Returns the number of added samples. `kernels`: strata by kernel, with their sizes.
-std::size_t AddSpreadPairs(std::span<std::vector<StratumRange>> kernels);
+// have several samples or the added samples would cost more than a limited share of what the plan
+// costs. `fixed_ns` is the cost of a sample besides its duration (CapturePrice::FixedPerFactor).
+// Returns the number of added samples. `kernels`: strata by kernel, with their sizes.
+std::size_t AddSpreadPairs(std::span<std::vector<StratumRange>> kernels, double fixed_ns = 0.0);
 
 }  // namespace stemtap::sampling

@@ -61,16 +61,17 @@ WorkloadStrata StratifyWorkload(std::span<const CellsView> kernels, const Sampli
   WorkloadStrata result;
   const ErrorTarget target = options.target();
   if (options.method == Method::kOptimal) {
+    const double fixed_ns = options.price.FixedPerFactor();
     const ErrorTarget certified = {options.error_bound, CertifiedZ(options.confidence)};
     if (options.bound == BoundScope::kWorkload) {
       OptimalStrata solved = SolveOptimalStrata(kernels, certified, options.min_samples, multiplier,
-                                                Effort::kQuick, parallel);
+                                                Effort::kQuick, parallel, fixed_ns);
       return {std::move(solved.kernels), solved.multiplier};
     }
     result.kernels.resize(kernels.size());
     parallel(kernels.size(), [&](std::size_t i) {
       OptimalStrata solved = SolveOptimalStrata(kernels.subspan(i, 1), certified,
-                                                options.min_samples, 0.0, Effort::kQuick, Serially);
+                                                options.min_samples, 0.0, Effort::kQuick, Serially, fixed_ns);
       result.kernels[i] = std::move(solved.kernels.front());
     });
     return result;

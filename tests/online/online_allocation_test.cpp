@@ -186,7 +186,9 @@ TEST_CASE(
       best[i].moments = cells[i];
       best[i].sample_size = size;
     }
-    return IsWorthCutting(cells, one, best, min_samples);
+    sampling::SamplingOptions options;
+    options.min_samples = min_samples;
+    return IsWorthCutting(cells, one, best, options);
   };
   CHECK(is_worth(1, 1));
   CHECK(is_worth(952, 1));

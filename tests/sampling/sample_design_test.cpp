@@ -231,12 +231,15 @@ std::vector<KernelCells> WithRareKernels(int rare) {
 
 struct Outcome {
   double sampled_ns = 0.0;
+  std::uint64_t samples = 0;
   double uncovered = 0.0;  // share of the time without samples
   SampleDesign design;
 };
 
-Outcome DesignOf(const std::vector<KernelCells>& kernels, double max_uncovered) {
+Outcome DesignOf(const std::vector<KernelCells>& kernels, double max_uncovered,
+                 const CapturePrice& price = {}) {
   SamplingOptions options;
+  options.price = price;
   options.method = Method::kOptimal;
   options.max_uncovered = max_uncovered;
   Outcome outcome;
@@ -246,6 +249,7 @@ Outcome DesignOf(const std::vector<KernelCells>& kernels, double max_uncovered) 
     for (const StratumRange& s : strata) {
       total += s.moments.sum();
       outcome.sampled_ns += static_cast<double>(s.sample_size) * s.moments.mean();
+      outcome.samples += s.sample_size;
       if (s.sample_size == 0) outcome.uncovered += s.moments.sum();
     }
   }
@@ -272,6 +276,31 @@ TEST_CASE("kernels whose samples cost as much as their time may stay uncovered")
   CHECK(most.uncovered < 0.05);
   CHECK(most.design.bound <= 0.05);
   CHECK(most.sampled_ns <= some.sampled_ns * 1.001);
+}
+
+// Twenty kernels with 1,000 launches of two durations each.
+std::vector<KernelCells> TwoModes() {
+  std::vector<KernelCells> kernels;
+  for (int k = 1; k <= 20; ++k) {
+    kernels.push_back({stats::Moments(800, 1000.0 * k, 100.0), stats::Moments(200, 4000.0 * k, 100.0)});
+  }
+  return kernels;
+}
+
+TEST_CASE("the samples that cost least depend on the price") {
+  const std::vector<KernelCells> kernels = TwoModes();
+  const Outcome by_time = DesignOf(kernels, 0.0);
+  // A launch costs 100 ms, whatever its duration.
+  const Outcome by_launch = DesignOf(kernels, 0.0, {1e8, 1.0});
+  CHECK(by_launch.design.bound <= 0.05);
+  CHECK(by_launch.samples < by_time.samples);
+  CHECK(by_launch.sampled_ns > by_time.sampled_ns / 1.13);  // pairs may cost 13 %
+  // Only the ratio of the two numbers matters.
+  CHECK(DesignOf(kernels, 0.0, {1e12, 1e4}).samples == by_launch.samples);
+  const Outcome some = DesignOf(kernels, 1.0, {1e8, 1.0});
+  CHECK(some.design.bound <= 0.05);
+  CHECK(some.samples < by_launch.samples);
+  CHECK(some.uncovered > 0.0);
 }
 
 TEST_CASE("a kernel is covered if sampling is cheaper than its time") {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/flags/sampling_flags.h"
 
+#include "session/flags/capture_cost.h"
+
 #include <cstddef>
 
 namespace stemtap::session {
@@ -50,6 +52,11 @@ void SamplingFlags::AddTo(CommandSpec& command,
            "end earlier")
       .In(1, 1000000)
       .Advanced();
+  command
+      .Add("--capture-cost", &capture_cost_, CaptureCostHelp())
+      .Type("COST")
+      .Advanced()
+      .check = CaptureCostError;
   help = "which launches of a cluster a two-pass plan samples:";
   names = NamesOf(sampling::kSelections, help);
   command.Add("--selection", &selection_, help).OneOf(names).Advanced();
@@ -76,8 +83,16 @@ void SamplingFlags::AddTwoPassTo(CommandSpec& command) {
       .Advanced();
 }
 
+// A profiler that takes as long for a short launch as for a long one does not pay for kernels whose
+// time hardly matters.
+double SamplingFlags::MaxUncovered() const {
+  if (max_uncovered_ != kNotSet) return max_uncovered_;
+  const bool by_launch = ParseCaptureCost(capture_cost_).value().fixed_ns > 0.0;
+  return by_launch && method_ == "optimal" && bound_ == "workload" ? 1.0 : 0.0;
+}
+
 Status SamplingFlags::CheckTwoPass() const {
-  if (max_uncovered_ == 0.0) return Success{};
+  if (max_uncovered_ <= 0.0) return Success{};
   if (method_ != "optimal") {
     return Error{
         "--max-uncovered: not supported by --method " + method_ + "; expected --method optimal", 2};
@@ -110,7 +125,8 @@ sampling::SamplingOptions SamplingFlags::Options() const {
   for (const sampling::SelectionSpec& spec : sampling::kSelections) {
     if (selection_ == spec.name) options.selection = spec.selection;
   }
-  options.max_uncovered = max_uncovered_;
+  options.price = ParseCaptureCost(capture_cost_).value();
+  options.max_uncovered = MaxUncovered();
   options.group_by = model::GroupByOf(group_by_);
   options.exclude = exclude_;
   options.weights =
@@ -126,7 +142,8 @@ model::OptionList SamplingFlags::Listed() const {
           {"bound", bound_},
           {"min_samples", min_samples_},
           {"selection", selection_},
-          {"max_uncovered", max_uncovered_},
+          {"capture_cost", capture_cost_},
+          {"max_uncovered", MaxUncovered()},
           {"group_by", group_by_},
           {"exclude", exclude_},
           {"weights", weights_},

@@ -31,21 +31,29 @@ class SamplingFlags {
   // Fails with a usage error if options of a two-pass plan exclude each other.
   Status CheckTwoPass() const;
 
+  // REQUIRES: the parser accepted the values.
   sampling::SamplingOptions Options() const;
   // Returns every option with its given or default value. Excludes thread counts, which must not
   // change a result.
   model::OptionList Listed() const;
   unsigned threads() const { return threads_; }
   const std::string& method() const { return method_; }
+  const std::string& capture_cost() const { return capture_cost_; }
 
  private:
+  // Returns the share of the time that may get no samples: the given one or the default.
+  double MaxUncovered() const;
+
   double error_bound_ = 0.05;
   double confidence_ = 0.95;
   std::string method_ = "optimal";
   std::string bound_ = "workload";
   std::uint64_t min_samples_ = sampling::SamplingOptions().min_samples;
   std::string selection_ = "random";
-  double max_uncovered_ = 0.0;
+  static constexpr double kNotSet = -1.0;
+
+  std::string capture_cost_ = "0";
+  double max_uncovered_ = kNotSet;
   std::string group_by_ = "name";
   std::string exclude_;
   std::string weights_ = "calibrated";

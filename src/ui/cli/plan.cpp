@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/text.h"
 #include "model/json_text.h"
 #include "model/plan_cost.h"
 #include "research/baselines/basic_block_vectors.h"
@@ -104,6 +105,19 @@ Result<model::Plan> MakePlan(const PlanArguments& arguments) {
   return std::move(planned.plan);
 }
 
+// Returns a line about what the samples cost if a launch has a price besides its duration.
+std::string PriceText(const model::PlanTotals& totals, const session::SamplingFlags& sampling) {
+  const sampling::CapturePrice price = sampling.Options().price;
+  if (price.fixed_ns == 0.0) return {};
+  const auto text = [&](std::uint64_t launches, std::uint64_t duration_ns) {
+    return ShownSeconds(1e-9 * price.CostOf(static_cast<double>(launches),
+                                            static_cast<double>(duration_ns)));
+  };
+  return fmt::format("capturing costs about {} instead of {} (--capture-cost {})\n",
+                     text(totals.samples, totals.sampled_duration_ns),
+                     text(totals.invocations, totals.duration_ns), sampling.capture_cost());
+}
+
 int RunPlan(const PlanArguments& arguments) {
   const Status use = CheckUse(arguments);
   if (!use.ok()) return Fail(use.error());
@@ -117,7 +131,8 @@ int RunPlan(const PlanArguments& arguments) {
   const int printed = arguments.json
                           ? PrintJson(model::PlanToJson(plan))
                           : PrintText(model::PlanSummary(plan) + '\n' +
-                                      model::CostText(plan.totals, arguments.rates) + '\n');
+                                      model::CostText(plan.totals, arguments.rates) + '\n' +
+                                      PriceText(plan.totals, arguments.sampling));
   if (!arguments.quiet) PrintNextFor(arguments.output, "stemtap report {} -o report.html");
   return printed;
 }
