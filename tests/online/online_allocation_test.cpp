@@ -126,6 +126,27 @@ std::vector<std::uint64_t> TargetsOnceMet(std::vector<OnlineCluster> clusters) {
   return targets;
 }
 
+TEST_CASE("a predicted cluster stays without captures if a fixed price exceeds its worth") {
+  // 10,000 ns of 1,010,000 ns are in the small cluster, and the bound is 50,500 ns.
+  std::vector<OnlineCluster> clusters = {Predicted(10'000, 100.0, 20.0, 7),
+                                         Predicted(10, 1000.0, 0.0, 0)};
+  sampling::SamplingOptions options;
+  options.price.fixed_ns = 1e6;
+  for (OnlineCluster& cluster : clusters) cluster.source.price_ns += 1e6;
+  const auto small = [&](double planned_ns) {
+    return AllocateTargets(std::vector{View(clusters)},
+                           {.duration_ns = 1'010'000.0, .planned_ns = planned_ns}, options)
+        .at(1);
+  };
+  // The small cluster is worth a fifth of the cost of the plan.
+  CHECK(small(4e6).unreachable);
+  CHECK_FALSE(small(6e6).unreachable);
+  CHECK(small(6e6).target == 1);
+  // Without a fixed price, a capture costs hardly more than any other.
+  options.price.fixed_ns = 0.0;
+  CHECK_FALSE(small(4e6).unreachable);
+}
+
 TEST_CASE("once the bound is met, a cluster is captured again when its captures are early") {
   // A metric that rises by 20 % would be estimated (0.5 / 2 - 0.5) x 20 % = 5 % low, more than 1.5
   // %.
