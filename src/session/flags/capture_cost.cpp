@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/decimal.h"
+#include "base/text.h"
 
 namespace stemtap::session {
 namespace {
@@ -65,7 +66,8 @@ Result<sampling::CapturePrice> ParseCaptureCost(std::string_view text) {
 
 std::string CaptureCostError(std::string& value) {
   const Result<sampling::CapturePrice> price = ParseCaptureCost(value);
-  return price.ok() ? std::string() : "is not a cost; expected " + price.error().message;
+  if (price.ok()) return {};
+  return fmt::format("expected {}, found '{}'", price.error().message, ShownCell(value));
 }
 
 std::string CaptureCostHelp() {
