@@ -35,7 +35,7 @@ constexpr double kJoinedWorth = 0.25;
 // met the bound at the last decision often did not meet it at the end.
 constexpr double kPlannedShare = 0.85;
 
-// Launches without captures of their own period or cluster are represented by others, with a known
+// The launches of a period or cluster without captures are represented by others, with a known
 // bias. Captures are made so that the sum of these biases is at most this share of the error bound.
 constexpr double kBiasShare = 0.2;
 // A capture of a cluster removes a bias only if it changes the estimate by at least this share of
@@ -90,7 +90,8 @@ struct BoundTerms {
   }
 };
 
-// Returns, from above, the least value in [0, most] from which on `holds`; `most` if there is none.
+// Returns the least value in [0, most] above which `holds` is true, or slightly more; `most` if
+// there is none.
 template <typename Condition>
 double Least(double most, const Condition& holds) {
   double low = 0.0;

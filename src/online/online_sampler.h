@@ -183,7 +183,7 @@ class OnlineSampler {
   KernelBatches batches_;  // of the current epoch
   AllocationSchedule schedule_;
   ReleaseSchedule releases_;
-  double planned_ns_ = 0.0;  // captured time of the last best cut
+  double planned_ns_ = 0.0;  // cost of the samples of the last best cut
   double multiplier_ = 0.0;  // price at the end of the last search for strata
   Observation latest_;       // last launch of the last epoch
   std::vector<MaskEvent> events_;

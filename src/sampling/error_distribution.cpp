@@ -21,7 +21,8 @@ namespace {
 constexpr std::uint64_t kMaxJoint = 16;
 // The mean of the small errors of such a stratum may add this share to its variance.
 constexpr double kMaxShift = 0.02;
-// Maximum number of strata with a characteristic function of their own. It limits the time.
+// Maximum number of strata whose characteristic functions are computed separately. It limits the
+// time.
 constexpr std::size_t kMaxConvolved = 512;
 // The other strata are described by their cumulants. Their fourth moments must be below this
 // multiple of variance^2, and of miss x variance^2: a jump of 2 standard deviations then has a

@@ -24,10 +24,10 @@ struct Tool {
 constexpr double kMs = 1e6;
 
 // ncu: NVIDIA's Kernel Profiling Guide, "Replay" and "Overhead": each pass restores the memory that
-// the kernel writes, flushes caches and locks clocks; the basic set takes about ten passes, the
-// full set about 40. Simulators: plan_cost.h.
+// the kernel writes, flushes caches and locks clocks, and a set of metrics takes several to dozens
+// of passes. The figures are orders of magnitude. Simulators: plan_cost.h.
 constexpr Tool kTools[] = {
-    {"ncu", {100 * kMs, 10.0}, "100ms+10: replays a kernel in about ten passes"},
+    {"ncu", {100 * kMs, 10.0}, "100ms+10: replays each captured kernel several times"},
     {"accel-sim", {0.0, 1e6}, "0+1000000: simulates a million times slower than the GPU"},
     {"macsim", {0.0, 1e6}, "0+1000000: likewise"},
 };

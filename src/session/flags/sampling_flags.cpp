@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/flags/sampling_flags.h"
 
-#include "session/flags/capture_cost.h"
-
 #include <cstddef>
+
+#include "session/flags/capture_cost.h"
 
 namespace stemtap::session {
 namespace {
@@ -92,6 +92,11 @@ double SamplingFlags::MaxUncovered() const {
 }
 
 Status SamplingFlags::CheckTwoPass() const {
+  if (method_ != "optimal" && ParseCaptureCost(capture_cost_).value().fixed_ns > 0.0) {
+    return Error{"--capture-cost: a fixed time is not supported by --method " + method_ +
+                     "; expected --method optimal",
+                 2};
+  }
   if (max_uncovered_ <= 0.0) return Success{};
   if (method_ != "optimal") {
     return Error{

@@ -41,6 +41,8 @@ class SamplingFlags {
   const std::string& capture_cost() const { return capture_cost_; }
 
  private:
+  static constexpr double kNotSet = -1.0;
+
   // Returns the share of the time that may get no samples: the given one or the default.
   double MaxUncovered() const;
 
@@ -50,8 +52,6 @@ class SamplingFlags {
   std::string bound_ = "workload";
   std::uint64_t min_samples_ = sampling::SamplingOptions().min_samples;
   std::string selection_ = "random";
-  static constexpr double kNotSet = -1.0;
-
   std::string capture_cost_ = "0";
   double max_uncovered_ = kNotSet;
   std::string group_by_ = "name";

@@ -108,6 +108,29 @@ TEST_CASE("--min-samples and --captured-times behave as their help text states")
   CHECK(single > 0);
 }
 
+TEST_CASE("--capture-cost plans by launch, and methods that ignore a price refuse it") {
+  TempDir scratch;
+  REQUIRE(RunStemtap(scratch, {"generate", "llm-serve", "--launches", "20000", "-o", "p.stemtap"})
+              .exit_code == 0);
+  const auto samples = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"plan", "p.stemtap", "--json"};
+    words.insert(words.end(), more.begin(), more.end());
+    const auto run = RunStemtap(scratch, words);
+    REQUIRE(run.exit_code == 0);
+    return nlohmann::json::parse(run.out)["totals"]["samples"].get<int>();
+  };
+  CHECK(samples({"--capture-cost", "ncu"}) < samples({}));
+  CHECK(samples({"--capture-cost", "accel-sim"}) == samples({}));
+  const auto text = RunStemtap(scratch, {"plan", "p.stemtap", "--capture-cost", "100ms"});
+  CHECK(text.out.find("\ncapturing costs about ") != std::string::npos);
+  for (const std::string method : {"root", "stem", "allegro"}) {
+    CAPTURE(method);
+    CheckFailure(RunStemtap(scratch, {"plan", "p.stemtap", "--capture-cost", "ncu", "--method",
+                                      method}),
+                 2, {"--capture-cost: a fixed time is not supported by --method " + method});
+  }
+}
+
 TEST_CASE("help that cannot be written is a failure") {
   for (const std::string words : {"--help", "--version", "plan --help"}) {
     CAPTURE(words);
