@@ -32,7 +32,7 @@ constexpr Tool kTools[] = {
     {"macsim", {0.0, 1e6}, "0+1000000: likewise"},
 };
 
-constexpr const char* kExpected =
+constexpr const char* kPriceSyntax =
     "a time such as 100ms, optionally with a multiple of the duration (100ms+10), or ncu, accel-sim "
     "or macsim";
 
@@ -60,7 +60,7 @@ Result<sampling::CapturePrice> ParseCaptureCost(std::string_view text) {
   const std::optional<double> fixed_ns = ParseTime(text.substr(0, plus));
   std::optional<double> factor = 1.0;
   if (plus != std::string_view::npos) factor = CellNumber(text.substr(plus + 1));
-  if (!fixed_ns || !factor || !(*factor > 0.0)) return Error{kExpected};
+  if (!fixed_ns || !factor || !(*factor > 0.0)) return Error{kPriceSyntax};
   return sampling::CapturePrice{*fixed_ns, *factor};
 }
 

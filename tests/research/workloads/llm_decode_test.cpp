@@ -22,7 +22,7 @@ Run RunOf(const LlmDecodeOptions& options, std::size_t limit = 65'536) {
   return ReadWhole(MakeLlmDecode(options), limit);
 }
 
-LlmDecodeOptions Launches(std::uint64_t launches) {
+LlmDecodeOptions DecodeLaunches(std::uint64_t launches) {
   LlmDecodeOptions options;
   options.launches = launches;
   return options;
@@ -33,17 +33,17 @@ bool IsDecodeAttention(const Run& run, std::size_t i) {
 }
 
 TEST_CASE("equal options give the same run on every machine") {
-  const Run run = RunOf(Launches(300'000));
-  CHECK(SameBytes(run, RunOf(Launches(300'000))));
+  const Run run = RunOf(DecodeLaunches(300'000));
+  CHECK(SameBytes(run, RunOf(DecodeLaunches(300'000))));
   CHECK(Fingerprint(run) == 5'665'521'534'162'516'471u);
-  LlmDecodeOptions other = Launches(300'000);
+  LlmDecodeOptions other = DecodeLaunches(300'000);
   other.seed = 2;
   CHECK_FALSE(SameLaunches(run, RunOf(other)));
 }
 
 TEST_CASE("a run has the requested number of launches, numbered in order") {
   for (const std::uint64_t launches : {1, 2, 163, 65'536, 100'001}) {
-    const Run run = RunOf(Launches(launches));
+    const Run run = RunOf(DecodeLaunches(launches));
     REQUIRE(run.records.size() == launches);
     for (std::size_t i = 0; i < run.records.size(); ++i)
       REQUIRE(run.records[i].correlation_id == i);
@@ -51,17 +51,17 @@ TEST_CASE("a run has the requested number of launches, numbered in order") {
 }
 
 TEST_CASE("a longer run starts with the launches of a shorter run") {
-  Run longer = RunOf(Launches(50'000));
+  Run longer = RunOf(DecodeLaunches(50'000));
   longer.records.resize(20'000);
-  CHECK(SameBytes(longer, RunOf(Launches(20'000))));
+  CHECK(SameBytes(longer, RunOf(DecodeLaunches(20'000))));
 }
 
 TEST_CASE("split reads give the same stream, and names occur with their first launch") {
-  const Run whole = RunOf(Launches(20'000));
+  const Run whole = RunOf(DecodeLaunches(20'000));
   for (const std::size_t limit : {1, 7, 164, 4'096, 1'000'000}) {
-    CHECK(SameBytes(whole, RunOf(Launches(20'000), limit)));
+    CHECK(SameBytes(whole, RunOf(DecodeLaunches(20'000), limit)));
   }
-  const std::unique_ptr<model::ProfileReader> reader = MakeLlmDecode(Launches(20'000));
+  const std::unique_ptr<model::ProfileReader> reader = MakeLlmDecode(DecodeLaunches(20'000));
   model::ProfileBatch batch;
   std::size_t seen = 0;
   while (reader->Read(batch, 1).value() != 0) {
@@ -73,7 +73,7 @@ TEST_CASE("split reads give the same stream, and names occur with their first la
 }
 
 TEST_CASE("a different noise seed gives a second run of the same launches") {
-  LlmDecodeOptions options = Launches(200'000);
+  LlmDecodeOptions options = DecodeLaunches(200'000);
   const Run first = RunOf(options);
   options.noise_seed = options.seed;
   CHECK(SameBytes(first, RunOf(options)));
@@ -88,7 +88,7 @@ TEST_CASE("a different noise seed gives a second run of the same launches") {
 }
 
 TEST_CASE("launches have realistic extents, streams, ascending times and a busy device") {
-  const Run run = RunOf(Launches(1'000'000));
+  const Run run = RunOf(DecodeLaunches(1'000'000));
   std::map<std::uint32_t, std::uint64_t> ends;  // by stream
   std::uint64_t busy = 0;
   for (std::size_t i = 0; i < run.records.size(); ++i) {
@@ -116,7 +116,7 @@ TEST_CASE("launches have realistic extents, streams, ascending times and a busy 
 // expected, with a standard error of 14.1. Fewer than one seed in 10^7 exceeds six standard errors
 // (Poisson tails: 6e-9 above, 2e-11 below). The seed is fixed, so the test never fails by chance.
 TEST_CASE("one launch in 20,000 is an outlier, five to thirty times slower") {
-  LlmDecodeOptions options = Launches(4'000'000);
+  LlmDecodeOptions options = DecodeLaunches(4'000'000);
   const std::unique_ptr<model::ProfileReader> with = MakeLlmDecode(options);
   options.outlier_one_in = 0;  // otherwise, the same run
   const std::unique_ptr<model::ProfileReader> without = MakeLlmDecode(options);
@@ -144,7 +144,7 @@ TEST_CASE("one launch in 20,000 is an outlier, five to thirty times slower") {
 }
 
 TEST_CASE("the warm-up is 25 to 10 percent slower and ends") {
-  LlmDecodeOptions options = Launches(6'000);
+  LlmDecodeOptions options = DecodeLaunches(6'000);
   const Run cold = RunOf(options);
   options.warmup_launches = 0;
   const Run warm = RunOf(options);
@@ -162,7 +162,7 @@ TEST_CASE("the warm-up is 25 to 10 percent slower and ends") {
 
 // If all launches of a kernel have the same median, the noise is the spread of the durations.
 TEST_CASE("noise is log-normal with the sigma of the kernel") {
-  LlmDecodeOptions options = Launches(400'000);
+  LlmDecodeOptions options = DecodeLaunches(400'000);
   options.warmup_launches = 0;
   options.outlier_one_in = 0;
   const Run run = RunOf(options);
@@ -187,7 +187,7 @@ TEST_CASE("noise is log-normal with the sigma of the kernel") {
 }
 
 TEST_CASE("attention time grows with the context, and its grid grows by one split per 256 tokens") {
-  LlmDecodeOptions options = Launches(400'000);
+  LlmDecodeOptions options = DecodeLaunches(400'000);
   options.warmup_launches = 0;
   options.outlier_one_in = 0;
   const Run run = RunOf(options);
@@ -222,7 +222,7 @@ TEST_CASE("attention time grows with the context, and its grid grows by one spli
 }
 
 TEST_CASE("layers and heads determine the model") {
-  LlmDecodeOptions options = Launches(100'000);
+  LlmDecodeOptions options = DecodeLaunches(100'000);
   options.layers = 3;
   options.heads = 32;
   const Run run = RunOf(options);
