@@ -7,11 +7,10 @@
 namespace stemtap::online {
 namespace {
 
-// A period ends when the launches have grown by this factor since it began, so a doubling has two
-// periods. Each takes the memory of a sketch. The captures of a period may be early in it, and
-// a drift within it is not known: with 2, 70 to 85 % of the runs in which all durations double were
-// within their bound; with 1.5, 95 %; with 1.2, 100 %.
-constexpr double kGrowth = 1.41421356;
+// A period ends when the launches have grown by this factor since it began, so a doubling has at
+// most four periods. Each takes the memory of a sketch. The captures of a period may be early in
+// it, and a drift within it is not known (docs/math/online-bound.md, "Periods").
+constexpr double kGrowth = 1.18920712;
 
 std::vector<stats::Moments> ByCluster(const stats::LogSketch& sketch,
                                       const KernelClusters& clusters) {
@@ -31,14 +30,35 @@ void KernelPeriods::AddLaunches(std::uint64_t first_index, std::uint64_t last_in
   last_indices_.back() = std::max(last_indices_.back(), last_index);
 }
 
+void KernelPeriods::AddCapture(std::uint64_t position) {
+  if (has_capture_) return;
+  has_capture_ = true;
+  Snapshot& before = latest_.launches.count() < position ? latest_ : previous_;
+  if (before.launches.count() > 0 && before.launches.count() < position) {
+    const std::uint64_t last_index = last_indices_.back();
+    last_indices_.back() = before.last_index;
+    EndPeriod(before.launches);
+    last_indices_.back() = last_index;
+  }
+  latest_ = previous_ = {};
+}
+
 void KernelPeriods::Update(const KernelSketch& sketch) {
-  if (sketch.imputes() || first_capture_ == 0) return;
-  const std::uint64_t began = begins_.size() > 1 ? begins_.back() : first_capture_;
+  if (sketch.imputes()) return;
   const stats::LogSketch& durations = sketch.durations();
-  if (static_cast<double>(durations.count()) < kGrowth * static_cast<double>(began)) return;
-  ended_.push_back(durations.Since(before_));
-  before_ = durations;
-  begins_.push_back(durations.count());
+  if (!has_capture_) {
+    previous_ = std::move(latest_);
+    latest_ = {durations, last_indices_.back()};
+    return;
+  }
+  const auto began = static_cast<double>(std::max<std::uint64_t>(begins_.back(), 1));
+  if (static_cast<double>(durations.count()) >= kGrowth * began) EndPeriod(durations);
+}
+
+void KernelPeriods::EndPeriod(const stats::LogSketch& launches) {
+  ended_.push_back(launches.Since(before_));
+  before_ = launches;
+  begins_.push_back(launches.count());
   last_indices_.push_back(last_indices_.back());
 }
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// KernelPeriods divides the run of one kernel into periods. A period ends when the launches have
-// grown by half an octave, so the number of periods grows with the logarithm of the launches. Which
-// launches a capture may represent is decided by period: a capture that was made early does not
-// have to represent a run that has grown since.
+// KernelPeriods divides the run of one kernel into periods. The first period ends before the first
+// capture, because none of its launches could be captured. Every other period ends when the
+// launches have grown by a quarter octave since it began, so the number of periods grows with the
+// logarithm of the launches. Which launches a capture may represent is decided by period: a capture
+// that was made early does not have to represent a run that has grown since.
 //
-//   launches   0            1,000      1,414        2,000             2,828                  4,000
-//              ├──────── period 0 ───────┼─ period 1 ─┼─── period 2 ────┼────── period 3 ──────┤
-//                  first capture ▲
+//   launches   0             1,000    1,189     1,414       1,682        2,000          2,378
+//              ├── period 0 ──┼─ period 1 ┼─ period 2 ┼── period 3 ──┼── period 4 ──┼─ period 5 ─┤
+//                first capture ▲
 //
 // A position is the 1-based number of a launch among the launches of its kernel that are in the
 // sketch. If captures perturb launches, the cluster of a launch is not known from its duration, and
@@ -28,10 +29,9 @@ namespace stemtap::online {
 
 class KernelPeriods {
  public:
-  // Reports a capture by credit at `position`. The first one determines how long period 0 is.
-  void AddCapture(std::uint64_t position) {
-    if (first_capture_ == 0 || position < first_capture_) first_capture_ = position;
-  }
+  // Reports a capture by credit at `position`. Period 0 ends at the last update before the first
+  // capture, so that its launches are not taken for launches that could have been captured.
+  void AddCapture(std::uint64_t position);
   // Reports that further launches of the kernel were observed, the first and last of which have
   // these launch indices.
   void AddLaunches(std::uint64_t first_index, std::uint64_t last_index);
@@ -58,13 +58,22 @@ class KernelPeriods {
  private:
   static constexpr std::uint64_t kNoIndex = ~std::uint64_t{0};
 
+  void EndPeriod(const stats::LogSketch& launches);
+
   std::vector<stats::LogSketch> ended_;       // the launches of each period that has ended
   std::vector<std::uint64_t> begins_ = {0};   // ascending, one per period
   // Launch index of the kernel's first launch, and of the last one of each period.
   std::uint64_t first_index_ = kNoIndex;
   std::vector<std::uint64_t> last_indices_ = {0};
   stats::LogSketch before_;                   // all launches before the current period
-  std::uint64_t first_capture_ = 0;           // position; 0: none
+  bool has_capture_ = false;
+  // Until the first capture: all launches as of the last two updates.
+  struct Snapshot {
+    stats::LogSketch launches;
+    std::uint64_t last_index = 0;
+  };
+  Snapshot latest_;
+  Snapshot previous_;
   // What CountIn computed for the periods that have ended, by cluster, and the cut that it is for.
   std::vector<std::vector<stats::Moments>> counted_;
   std::vector<std::uint32_t> counted_cut_;

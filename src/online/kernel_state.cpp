@@ -53,10 +53,20 @@ void KernelState::AddCaptured(const CapturedLaunch& captured) {
   CapturedLaunch launch = captured;
   if (sketch_.imputes() && !sketch_.stale()) sketch_.Impute(launch, false);
   OnlineCluster& cluster = clusters()[ClusterOf(launch.bin)];
-  cluster.AddCapture(periods_.PeriodOf(launch.position), launch.position);
   cluster.waiting_since = 0;  // the next capture gets a new window
-  periods_.AddCapture(launch.position);
   captures_.Add(launch);
+  const std::size_t periods = periods_.size();
+  periods_.AddCapture(launch.position);
+  if (periods_.size() == periods) {
+    cluster.AddCapture(periods_.PeriodOf(launch.position), launch.position);
+  } else {
+    for (OnlineCluster& counted : clusters()) {
+      counted.captured = 0;
+      counted.explored = {};
+    }
+    periods_.CountIn(clusters_);
+    captures_.CountIn(clusters_, periods_);
+  }
 }
 
 void KernelState::SetCut(std::span<const std::size_t> first_cells, bool anew) {

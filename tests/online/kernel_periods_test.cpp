@@ -18,29 +18,54 @@ void Add(KernelSketch& sketch, std::uint64_t duration, int count) {
   sketch.UpdateCells();
 }
 
-TEST_CASE("a period ends when the launches have grown by the square root of two") {
+TEST_CASE("a period ends when the launches have grown by a quarter octave") {
   KernelSketch sketch(false);
   KernelPeriods periods;
+  periods.AddCapture(1);
   Add(sketch, 1000, 5000);
   periods.Update(sketch);
-  CHECK(periods.size() == 1);  // no capture yet
-  periods.AddCapture(5000);
-  periods.Update(sketch);
-  CHECK(periods.size() == 1);
-  Add(sketch, 1000, 2072);  // 7072 = 1.4142 x 5000, rounded up
-  periods.Update(sketch);
-  CHECK(periods.begins() == std::vector<std::uint64_t>{0, 7072});
-  Add(sketch, 1000, 2928);
+  CHECK(periods.begins() == std::vector<std::uint64_t>{0, 5000});
+  Add(sketch, 1000, 946);
   periods.Update(sketch);
   CHECK(periods.size() == 2);
-  Add(sketch, 1000, 2);
+  Add(sketch, 1000, 1);  // 5947 = 1.1892 x 5000, rounded up
   periods.Update(sketch);
-  CHECK(periods.begins() == std::vector<std::uint64_t>{0, 7072, 10'002});
+  CHECK(periods.begins() == std::vector<std::uint64_t>{0, 5000, 5947});
   CHECK(periods.PeriodOf(1) == 0);
-  CHECK(periods.PeriodOf(7072) == 0);
-  CHECK(periods.PeriodOf(7073) == 1);
-  CHECK(periods.PeriodOf(10'002) == 1);
-  CHECK(periods.PeriodOf(10'003) == 2);
+  CHECK(periods.PeriodOf(5000) == 0);
+  CHECK(periods.PeriodOf(5001) == 1);
+  CHECK(periods.PeriodOf(5947) == 1);
+  CHECK(periods.PeriodOf(5948) == 2);
+}
+
+TEST_CASE("the first period ends at the last update before the first capture") {
+  KernelSketch sketch(false);
+  KernelPeriods periods;
+  Add(sketch, 1000, 3000);
+  periods.AddLaunches(0, 2999);
+  periods.Update(sketch);
+  Add(sketch, 1000, 2000);
+  periods.AddLaunches(3000, 4999);
+  periods.Update(sketch);
+  CHECK(periods.size() == 1);  // no capture yet
+  SUBCASE("the latest update") {
+    periods.AddCapture(5001);
+    CHECK(periods.begins() == std::vector<std::uint64_t>{0, 5000});
+  }
+  SUBCASE("the update before it, if the capture comes back late") {
+    periods.AddCapture(3001);
+    CHECK(periods.begins() == std::vector<std::uint64_t>{0, 3000});
+    CHECK(periods.MeanIndex(0) == doctest::Approx(1499.5));
+    CHECK(periods.MeanIndex(1) == doctest::Approx(3999.0));
+  }
+  SUBCASE("no period, if the capture was before both") {
+    periods.AddCapture(3000);
+    CHECK(periods.size() == 1);
+  }
+  CHECK(periods.last_index() == 4999);
+  const std::vector<std::uint64_t> begins = periods.begins();
+  periods.AddCapture(4001);  // not the first
+  CHECK(periods.begins() == begins);
 }
 
 TEST_CASE("the mean index of a period is the middle of its launch indices") {
