@@ -40,6 +40,7 @@ const triple = (value: number[] | null | undefined) => (value ? value.join("x") 
 
 export function samplesCsv(samples: SampleRow[]): string {
   return csv(["index", "kernel", "name", "occurrence", "cluster", "duration_ns", "imputed", "weight", "device", "stream",
-    "grid", "block", "range", "step"], samples.map(({ sample: s, kernel, cluster }) => [s.index, kernel.id, kernel.name, s.occurrence, cluster,
+    "grid", "block", "range", "step"], samples.map(({ sample: s, kernel, cluster }) => [s.index, kernel.id,
+      kernel.pooled[s.pooled ?? -1]?.name ?? kernel.name, s.occurrence, cluster,
     s.duration_ns, s.imputed === true ? 1 : 0, s.weight, s.device, s.stream, triple(s.grid), triple(s.block), s.range, s.step]));
 }

@@ -5,7 +5,7 @@
 
 import { visible } from "./format";
 import { differences, repeated } from "./labels";
-import type { MaskEvent, OverviewKernel, Payload, Plan, PlanSample, Triple } from "./types";
+import type { MaskEvent, OverviewKernel, Payload, Plan, PlanSample, PooledKernel, Triple } from "./types";
 
 export interface Cluster {
   lower: number;
@@ -37,6 +37,7 @@ export interface Kernel {
   target: number;
   uncovered: number; // ns in clusters without a sample
   imputed: number;
+  pooled: Named[]; // kernels that share the clusters; empty for a kernel with clusters of its own
   clusters: Cluster[];
   histogram: Triple[];
   slices: Triple[];
@@ -45,6 +46,8 @@ export interface Kernel {
 export interface SampleRow {
   sample: PlanSample;
   kernel: Kernel;
+  label: string; // of the kernel, or of the pooled kernel that the launch is of
+  short: string;
   cluster: number;
 }
 
@@ -111,7 +114,7 @@ export function rangeOf(values: number[]): [number, number] {
   return [low, high];
 }
 
-interface Named {
+export interface Named {
   name: string;
   process?: number | null;
   grid?: Triple | null;
@@ -154,6 +157,7 @@ export function spread(clusters: { count: number; mean: number; stddev: number }
 interface Source extends Named {
   duration_ns: number;
   captured?: number;
+  pooled?: PooledKernel[] | null;
   clusters?: { lower_ns: number; upper_ns: number; count: number; mean_ns: number; stddev_ns: number;
     captured: number; target: number; samples?: PlanSample[]; state?: string }[];
 }
@@ -176,7 +180,7 @@ function makeKernel(source: Source, id: number, overview: OverviewKernel | undef
     grid: source.grid ?? null, block: source.block ?? null, invocations, duration, share: 0,
     mean: invocations > 0 ? duration / invocations : null, cv: spread(clusters),
     captured: clusters.length > 0 ? sum((c) => c.captured) : size(source.captured), target: sum((c) => c.target),
-    uncovered: sum((c) => (c.captured === 0 ? c.count * c.mean : 0)), imputed: size(overview?.imputed), clusters,
+    uncovered: sum((c) => (c.captured === 0 ? c.count * c.mean : 0)), imputed: size(overview?.imputed), pooled: list(source.pooled), clusters,
     histogram: list(overview?.histogram), slices: list(overview?.slices) };
 }
 
@@ -271,7 +275,11 @@ export function makeModel(data: Payload): Model {
   const samples: SampleRow[] = [];
   for (const kernel of kernels) {
     kernel.clusters.forEach((cluster, number) => {
-      for (const sample of cluster.samples) samples.push({ sample, kernel, cluster: number });
+      for (const sample of cluster.samples) {
+        const own = kernel.pooled[sample.pooled ?? -1];
+        samples.push({ sample, kernel, cluster: number, label: own ? labelOf(own) : kernel.label,
+          short: own ? shortOf(own, data.brief_names?.[own.name]) : kernel.short });
+      }
     });
   }
   const option = (name: string) => finite(data.plan?.options?.[name]) ?? finite(data.session?.options?.[name]);

@@ -67,7 +67,16 @@ export interface PlanKernel {
   block?: Triple | null;
   invocations: number;
   duration_ns: number;
+  pooled?: PooledKernel[] | null; // kernels that share these clusters
   clusters?: PlanCluster[];
+}
+
+export interface PooledKernel {
+  name: string;
+  grid?: Triple | null;
+  block?: Triple | null;
+  invocations: number;
+  duration_ns: number;
 }
 
 export interface PlanCluster {
@@ -94,6 +103,7 @@ export interface PlanSample {
   imputed?: boolean;
   range?: string | null;
   step?: number | null;
+  pooled?: number | null; // index of the launch's kernel in the kernel's `pooled`
   weight: number;
 }
 

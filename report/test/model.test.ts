@@ -55,6 +55,16 @@ test("kernels by launch configuration are distinguished by grid and block", () =
   assert.match(model.kernels[0]!.label, /grid 8×4×1 · block 128×1×1/);
 });
 
+test("a sample of a pool is shown with its own kernel", () => {
+  const sample = { index: 3, occurrence: 0, device: 0, stream: 7, grid: null, block: null, duration_ns: 5, weight: 2, pooled: 1 };
+  const pooled = [{ name: "copy", invocations: 2, duration_ns: 6 }, { name: "fill", invocations: 2, duration_ns: 8 }];
+  const model = makeModel({ schema: "stemtap.report/1", brief_names: { fill: "f" }, plan: { kernels: [{ name: "(pooled kernels)",
+    invocations: 4, duration_ns: 14, pooled, clusters: [{ lower_ns: 1, upper_ns: 9, count: 4, mean_ns: 3.5, stddev_ns: 1,
+      target: 1, captured: 1, samples: [sample] }] }] } });
+  assert.deepEqual(model.samples.map((s) => [s.label, s.short]), [["fill", "f"]]);
+  assert.deepEqual(model.kernels[0]!.pooled.map((k) => k.name), ["copy", "fill"]);
+});
+
 test("a mangled name is shown in its brief form", () => {
   const data = small();
   const name = data.plan!.kernels![0]!.name = "_ZN3lib4gemmIfEEvPT_";

@@ -42,6 +42,26 @@ std::string OptionText(const OptionList& options, std::string_view name) {
   return {};
 }
 
+double OptionNumber(const OptionList& options, std::string_view name) {
+  for (const auto& [key, value] : options) {
+    if (key != name) continue;
+    if (const auto* number = std::get_if<double>(&value)) return *number;
+    if (const auto* number = std::get_if<std::uint64_t>(&value)) {
+      return static_cast<double>(*number);
+    }
+  }
+  return std::numeric_limits<double>::quiet_NaN();
+}
+
+const std::string& KernelNameOf(const PlanKernel& kernel, const PlanSample& sample) {
+  return kernel.pooled.empty() ? kernel.name : kernel.pooled[sample.pooled].name;
+}
+
+bool HasPool(const Plan& plan) {
+  return std::any_of(plan.kernels.begin(), plan.kernels.end(),
+                     [](const PlanKernel& kernel) { return !kernel.pooled.empty(); });
+}
+
 bool HasRanges(const Plan& plan) {
   for (const PlanKernel& kernel : plan.kernels) {
     for (const PlanCluster& cluster : kernel.clusters) {

@@ -22,6 +22,9 @@
 
 namespace stemtap::model {
 
+// The value of PlanSample::pooled for a sample of a kernel that is not pooled.
+inline constexpr std::uint32_t kNotPooled = ~std::uint32_t{0};
+
 struct PlanSample {
   std::uint64_t index = 0;       // 0-based launch index in the profile or live run
   std::uint64_t occurrence = 0;  // 0-based index among the launches of this kernel
@@ -31,6 +34,7 @@ struct PlanSample {
   // What the program reported about the launch (stemtap/control.h).
   std::string range = {};             // names of the open ranges, joined by '/'; empty: none
   std::uint64_t step = shm::kNoStep;  // 0-based
+  std::uint32_t pooled = kNotPooled;  // index of the launch's kernel in PlanKernel::pooled
 };
 
 struct PlanCluster {
@@ -68,6 +72,18 @@ double DrawnMean(const PlanCluster& cluster);
 // Returns the time of the joined launches. ns.
 double JoinedTime(const PlanCluster& cluster);
 
+// The name of the entry of `kernels` that contains all pooled kernels.
+inline constexpr const char* kPoolName = "(pooled kernels)";
+
+// PooledKernel is a small kernel that shares clusters with others (--pool-small).
+struct PooledKernel {
+  std::string name;
+  std::uint64_t invocations = 0;
+  std::uint64_t duration_ns = 0;
+  shm::LaunchConfig config = {};  // as in PlanKernel
+};
+
+// PlanKernel is a kernel with clusters of its own, or the pool of all small kernels.
 struct PlanKernel {
   std::string name;
   std::uint64_t invocations = 0;
@@ -80,7 +96,13 @@ struct PlanKernel {
   // Has no samples because --max-uncovered allows it, and its samples would cost more than its
   // uncovered time.
   bool uncovered_by_choice = false;
+  // If this is the pool: the kernels that share its clusters, in order of first launch.
+  std::vector<PooledKernel> pooled = {};
 };
+
+// Returns the name of the kernel that `sample`, a sample of `kernel`, is a launch of. REQUIRES: the
+// plan passed CheckPlan.
+const std::string& KernelNameOf(const PlanKernel& kernel, const PlanSample& sample);
 
 struct PlanTotals {
   std::uint64_t invocations = 0;
@@ -144,6 +166,9 @@ using OptionList = std::vector<std::pair<std::string, OptionValue>>;
 // Returns the value of an option as text; "" if the list lacks it.
 std::string OptionText(const OptionList& options, std::string_view name);
 
+// Returns the value of an option that is a number; NaN if the list lacks it.
+double OptionNumber(const OptionList& options, std::string_view name);
+
 struct Plan {
   std::string source;
   OptionList options;                 // all options in force
@@ -151,6 +176,12 @@ struct Plan {
   PlanTotals totals;
   std::vector<PlanKernel> kernels;  // in order of first launch
 };
+
+// Returns whether the plan has a pool. Commands that need the clusters of each kernel fail with
+// kHasPool.
+bool HasPool(const Plan& plan);
+inline constexpr const char* kHasPool =
+    "has kernels that share clusters; expected a plan without --pool-small";
 
 // Returns whether a sample has a range. Without one, commands that print ranges fail with
 // kNoRanges.

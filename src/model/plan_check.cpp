@@ -158,6 +158,40 @@ class Check {
     }
   }
 
+  // Checks the list of pooled kernels, and that samples refer to it.
+  void Pool(const PlanKernel& kernel, const std::string& path) {
+    Counter invocations;
+    Counter duration_ns;
+    for (std::size_t i = 0; i < kernel.pooled.size(); ++i) {
+      const PooledKernel& pooled = kernel.pooled[i];
+      Expect(keys_.Add(pooled.name, pooled.config, 0, false), fmt::format("{}.pooled[{}]", path, i),
+             "listed twice", "each kernel once");
+      invocations.Add(pooled.invocations);
+      duration_ns.Add(pooled.duration_ns);
+    }
+    if (!kernel.pooled.empty()) {
+      ExpectCount(invocations, kernel.invocations, path + ".invocations", "its pooled kernels");
+      ExpectCount(duration_ns, kernel.duration_ns, path + ".duration_ns", "its pooled kernels");
+    }
+    for (std::size_t c = 0; c < kernel.clusters.size() && wrong_.empty(); ++c) {
+      const std::vector<PlanSample>& samples = kernel.clusters[c].samples;
+      for (std::size_t i = 0; i < samples.size() && wrong_.empty(); ++i) {
+        const std::uint32_t pooled = samples[i].pooled;
+        if (kernel.pooled.empty() ? pooled == kNotPooled : pooled < kernel.pooled.size()) continue;
+        const std::string at = fmt::format("{}.clusters[{}].samples[{}].pooled", path, c, i);
+        if (kernel.pooled.empty()) {
+          Expect(false, at, pooled,
+                 "no such field, because the kernel has no list of pooled kernels");
+        } else if (pooled == kNotPooled) {
+          Expect(false, at, "absent", "an index of the list of pooled kernels");
+        } else {
+          Expect(false, at, pooled, fmt::format("an index below {}", kernel.pooled.size()));
+        }
+      }
+    }
+    kernels_ += std::max<std::size_t>(kernel.pooled.size(), 1);
+  }
+
   void Kernel(const PlanKernel& kernel, const std::string& path) {
     const bool merged = plan_.sessions.size() > 1;
     Expect(keys_.Add(kernel.name, kernel.config, kernel.process, merged), path, "listed twice",
@@ -172,6 +206,7 @@ class Check {
       time_ns += static_cast<double>(cluster.count) * cluster.mean_ns;
     }
     clusters_ += kernel.clusters.size();
+    Pool(kernel, path);
     const auto is_sampled = [](const PlanCluster& c) { return c.captured > 0; };
     Expect(!kernel.uncovered_by_choice ||
                std::none_of(kernel.clusters.begin(), kernel.clusters.end(), is_sampled),
@@ -203,7 +238,7 @@ class Check {
     ExpectCount(sampled_ns_, t.sampled_duration_ns, "totals.sampled_duration_ns",
                 "the samples' durations");
     const std::tuple<const char*, std::uint64_t, std::uint64_t> sizes[] = {
-        {"kernels", t.kernels, plan_.kernels.size()},
+        {"kernels", t.kernels, kernels_},
         {"clusters", t.clusters, clusters_},
         {"samples", t.samples, samples_}};
     for (const auto& [name, value, listed] : sizes) {
@@ -336,6 +371,7 @@ class Check {
   Counter invocations_;
   Counter duration_ns_;
   Counter sampled_ns_;
+  std::uint64_t kernels_ = 0;
   std::uint64_t clusters_ = 0;
   std::uint64_t samples_ = 0;
   double estimate_ns_ = 0.0;  // estimate of duration_ns with the weights in force

@@ -22,6 +22,7 @@ namespace stemtap::model {
 using R = shm::KernelRecord;
 using L = shm::LaunchConfig;
 using S = PlanSample;
+using O = PooledKernel;
 using C = PlanCluster;
 using K = PlanKernel;
 using T = PlanTotals;
@@ -40,7 +41,8 @@ inline constexpr auto kTable<PlanSample> = std::tuple(
     Nullable<&S::record, &R::block>("block").NullIfAbsent(),
     Required<&S::record, &R::duration_ns>("duration_ns"),
     Optional<&S::imputed>("imputed").OmitIfAbsent(), Optional<&S::range>("range").OmitIfAbsent(),
-    Nullable<&S::step>("step", shm::kNoStep).OmitIfAbsent(), Required<&S::weight>("weight"));
+    Nullable<&S::step>("step", shm::kNoStep).OmitIfAbsent(),
+    Nullable<&S::pooled>("pooled", kNotPooled).OmitIfAbsent(), Required<&S::weight>("weight"));
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
@@ -69,6 +71,16 @@ inline constexpr auto kTable<PlanCluster> = std::tuple(
     Optional<&C::mean_index>("mean_index", kNaN).OnlyIf(HasMeanIndex),
     Required<&C::samples>("samples").Items({"\n          ", ",\n          ", "\n        "}));
 
+constexpr bool HasPooledConfig(const PooledKernel& kernel) {
+  return kernel.config.grid[0] != shm::kUnknownExtent;
+}
+
+template <>
+inline constexpr auto kTable<PooledKernel> = std::tuple(
+    Required<&O::name>("name"), Nullable<&O::config, &L::grid>("grid").OnlyIf(HasPooledConfig),
+    Nullable<&O::config, &L::block>("block").OnlyIf(HasPooledConfig),
+    Required<&O::invocations>("invocations"), Required<&O::duration_ns>("duration_ns"));
+
 constexpr bool HasLaunchConfig(const PlanKernel& kernel) {
   return kernel.config.grid[0] != shm::kUnknownExtent;
 }
@@ -80,6 +92,10 @@ inline constexpr auto kTable<PlanKernel> =
                Nullable<&K::config, &L::block>("block").OnlyIf(HasLaunchConfig),
                Required<&K::invocations>("invocations"), Required<&K::duration_ns>("duration_ns"),
                Optional<&K::uncovered_by_choice>("uncovered_by_choice").OmitIfAbsent(),
+               Optional<&K::pooled>("pooled")
+                   .OmitIfAbsent()
+                   .Lead(",\n      ")
+                   .Items({"\n        ", ",\n        ", "\n      "}),
                Required<&K::clusters>("clusters")
                    .Lead(",\n      ")
                    .Items({"\n        ", ",\n        ", "\n      ", true}));
@@ -93,9 +109,8 @@ inline constexpr auto kTable<PlanTotals> = std::tuple(
     Required<&T::invocations>("invocations"), Required<&T::duration_ns>("duration_ns"),
     Required<&T::kernels>("kernels"), Required<&T::clusters>("clusters"),
     Required<&T::samples>("samples"), Required<&T::sampled_duration_ns>("sampled_duration_ns"),
-    Optional<&T::spread_samples>("spread_samples").OmitIfAbsent(),
-    Required<&T::speedup>("speedup"), Required<&T::bound>("bound"),
-    Optional<&T::certified_bound>("certified_bound", kLacking),
+    Optional<&T::spread_samples>("spread_samples").OmitIfAbsent(), Required<&T::speedup>("speedup"),
+    Required<&T::bound>("bound"), Optional<&T::certified_bound>("certified_bound", kLacking),
     Required<&T::observed_error>("observed_error"),
     Required<&T::plain_estimate_ns>("plain_estimate_ns"),
     Required<&T::calibrated_estimate_ns>("calibrated_estimate_ns"),

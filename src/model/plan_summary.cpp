@@ -24,6 +24,7 @@ namespace {
 double FirstLaunchesTime(const Plan& plan) {
   double time_ns = 0.0;
   for (const PlanKernel& kernel : plan.kernels) {
+    if (!kernel.pooled.empty()) continue;  // occurrences are per kernel
     std::uint64_t samples = 0;
     std::uint64_t last = 0;
     for (const PlanCluster& cluster : kernel.clusters) {
@@ -36,18 +37,9 @@ double FirstLaunchesTime(const Plan& plan) {
   return time_ns;
 }
 
-// Returns the value of an option that is a number, or NaN if the plan does not have it.
-double OptionNumber(const Plan& plan, std::string_view name) {
-  for (const auto& [option, value] : plan.options) {
-    const double* number = std::get_if<double>(&value);
-    if (option == name && number != nullptr) return *number;
-  }
-  return std::numeric_limits<double>::quiet_NaN();
-}
-
 // Returns a text such as " at 95 % confidence", or an empty string if the plan has no confidence.
 std::string AtConfidence(const Plan& plan) {
-  const double confidence = OptionNumber(plan, "confidence");
+  const double confidence = OptionNumber(plan.options, "confidence");
   return std::isnan(confidence) ? std::string()
                                 : fmt::format(" at {:g} % confidence", 100 * confidence);
 }
@@ -65,7 +57,7 @@ const char* BoundAdvice(const Plan& plan) {
 
 // Returns the line of the summary about a bound above the requested one.
 std::string RequestNote(const Plan& plan) {
-  const double requested = OptionNumber(plan, "error_bound");
+  const double requested = OptionNumber(plan.options, "error_bound");
   if (!(plan.totals.bound > requested * (1 + 1e-9))) return {};
   return fmt::format("the bound is above the requested {:g} %{}\n", 100 * requested,
                      BoundAdvice(plan));
@@ -120,6 +112,18 @@ std::string ChoiceNote(const Plan& plan) {
                      Plural(kernels, "kernel"), Milliseconds(time_ns));
 }
 
+// Returns the line of the summary about the kernels that share clusters.
+std::string PoolNote(const Plan& plan) {
+  std::string text;
+  for (const PlanKernel& kernel : plan.kernels) {
+    if (kernel.pooled.empty()) continue;
+    text +=
+        fmt::format("{} kernels with {:.3f} ms share {} (--pool-small)\n", kernel.pooled.size(),
+                    Milliseconds(kernel.duration_ns), Plural(kernel.clusters.size(), "cluster"));
+  }
+  return text;
+}
+
 // Returns the lines of the summary about all launches.
 std::string TotalsText(const Plan& plan) {
   const PlanTotals& t = plan.totals;
@@ -133,8 +137,8 @@ std::string TotalsText(const Plan& plan) {
       Milliseconds(t.duration_ns), Plural(t.samples, "sample"), Plural(t.clusters, "cluster"),
       Milliseconds(t.sampled_duration_ns), t.speedup);
   if (t.spread_samples != 0) {
-    text += fmt::format("{} of these show the spread of metrics other than time\n",
-                        t.spread_samples);
+    text +=
+        fmt::format("{} of these show the spread of metrics other than time\n", t.spread_samples);
   }
   text += std::isnan(t.bound) ? "no error bound can be stated for this selection"
                               : fmt::format("error bound {:.2f} %", 100 * t.bound);
@@ -142,7 +146,7 @@ std::string TotalsText(const Plan& plan) {
   if (t.joined_fraction > 0.0) {
     text += fmt::format(", joined launches {:.2f} %", 100 * t.joined_fraction);
   }
-  text += '\n' + BoundNotes(plan) + RequestNote(plan) + ChoiceNote(plan);
+  text += '\n' + BoundNotes(plan) + RequestNote(plan) + ChoiceNote(plan) + PoolNote(plan);
   text += fmt::format("estimates of the GPU time from the sample: plain {:.3f} ms ({}), ",
                       t.plain_estimate_ns * 1e-6,
                       std::isnan(t.observed_error)

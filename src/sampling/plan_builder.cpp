@@ -37,8 +37,8 @@ void ErrorSources::Add(const model::PlanCluster& cluster, const Stratum& drawn) 
     uncovered_ns_ += static_cast<double>(cluster.count) * cluster.mean_ns;
     return;
   }
-  sampled_.push_back({cluster.cells, drawn, cluster.samples.size(),
-                      cluster.count - model::DrawnCount(cluster)});
+  sampled_.push_back(
+      {cluster.cells, drawn, cluster.samples.size(), cluster.count - model::DrawnCount(cluster)});
   bias_ns_ += cluster.joined_bias_ns;
   joined_ns_ += std::max(model::JoinedTime(cluster), 0.0);
 }
@@ -61,8 +61,25 @@ void ErrorSources::Describe(double confidence, model::PlanTotals& totals) const 
 void PlanBuilder::AddKernel(std::string name, std::uint64_t invocations, std::uint64_t duration_ns,
                             std::uint64_t zero_duration, std::vector<SampledCluster> clusters,
                             const shm::LaunchConfig& config, std::int32_t process) {
+  Add({std::move(name), invocations, duration_ns, {}, config, process}, zero_duration,
+      std::move(clusters));
+}
+
+void PlanBuilder::AddPool(std::vector<model::PooledKernel> pooled, std::uint64_t zero_duration,
+                          std::vector<SampledCluster> clusters) {
+  model::PlanKernel pool;
+  pool.name = model::kPoolName;
+  for (const model::PooledKernel& kernel : pooled) {
+    pool.invocations += kernel.invocations;
+    pool.duration_ns += kernel.duration_ns;
+  }
+  pool.pooled = std::move(pooled);
+  Add(std::move(pool), zero_duration, std::move(clusters));
+}
+
+void PlanBuilder::Add(model::PlanKernel kernel, std::uint64_t zero_duration,
+                      std::vector<SampledCluster> clusters) {
   model::PlanTotals& totals = plan_.totals;
-  model::PlanKernel kernel{std::move(name), invocations, duration_ns, {}, config, process};
   for (SampledCluster& cluster : clusters) {
     const stats::Moments& all = cluster.moments;
     std::uint64_t sampled_ns = 0;
@@ -109,11 +126,11 @@ void PlanBuilder::AddKernel(std::string name, std::uint64_t invocations, std::ui
       options_.max_uncovered > 0.0 &&
       std::all_of(kernel.clusters.begin(), kernel.clusters.end(),
                   [](const model::PlanCluster& c) { return c.target == 0; });
-  totals.invocations += invocations;
-  totals.duration_ns += duration_ns;
+  totals.invocations += kernel.invocations;
+  totals.duration_ns += kernel.duration_ns;
   totals.zero_duration += zero_duration;
   totals.clusters += kernel.clusters.size();
-  ++totals.kernels;
+  totals.kernels += std::max<std::size_t>(kernel.pooled.size(), 1);
   plan_.kernels.push_back(std::move(kernel));
 }
 

@@ -72,10 +72,18 @@ class PlanBuilder {
                  std::uint64_t zero_duration, std::vector<SampledCluster> clusters,
                  const shm::LaunchConfig& config = {}, std::int32_t process = 0);
 
+  // Adds the pool of kernels that share `clusters`, whose samples refer to `pooled`.
+  void AddPool(std::vector<model::PooledKernel> pooled, std::uint64_t zero_duration,
+               std::vector<SampledCluster> clusters);
+
   // Returns the plan. The caller sets its source, options, and drop counts. Call once.
   model::Plan Finish();
 
  private:
+  // Adds `kernel`, which has all fields but the clusters.
+  void Add(model::PlanKernel kernel, std::uint64_t zero_duration,
+           std::vector<SampledCluster> clusters);
+
   SamplingOptions options_;
   model::Plan plan_;
   // Refers to the cells of plan_; moving the clusters does not move their cells.

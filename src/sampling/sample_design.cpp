@@ -9,6 +9,7 @@
 
 #include "sampling/certificate.h"
 #include "sampling/cut_table.h"
+#include "sampling/kernel_pool.h"
 #include "sampling/optimal_strata.h"
 #include "sampling/spread_pairs.h"
 #include "sampling/whole_sizes.h"
@@ -182,8 +183,7 @@ void Tune(std::span<const KernelCells> kernels, const SamplingOptions& options,
 // If the certified bound changes in large steps, the tries of Tune may not have been enough. Calls
 // `solve` with ever tighter bounds until `best` meets the error bound.
 void MeetBound(std::span<const KernelCells> kernels, const SamplingOptions& options,
-               const std::function<Strata(double)>& solve, const Adjust& adjust,
-               Candidate& best) {
+               const std::function<Strata(double)>& solve, const Adjust& adjust, Candidate& best) {
   for (double ask = 0.5 * options.error_bound; !std::isfinite(best.cost); ask *= 0.5) {
     best.strata = solve(ask > 1e-12 ? ask : 0.0);
     adjust(best.strata);
@@ -231,9 +231,9 @@ Strata DesignOptimal(std::span<const KernelCells> kernels, const SamplingOptions
   const double z = options.target().z;
   const std::vector<CellsView> views = ViewsOf(kernels);
   const auto solve = [&](double error_bound) {
-    OptimalStrata solved = SolveOptimalStrata(views, {error_bound, z}, options.min_samples,
-                                              multiplier, Effort::kThorough, parallel,
-                                              options.price.FixedPerFactor());
+    OptimalStrata solved =
+        SolveOptimalStrata(views, {error_bound, z}, options.min_samples, multiplier,
+                           Effort::kThorough, parallel, options.price.FixedPerFactor());
     multiplier = solved.multiplier;
     return std::move(solved.kernels);
   };
@@ -295,25 +295,16 @@ constexpr double kUncoveredShares[] = {0.8, 0.6, 0.4, 0.3, 0.2, 0.14, 0.1, 0.05,
 // Returns which kernels to leave uncovered so that their time is at most `max_ns`: the kernels of
 // `strata` whose samples cost most per ns of the kernel, as long as they fit.
 std::vector<bool> ExpensiveKernels(const Strata& strata, double fixed_ns, double max_ns) {
-  struct Price {
-    double rate = 0.0;  // cost of the samples / time of the kernel
+  std::vector<double> times_ns;
+  std::vector<double> prices;
+  for (const auto& kernel : strata) {
     double time_ns = 0.0;
-    std::size_t kernel = 0;
-  };
-  std::vector<Price> prices;
-  for (std::size_t k = 0; k < strata.size(); ++k) {
-    double time_ns = 0.0;
-    for (const StratumRange& s : strata[k]) time_ns += s.moments.sum();
-    if (time_ns > 0.0) prices.push_back({CaptureCost(strata[k], fixed_ns) / time_ns, time_ns, k});
+    for (const StratumRange& s : kernel) time_ns += s.moments.sum();
+    times_ns.push_back(time_ns);
+    prices.push_back(time_ns > 0.0 ? CaptureCost(kernel, fixed_ns) / time_ns : 0.0);
   }
-  std::stable_sort(prices.begin(), prices.end(),
-                   [](const Price& a, const Price& b) { return a.rate > b.rate; });
   std::vector<bool> expensive(strata.size(), false);
-  for (const Price& price : prices) {
-    if (price.time_ns > max_ns) continue;
-    max_ns -= price.time_ns;
-    expensive[price.kernel] = true;
-  }
+  for (const std::size_t k : KernelsWithin(times_ns, prices, max_ns)) expensive[k] = true;
   return expensive;
 }
 
@@ -377,8 +368,7 @@ SampleDesign DesignSample(std::span<const KernelCells> kernels, const SamplingOp
   SampleDesign design;
   const auto solve = [&options](std::span<const KernelCells> of, const ParallelFor& tasks) {
     if (options.method != Method::kOptimal) return DesignByRule(of, options, tasks);
-    const bool by_choice =
-        options.max_uncovered > 0.0 && options.bound == BoundScope::kWorkload;
+    const bool by_choice = options.max_uncovered > 0.0 && options.bound == BoundScope::kWorkload;
     return by_choice ? DesignWithUncovered(of, options, tasks) : DesignOptimal(of, options, tasks);
   };
   if (options.bound == BoundScope::kWorkload) {
@@ -394,6 +384,9 @@ SampleDesign DesignSample(std::span<const KernelCells> kernels, const SamplingOp
     for (const StratumRange& s : kernel) design.spread_samples += s.is_pair;
   }
   design.bound = CertifiedBoundOf(kernels, design.kernels, options.confidence);
+  for (const auto& kernel : design.kernels) {
+    design.costs.push_back(CaptureCost(kernel, options.price.FixedPerFactor()));
+  }
   return design;
 }
 

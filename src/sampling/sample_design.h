@@ -19,6 +19,7 @@
 #pragma once
 
 #include <cstdint>
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -34,6 +35,9 @@ struct SampleDesign {
   std::vector<std::vector<StratumRange>> kernels;
   std::uint64_t spread_samples = 0;  // samples that AddSpreadPairs added
   double bound = 0.0;                // certified, relative, at options.confidence
+  std::vector<double> costs;         // of the samples of each kernel, ns (FixedPerFactor)
+
+  double cost() const { return std::accumulate(costs.begin(), costs.end(), 0.0); }
 };
 
 // bound <= options.error_bound, for each kernel if options.bound is kKernel. kRoot and kStem use

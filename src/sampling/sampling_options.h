@@ -37,6 +37,8 @@ struct SamplingOptions {
   // Maximum share of the time that a two-pass plan may leave without samples where sampling it
   // costs more than it is worth (docs/math/optimal.md, "Uncovered by choice").
   double max_uncovered = 0.0;
+  // Maximum share of the time of the kernels that a two-pass plan may pool (kernel_pool.h).
+  double pool_small = 0.0;
   Selection selection = Selection::kRandom;
   model::GroupBy group_by = model::GroupBy::kName;
   std::string exclude;  // regular expression, see KernelGroups; empty excludes nothing

@@ -10,6 +10,7 @@
 
 #include "base/rng.h"
 #include "model/json_text.h"
+#include "sampling/kernel_pool.h"
 #include "sampling/plan_builder.h"
 #include "sampling/sample_design.h"
 #include "sampling/selection.h"
@@ -84,6 +85,68 @@ Result<Survey> SurveyProfile(model::ProfileReader& reader, const SamplingOptions
   return survey;
 }
 
+// Place is where the launches of a group are planned: a unit is a kernel or the pool.
+struct Place {
+  std::uint32_t unit = 0;
+  std::uint32_t pooled = model::kNotPooled;  // number in the pool
+};
+
+// Design is the sample of each unit.
+struct Design {
+  std::vector<Place> places;        // by group
+  std::vector<std::size_t> pooled;  // groups in the pool, which is the last unit; empty: no pool
+  std::vector<KernelDurations> units;
+  std::vector<KernelCells> cells;                // by unit
+  std::vector<std::vector<std::uint32_t>> bins;  // bin of each cell, by unit
+  SampleDesign sample;
+};
+
+// Designs the sample if the groups in `pooled`, ascending, are a pool.
+Design DesignWithPool(const Survey& survey, std::vector<std::size_t> pooled,
+                      const SamplingOptions& options, const ParallelFor& parallel) {
+  Design design;
+  KernelDurations pool;
+  std::uint32_t in_pool = 0;
+  const auto pool_unit = static_cast<std::uint32_t>(survey.kernels.size() - pooled.size());
+  for (std::size_t g = 0; g < survey.kernels.size(); ++g) {
+    if (in_pool < pooled.size() && pooled[in_pool] == g) {
+      design.places.push_back({pool_unit, in_pool++});
+      pool.sketch.Merge(survey.kernels[g].sketch);
+      pool.zeros += survey.kernels[g].zeros;
+    } else {
+      design.places.push_back({static_cast<std::uint32_t>(design.units.size())});
+      design.units.push_back(survey.kernels[g]);
+    }
+  }
+  if (!pooled.empty()) design.units.push_back(std::move(pool));
+  design.pooled = std::move(pooled);
+  const std::size_t count = design.units.size();
+  design.cells.resize(count);
+  design.bins.resize(count);
+  parallel(count, [&](std::size_t u) {
+    design.cells[u] = CellsOf(design.units[u].sketch, &design.bins[u]);
+  });
+  design.sample = DesignSample(design.cells, options, parallel);
+  return design;
+}
+
+// Designs the sample, with a pool of small kernels if options allow it and it is cheaper.
+Design DesignPlan(const Survey& survey, const SamplingOptions& options,
+                  const ParallelFor& parallel) {
+  Design best = DesignWithPool(survey, {}, options, parallel);
+  if (options.pool_small <= 0.0) return best;
+  std::vector<double> times_ns;
+  for (const KernelDurations& kernel : survey.kernels) {
+    times_ns.push_back(static_cast<double>(kernel.sketch.total_duration()));
+  }
+  for (std::vector<std::size_t>& pooled :
+       PoolCandidates(times_ns, best.sample.costs, options.pool_small)) {
+    Design tried = DesignWithPool(survey, std::move(pooled), options, parallel);
+    if (tried.sample.cost() < best.sample.cost()) best = std::move(tried);
+  }
+  return best;
+}
+
 // Draws the ranks of every cluster of a kernel and sets up the counters that find them.
 KernelPicks DrawPicks(const std::vector<StratumRange>& strata, const KernelCells& cells,
                       const std::vector<std::uint32_t>& bins, Selection selection, Rng& rng) {
@@ -133,7 +196,8 @@ KernelPicks DrawPicks(const std::vector<StratumRange>& strata, const KernelCells
 // Adds the picked launches to the clusters of `kernels`. Returns whether the profile is the one of
 // pass 1, which had `records` launches.
 Result<bool> CollectSamples(model::ProfileReader& reader, const SamplingOptions& options,
-                            std::uint64_t records, std::vector<KernelPicks>& kernels) {
+                            std::uint64_t records, const std::vector<Place>& places,
+                            std::vector<KernelPicks>& units) {
   model::KernelGroups groups =
       STEMTAP_TRY(model::KernelGroups::Create(options.group_by, options.exclude));
   std::uint64_t index = 0;
@@ -145,21 +209,26 @@ Result<bool> CollectSamples(model::ProfileReader& reader, const SamplingOptions&
     if (group == model::kExcludedKernel) return;
     const std::uint64_t occurrence = groups.NextOccurrence(group, record);
     const std::uint32_t bin = stats::LogSketch::BinOf(record.duration_ns);
-    if (group >= kernels.size() ||
-        bin - kernels[group].first_bin >= kernels[group].cluster_of_bin.size()) {
+    if (group >= places.size()) {
       same = false;
       return;
     }
-    KernelPicks& kernel = kernels[group];
+    KernelPicks& kernel = units[places[group].unit];
+    if (bin - kernel.first_bin >= kernel.cluster_of_bin.size()) {
+      same = false;
+      return;
+    }
     const std::uint32_t cluster = kernel.cluster_of_bin[bin - kernel.first_bin];
     Counter& counter =
         kernel.counters[options.selection == Selection::kFirst ? cluster : bin - kernel.first_bin];
     if (counter.next == counter.end || counter.seen++ != kernel.picks[counter.next]) return;
     ++counter.next;
-    kernel.clusters[cluster].samples.push_back({at, occurrence, record, 0.0});
+    model::PlanSample& sample =
+        kernel.clusters[cluster].samples.emplace_back(model::PlanSample{at, occurrence, record});
+    sample.pooled = places[group].pooled;
   });
   const bool complete = STEMTAP_TRY(read) == records;
-  for (const KernelPicks& kernel : kernels) {
+  for (const KernelPicks& kernel : units) {
     for (const Counter& counter : kernel.counters) same = same && counter.next == counter.end;
   }
   return same && complete;
@@ -177,33 +246,42 @@ Result<TwoPassPlan> PlanTwoPass(const OpenReader& open, const std::string& sourc
                              survey.records == 0 ? "" : " that is not excluded")};
   }
 
-  const std::size_t count = survey.kernels.size();
-  std::vector<KernelCells> cells(count);
-  std::vector<std::vector<std::uint32_t>> bins(count);
-  parallel(count, [&](std::size_t k) { cells[k] = CellsOf(survey.kernels[k].sketch, &bins[k]); });
-  const SampleDesign design = DesignSample(cells, options, parallel);
+  const Design design = DesignPlan(survey, options, parallel);
+  const std::size_t count = design.units.size();
   Rng rng(options.seed);
-  std::vector<KernelPicks> kernels;
-  kernels.reserve(count);
-  for (std::size_t k = 0; k < count; ++k) {
-    kernels.push_back(DrawPicks(design.kernels[k], cells[k], bins[k], options.selection, rng));
+  std::vector<KernelPicks> units;
+  units.reserve(count);
+  for (std::size_t u = 0; u < count; ++u) {
+    units.push_back(DrawPicks(design.sample.kernels[u], design.cells[u], design.bins[u],
+                              options.selection, rng));
   }
 
   if (!reader->Rewind()) reader = STEMTAP_TRY(open());
-  if (!STEMTAP_TRY(CollectSamples(*reader, options, survey.records, kernels))) {
+  if (!STEMTAP_TRY(CollectSamples(*reader, options, survey.records, design.places, units))) {
     return Error{
         fmt::format("{}: is not the same when read again; expected a file that is complete",
                     model::NameOfSource(source))};
   }
   PlanBuilder builder(options);
-  for (std::size_t k = 0; k < count; ++k) {
-    const stats::LogSketch& sketch = survey.kernels[k].sketch;
-    builder.AddKernel(survey.groups[k].name, sketch.count(),
-                      static_cast<std::uint64_t>(sketch.total_duration()), survey.kernels[k].zeros,
-                      std::move(kernels[k].clusters), survey.groups[k].config);
+  for (std::size_t g = 0; g < survey.kernels.size(); ++g) {
+    if (design.places[g].pooled != model::kNotPooled) continue;
+    const KernelDurations& kernel = survey.kernels[g];
+    builder.AddKernel(survey.groups[g].name, kernel.sketch.count(),
+                      static_cast<std::uint64_t>(kernel.sketch.total_duration()), kernel.zeros,
+                      std::move(units[design.places[g].unit].clusters), survey.groups[g].config);
+  }
+  if (!design.pooled.empty()) {
+    std::vector<model::PooledKernel> pooled;
+    for (const std::size_t g : design.pooled) {
+      const stats::LogSketch& sketch = survey.kernels[g].sketch;
+      pooled.push_back({survey.groups[g].name, sketch.count(),
+                        static_cast<std::uint64_t>(sketch.total_duration()),
+                        survey.groups[g].config});
+    }
+    builder.AddPool(std::move(pooled), design.units.back().zeros, std::move(units.back().clusters));
   }
   TwoPassPlan result{builder.Finish(), survey.warnings};
-  result.plan.totals.spread_samples = design.spread_samples;
+  result.plan.totals.spread_samples = design.sample.spread_samples;
   result.plan.totals.excluded_invocations = survey.excluded.invocations;
   result.plan.totals.excluded_duration_ns = survey.excluded.duration_ns;
   return result;

@@ -478,6 +478,56 @@ TEST_CASE(
   CHECK(std::isnan(none.value().totals.certified_bound));
 }
 
+// Returns the example with a pool of two kernels.
+Plan WithPool() {
+  Plan plan = Example();
+  PlanKernel& pool = plan.kernels.front();
+  pool.name = kPoolName;
+  pool.process = 0;
+  pool.config = {};
+  pool.pooled = {{"copy", 5, 234}, {"fill", 7, 1000}};
+  pool.clusters[0].samples[0].pooled = 1;
+  pool.clusters[0].samples[1].pooled = 0;
+  plan.totals.kernels = 2;
+  return plan;
+}
+
+TEST_CASE("pooled kernels read back and must be consistent with their samples") {
+  const Result<Plan> read = ParsePlan(PlanToJson(WithPool()), "plan.json");
+  REQUIRE(read.ok());
+  const PlanKernel& pool = read.value().kernels.front();
+  REQUIRE(pool.pooled.size() == 2);
+  CHECK(KernelNameOf(pool, pool.clusters[0].samples[0]) == "fill");
+  CHECK(KernelNameOf(pool, pool.clusters[0].samples[1]) == "copy");
+  CHECK(HasPool(read.value()));
+  CHECK(PlanToJson(read.value()) == PlanToJson(WithPool()));
+
+  const auto message = [](auto&& change) {
+    Plan plan = WithPool();
+    change(plan, plan.kernels.front());
+    const Result<Plan> wrong = ParsePlan(PlanToJson(plan), "plan.json");
+    return wrong.ok() ? std::string("accepted") : wrong.error().message;
+  };
+  CHECK(message([](Plan&, PlanKernel& k) { k.clusters[0].samples[1].pooled = 2; }) ==
+        "plan.json: kernels[0].clusters[0].samples[1].pooled: is 2; expected an index below 2");
+  CHECK(message([](Plan&, PlanKernel& k) {
+          k.clusters[0].samples[0].pooled = kNotPooled;
+        }).find("samples[0].pooled: is absent; expected an index") != std::string::npos);
+  CHECK(message([](Plan& plan, PlanKernel& k) {
+          k.pooled.clear();
+          plan.totals.kernels = 1;
+        }).find("samples[0].pooled: is 1; expected no such field") != std::string::npos);
+  CHECK(message([](Plan&, PlanKernel& k) { k.pooled[1].invocations = 8; }) ==
+        "plan.json: kernels[0].invocations: is 12; expected 13, the sum of its pooled kernels");
+  CHECK(message([](Plan&, PlanKernel& k) {
+          k.pooled[0].duration_ns = 235;
+        }).find("kernels[0].duration_ns: is 1234; expected 1235") != std::string::npos);
+  CHECK(message([](Plan&, PlanKernel& k) { k.pooled[1].name = "copy"; }) ==
+        "plan.json: kernels[0].pooled[1]: is listed twice; expected each kernel once");
+  CHECK(message([](Plan& plan, PlanKernel&) { plan.totals.kernels = 1; }) ==
+        "plan.json: totals.kernels: is 1; expected 2, the number of kernels in the plan");
+}
+
 TEST_CASE("kernels whose names differ only in invalid UTF-8 may be listed twice") {
   Plan plan = Consistent();
   plan.kernels[0].name = "a\xFF";

@@ -253,6 +253,90 @@ TEST_CASE("a plan lists the kernels that it leaves uncovered by choice") {
         std::string::npos);
 }
 
+// Returns a run of one kernel with most of the time, and 60 small ones.
+model::Profile WithSmallKernels() {
+  model::Profile profile;
+  Rng rng(5);
+  for (int i = 0; i < 6000; ++i) {
+    Add(profile, "common", 10'000 + rng.Below(3000));
+    const std::uint64_t k = rng.Below(60);
+    Add(profile, "small" + std::to_string(k), 500 + 20 * k + rng.Below(30));
+  }
+  return profile;
+}
+
+TEST_CASE("small kernels share clusters, and each sample belongs to the kernel of its launch") {
+  const model::Profile profile = WithSmallKernels();
+  for (const Selection selection : {Selection::kRandom, Selection::kBalanced, Selection::kFirst}) {
+    SamplingOptions options = Optimal();
+    options.selection = selection;
+    const model::Plan apart = PlanOf(profile, options).value().plan;
+    CHECK_FALSE(model::HasPool(apart));
+    options.pool_small = 0.1;
+    const model::Plan plan = PlanOf(profile, options).value().plan;
+    REQUIRE(plan.kernels.size() == 2);
+    CHECK(plan.kernels[0].name == "common");
+    CHECK(plan.kernels[0].pooled.empty());
+    const model::PlanKernel& pool = plan.kernels[1];
+    CHECK(pool.name == model::kPoolName);
+    CHECK(pool.pooled.size() == 60);
+    CHECK(pool.invocations == 6000);
+    CHECK(plan.totals.kernels == 61);
+    CHECK(plan.totals.samples < apart.totals.samples / 2);
+    std::vector<std::uint64_t> launches(profile.records.size());
+    std::vector<std::uint64_t> seen(profile.names.size());
+    for (std::size_t i = 0; i < launches.size(); ++i) {
+      launches[i] = seen[profile.records[i].name_id]++;
+    }
+    for (const model::PlanKernel& kernel : plan.kernels) {
+      for (const model::PlanCluster& cluster : kernel.clusters) {
+        CHECK(cluster.samples.size() == cluster.target);
+        for (const model::PlanSample& sample : cluster.samples) {
+          CHECK(model::KernelNameOf(kernel, sample) ==
+                profile.names.name(profile.records[sample.index].name_id));
+          CHECK(sample.occurrence == launches[sample.index]);
+        }
+      }
+    }
+    const Result<model::Plan> read = model::ParsePlan(model::PlanToJson(plan), "plan.json");
+    REQUIRE(read.ok());
+    CHECK(model::PlanToJson(read.value()) == model::PlanToJson(plan));
+    CHECK(model::PlanSummary(plan).find("60 kernels with ") != std::string::npos);
+  }
+}
+
+TEST_CASE("kernels are pooled only if that costs less") {
+  model::Profile profile;
+  for (int i = 0; i < 1000; ++i) {
+    Add(profile, "large", 100'000);
+    Add(profile, "short", 10);
+    Add(profile, "long", 9000);
+  }
+  SamplingOptions options = Optimal();
+  options.pool_small = 0.1;
+  // Both small kernels have one cluster of equal launches, which need one sample each. A pool has
+  // the same two clusters.
+  const model::Plan plan = PlanOf(profile, options).value().plan;
+  CHECK_FALSE(model::HasPool(plan));
+  CHECK(plan.kernels.size() == 3);
+}
+
+TEST_CASE("the bound holds for the time of a run with a pool") {
+  const model::Profile profile = WithSmallKernels();
+  SamplingOptions options = Optimal();
+  options.pool_small = 0.1;
+  int misses = 0;
+  double errors = 0.0;
+  for (options.seed = 1; options.seed <= 200; ++options.seed) {
+    const model::PlanTotals totals = PlanOf(profile, options).value().plan.totals;
+    misses += totals.observed_error > totals.certified_bound;
+    errors += totals.plain_estimate_ns / static_cast<double>(totals.duration_ns) - 1.0;
+    CHECK(totals.certified_bound <= 0.05);
+  }
+  CHECK(misses <= 20);  // 10 are expected; more than 20 occur once in 500 tests
+  CHECK(std::fabs(errors / 200) < 0.006);
+}
+
 TEST_CASE("a profile that changes between the two passes is rejected") {
   const model::Profile first = Mixed();
   model::Profile second = Mixed();

@@ -7,7 +7,7 @@ import type { Context } from "../context";
 import { h, replace } from "../dom";
 import { makeFigure, plainTable } from "../figure";
 import { count, duration, none, number, percent, tidy, visible } from "../format";
-import { rangeOf, search, type Cluster, type Kernel } from "../model";
+import { labelOf, rangeOf, search, type Cluster, type Kernel } from "../model";
 import type { PlanSample, Triple } from "../types";
 
 const maxFound = 50;
@@ -187,7 +187,9 @@ export function kernelSection(context: Context): HTMLElement {
       fact("mean", duration(k.mean)), fact("cv", percent(k.cv)),
       k.category !== "" && fact("category", k.category), fact("sampled", count(k.captured)),
       k.uncovered > 0 && fact("uncovered", duration(k.uncovered)), k.imputed > 0 && fact("imputed", count(k.imputed)));
-    replace(full, h("summary", null, "Full name"), h("p", { class: "full", tabindex: 0 }, h("bdi", null, visible(k.name) || "(no name)")));
+    const names = k.pooled.length > 0 ? k.pooled.map(labelOf) : [visible(k.name) || "(no name)"];
+    replace(full, h("summary", null, k.pooled.length > 0 ? `${count(k.pooled.length)} kernels share these clusters` : "Full name"),
+      ...names.map((name) => h("p", { class: "full", tabindex: 0 }, h("bdi", null, name))));
     replace(clusters, k.clusters.length > 0 ? plainTable({ head: ["#", "Range", "Launches", "Mean", "cv", "Captured / target",
       "State", "Weight", "Samples (launch)"], rows: clusterRows(k) })
       : h("p", { class: "lacks" }, "This kernel has no clusters: no samples were allocated to it."));

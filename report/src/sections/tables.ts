@@ -60,8 +60,8 @@ function sampleTable(context: Context): HTMLElement {
   const { model } = context;
   const grid = makeGrid<SampleRow>("Samples", [
     { name: "Launch", width: 92, text: (s) => count(s.sample.index), value: (s) => s.sample.index },
-    { name: "Kernel", width: 300, isName: true, text: (s) => s.kernel.short, title: (s) => s.kernel.label,
-      value: (s) => s.kernel.label },
+    { name: "Kernel", width: 300, isName: true, text: (s) => s.short, title: (s) => s.label,
+      value: (s) => s.label },
     { name: "Cluster", width: 80, text: (s) => count(s.cluster + 1), value: (s) => s.cluster },
     { name: "Occurrence", width: 100, text: (s) => count(s.sample.occurrence), value: (s) => s.sample.occurrence },
     { name: "Duration", width: 100, text: (s) => duration(s.sample.duration_ns) + (s.sample.imputed ? " *" : ""),

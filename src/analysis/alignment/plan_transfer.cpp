@@ -485,6 +485,9 @@ class Transfer {
 
 Result<PlanTransfer> TransferPlan(const model::Plan& plan, const Run& a, const Run& b,
                                   const Alignment& alignment, const PlanTransferOptions& options) {
+  if (model::HasPool(plan)) {
+    return Error{fmt::format("{}: {}", EscapeForTerminal(options.plan_name), model::kHasPool)};
+  }
   return Transfer(plan, a, b, alignment, options).Run();
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/comparison/compared_run.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -13,6 +15,7 @@
 #include <utility>
 
 #include "base/saturating.h"
+#include "base/text.h"
 #include "shm/context_key.h"
 #include "stats/moments.h"
 
@@ -151,7 +154,10 @@ Result<ComparedRun> ComparedProfile(model::ProfileReader& reader, const std::str
   return run;
 }
 
-ComparedRun ComparedPlan(const SampledRun& run, const std::string& source) {
+Result<ComparedRun> ComparedPlan(const SampledRun& run, const std::string& source) {
+  if (model::HasPool(run.plan)) {
+    return Error{fmt::format("{}: {}", EscapeForTerminal(source), model::kHasPool)};
+  }
   ComparedRun compared{source};
   std::unordered_map<std::string_view, std::size_t> at;  // by name
   std::vector<stats::Moments> moments;

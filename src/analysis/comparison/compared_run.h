@@ -57,6 +57,7 @@ Result<ComparedRun> ComparedProfile(model::ProfileReader& reader, const std::str
 // The batches of a session are the time slices of its overview, which at most 256 kernels have. A
 // plan has no batches. Shapes are known for kernels that are separated by launch configuration, and
 // for kernels of a session whose launches all have the same one.
-ComparedRun ComparedPlan(const SampledRun& run, const std::string& source);
+// Error: the plan has a pool, whose kernels have no spread of their own.
+Result<ComparedRun> ComparedPlan(const SampledRun& run, const std::string& source);
 
 }  // namespace stemtap::analysis

@@ -24,12 +24,15 @@ struct Demand {
   std::size_t kernel = 0;
 };
 
-// Pool contains the spreads of a kernel and its demands, both scaled to clusters of mean log width.
-struct Pool {
+// KernelSpread contains the spreads of a kernel and its demands, scaled to clusters of mean log
+// width.
+struct KernelSpread {
   double degrees = 0.0;
   double variance = 0.0;  // sum degrees * variance
   double log_variance = 0.0;
-  double wanted = 0.0;  // coefficient of the pooled variance in the variance of the total
+  double wanted = 0.0;  // coefficient of the variance in the variance of the total
+  // A pool: it neither lends spreads to kernels nor borrows from them.
+  bool apart = false;
 };
 
 // Returns the variance of the total per variance of one value of the cluster, drawn without
@@ -54,19 +57,20 @@ std::vector<Demand> DemandsOf(std::span<const std::span<const ObservedCluster>> 
   return demands;
 }
 
-std::vector<Pool> PoolsOf(std::size_t kernels, std::span<const Spread> spreads,
-                          std::span<const Demand> demands, const SpreadTilt& tilt) {
-  std::vector<Pool> pools(kernels);
+std::vector<KernelSpread> SpreadsByKernel(std::size_t kernels, std::span<const Spread> spreads,
+                                          std::span<const Demand> demands, const SpreadTilt& tilt) {
+  std::vector<KernelSpread> by_kernel(kernels);
   for (const Spread& spread : spreads) {
-    Pool& pool = pools[spread.kernel];
-    pool.degrees += spread.degrees;
-    pool.variance += spread.degrees * spread.variance;
-    pool.log_variance += spread.degrees * spread.log_variance;
+    KernelSpread& kernel = by_kernel[spread.kernel];
+    kernel.degrees += spread.degrees;
+    kernel.variance += spread.degrees * spread.variance;
+    kernel.log_variance += spread.degrees * spread.log_variance;
+    kernel.apart = spread.pooled;
   }
   for (const Demand& demand : demands) {
-    pools[demand.kernel].wanted += demand.coefficient * tilt.FactorAt(demand.log_width);
+    by_kernel[demand.kernel].wanted += demand.coefficient * tilt.FactorAt(demand.log_width);
   }
-  return pools;
+  return by_kernel;
 }
 
 // Returns Satterthwaite's degrees of freedom of a variance that is a sum of estimates. The 2
@@ -159,9 +163,9 @@ struct LogSpread {
   double squared = 0.0;  // see DegreesOf
 };
 
-// PooledLogs contains the sums over all pools, and the log variance of each pool after it borrows
-// from the others.
-struct PooledLogs {
+// SummedLogs contains the sums over all kernels, and the log variance of each kernel after it
+// borrows from the others.
+struct SummedLogs {
   double degrees = 0.0;
   double variance = 0.0;
   double log_variance = 0.0;
@@ -169,58 +173,71 @@ struct PooledLogs {
   std::vector<double> logs;
 };
 
-PooledLogs PoolLogs(std::span<const Pool> pools, double prior_degrees) {
+SummedLogs SumLogs(std::span<const KernelSpread> by_kernel, double prior_degrees) {
   // Maximum log variance: one standard deviation is a factor of e^4, beyond which estimates are
   // useless.
   constexpr double kMax = 16.0;
-  PooledLogs all;
-  for (const Pool& pool : pools) {
-    all.degrees += pool.degrees;
-    all.variance += pool.variance;
-    all.log_variance += pool.log_variance;
+  SummedLogs all;
+  for (const KernelSpread& kernel : by_kernel) {
+    if (kernel.apart) continue;
+    all.degrees += kernel.degrees;
+    all.variance += kernel.variance;
+    all.log_variance += kernel.log_variance;
   }
   const auto moderated = [&](double own, double own_degrees, double sum) {
     const double weight = own_degrees + prior_degrees;
     return weight > 0.0 ? (own + prior_degrees * sum / all.degrees) / weight : sum / all.degrees;
   };
-  for (const Pool& pool : pools) {
-    const double variance = moderated(pool.variance, pool.degrees, all.variance);
+  for (const KernelSpread& kernel : by_kernel) {
+    if (kernel.apart) {
+      all.logs.push_back(std::min(kMax, kernel.log_variance / kernel.degrees));
+      continue;
+    }
+    const double variance = moderated(kernel.variance, kernel.degrees, all.variance);
     all.logs.push_back(
-        std::min(kMax, moderated(pool.log_variance, pool.degrees, all.log_variance)));
+        std::min(kMax, moderated(kernel.log_variance, kernel.degrees, all.log_variance)));
     if (variance > 0.0 && all.logs.back() > 0.0) {
-      all.gain += pool.degrees * std::log(variance / all.logs.back());
+      all.gain += kernel.degrees * std::log(variance / all.logs.back());
     }
   }
   return all;
 }
 
 // Returns the sum of part^2 / (degrees of part + 2) for the variance of the total, `variances` by
-// pool. Treats the variance of each pool as its own estimate, which is close enough if most kernels
-// have degrees of freedom.
-double SquaredSeparately(std::span<const Pool> pools, const PooledLogs& all,
+// kernel. Treats the variance of each kernel as its own estimate, which is close enough if most
+// kernels have degrees of freedom.
+double SquaredSeparately(std::span<const KernelSpread> by_kernel, const SummedLogs& all,
                          std::span<const double> variances, double prior_degrees) {
   double squared = 0.0;
-  for (std::size_t i = 0; i < pools.size(); ++i) {
-    const double own = pools[i].degrees > 0.0
-                           ? std::min(all.degrees, pools[i].degrees + prior_degrees)
-                           : all.degrees;
+  for (std::size_t i = 0; i < by_kernel.size(); ++i) {
+    double own = all.degrees;
+    if (by_kernel[i].apart) {
+      own = by_kernel[i].degrees;
+    } else if (by_kernel[i].degrees > 0.0) {
+      own = std::min(all.degrees, by_kernel[i].degrees + prior_degrees);
+    }
     squared += variances[i] * variances[i] / (own + 2.0);
   }
   return squared;
 }
 
-// Like SquaredSeparately, for pools of which many borrow from a few: a pool contributes to its own
-// variance and to the variances that borrow from it.
-double SquaredTogether(std::span<const Pool> pools, const PooledLogs& all,
+// Like SquaredSeparately, for kernels of which many borrow from a few: a kernel contributes to its
+// own variance and to the variances that borrow from it.
+double SquaredTogether(std::span<const KernelSpread> by_kernel, const SummedLogs& all,
                        std::span<const double> variances, double prior_degrees) {
   if (!(all.log_variance > 0.0)) return 0.0;
   std::vector<double> own;
   double borrowed = 0.0;
   double growth = 0.0;
   double sum = 0.0;
-  for (std::size_t i = 0; i < pools.size(); ++i) {
+  for (std::size_t i = 0; i < by_kernel.size(); ++i) {
     const double lent = prior_degrees * all.log_variance / all.degrees;
-    const double share = pools[i].degrees > 0.0 ? lent / (pools[i].log_variance + lent) : 1.0;
+    double share = 1.0;
+    if (by_kernel[i].apart) {
+      share = 0.0;
+    } else if (by_kernel[i].degrees > 0.0) {
+      share = lent / (by_kernel[i].log_variance + lent);
+    }
     own.push_back(variances[i] * (1.0 - share));
     borrowed += variances[i] * share;
     growth += variances[i] * Growth(all.logs[i]);
@@ -229,9 +246,10 @@ double SquaredTogether(std::span<const Pool> pools, const PooledLogs& all,
   if (!(sum > 0.0)) return 0.0;
   growth /= sum;
   double squared = 0.0;
-  for (std::size_t i = 0; i < pools.size(); ++i) {
-    const double part = own[i] + borrowed * pools[i].log_variance / all.log_variance;
-    squared += part * part / (pools[i].degrees / (growth * growth) + 2.0);
+  for (std::size_t i = 0; i < by_kernel.size(); ++i) {
+    const double lends = by_kernel[i].apart ? 0.0 : by_kernel[i].log_variance / all.log_variance;
+    const double part = own[i] + borrowed * lends;
+    squared += part * part / (by_kernel[i].degrees / (growth * growth) + 2.0);
   }
   return squared;
 }
@@ -239,9 +257,9 @@ double SquaredTogether(std::span<const Pool> pools, const PooledLogs& all,
 // `collapsed` is the share of the degrees of freedom that come from clusters with one sample each.
 // These are too few to show that values do not differ by factors.
 LogSpread LogSpreadOf(std::span<const ObservedCluster> clusters, std::span<const Part> parts,
-                      std::span<const Pool> pools, double prior_degrees, double collapsed,
-                      bool one_sign) {
-  const PooledLogs all = PoolLogs(pools, prior_degrees);
+                      std::span<const KernelSpread> by_kernel, double prior_degrees,
+                      double collapsed, bool one_sign) {
+  const SummedLogs all = SumLogs(by_kernel, prior_degrees);
   const bool prefer_logs = collapsed > 0.5 && one_sign;
   if (!(all.degrees > 0.0) || !(all.gain > 0.0 || prefer_logs)) return {};
   double total = 0.0;
@@ -253,13 +271,13 @@ LogSpread LogSpreadOf(std::span<const ObservedCluster> clusters, std::span<const
   }
   LogSpread spread;
   std::vector<double> variances;
-  for (std::size_t i = 0; i < pools.size(); ++i) {
-    variances.push_back(pools[i].wanted * std::exp(all.logs[i]) * std::expm1(all.logs[i]) /
+  for (std::size_t i = 0; i < by_kernel.size(); ++i) {
+    variances.push_back(by_kernel[i].wanted * std::exp(all.logs[i]) * std::expm1(all.logs[i]) /
                         (total * total));
     spread.variance += variances.back();
   }
-  spread.squared = collapsed > 0.0 ? SquaredTogether(pools, all, variances, prior_degrees)
-                                   : SquaredSeparately(pools, all, variances, prior_degrees);
+  spread.squared = collapsed > 0.0 ? SquaredTogether(by_kernel, all, variances, prior_degrees)
+                                   : SquaredSeparately(by_kernel, all, variances, prior_degrees);
   return spread;
 }
 
@@ -288,22 +306,24 @@ double FarEnd(double size, double half_width, double known, const LogSpread& spr
 
 // Returns the variance of the total due to the spread of values; NaN if a spread is needed and no
 // samples show one.
-Estimated SpreadOfTotal(std::span<const Spread> spreads, std::span<const Pool> pools,
+Estimated SpreadOfTotal(std::span<const Spread> spreads, std::span<const KernelSpread> by_kernel,
                         double prior_degrees) {
   double all_degrees = 0.0;
-  double all_wanted = 0.0;  // from the pool of all kernels
-  for (const Pool& pool : pools) {
-    all_degrees += pool.degrees;
+  double all_wanted = 0.0;  // from the spreads of all kernels
+  for (const KernelSpread& kernel : by_kernel) {
+    if (kernel.apart) continue;
+    all_degrees += kernel.degrees;
     const double borrowed =
-        pool.degrees > 0.0 ? prior_degrees / (prior_degrees + pool.degrees) : 1.0;
-    all_wanted += pool.wanted * borrowed;
+        kernel.degrees > 0.0 ? prior_degrees / (prior_degrees + kernel.degrees) : 1.0;
+    all_wanted += kernel.wanted * borrowed;
   }
   if (all_wanted > 0.0 && all_degrees == 0.0) return {kNaN, 0.0};
   double variance = 0.0;
   double squared = 0.0;
   for (const Spread& spread : spreads) {
-    const Pool& pool = pools[spread.kernel];
-    const double coefficient = pool.wanted * spread.degrees / (pool.degrees + prior_degrees) +
+    const KernelSpread& kernel = by_kernel[spread.kernel];
+    if (kernel.apart) continue;
+    const double coefficient = kernel.wanted * spread.degrees / (kernel.degrees + prior_degrees) +
                                all_wanted * spread.degrees / all_degrees;
     const double part = coefficient * spread.variance;
     variance += part;
@@ -316,6 +336,23 @@ Estimated SpreadOfTotal(std::span<const Spread> spreads, std::span<const Pool> p
 }
 
 }  // namespace
+
+// Returns the variance of the total due to the values of pools.
+Estimated PooledOfTotal(std::span<const Spread> spreads, std::span<const KernelSpread> by_kernel) {
+  double variance = 0.0;
+  double squared = 0.0;
+  double degrees = 0.0;
+  for (const Spread& spread : spreads) {
+    const KernelSpread& kernel = by_kernel[spread.kernel];
+    if (!kernel.apart) continue;
+    const double part = kernel.wanted * spread.degrees / kernel.degrees * spread.variance;
+    variance += part;
+    squared += part * part / (spread.degrees + 2.0);
+    degrees += spread.degrees;
+  }
+  if (!(variance > 0.0)) return {};
+  return {variance, std::min(DegreesOf(variance, squared, std::min(1.0, degrees)), degrees)};
+}
 
 // The parts of the error are independent, and each has its own quantile (Banerjee 1960). A quantile
 // for the degrees of their sum is too small if a spread with few degrees is small by chance.
@@ -330,31 +367,35 @@ Interval IntervalOf(std::span<const ObservedCluster> clusters, std::span<const P
     spread.variance /= factor;
     spread.log_variance /= factor;
   }
-  const std::vector<Pool> pools = PoolsOf(kernels.size(), spreads, DemandsOf(kernels, parts), tilt);
+  const std::vector<KernelSpread> by_kernel =
+      SpreadsByKernel(kernels.size(), spreads, DemandsOf(kernels, parts), tilt);
 
   const Estimated known = KnownOf(kernels, parts);
   const Estimated membership = MembershipOf(kernels, parts);
   const Estimated drift = {trend.variance, trend.degrees};
-  const Estimated values = SpreadOfTotal(spreads, pools, prior_degrees);
+  const Estimated values = SpreadOfTotal(spreads, by_kernel, prior_degrees);
   if (std::isnan(values.variance)) return {kNaN, kNaN, 0.0};
+  const Estimated pooled = PooledOfTotal(spreads, by_kernel);
   double center = total;
   for (const Part& part : parts) center -= part.bias;
   Interval interval;
   interval.degrees = values.degrees;
   const double half_width =
       std::sqrt(known.SquaredReach(confidence) + membership.SquaredReach(confidence) +
-                drift.SquaredReach(confidence) + values.SquaredReach(confidence));
+                drift.SquaredReach(confidence) + values.SquaredReach(confidence) +
+                pooled.SquaredReach(confidence));
   interval.lower = center - half_width;
   interval.upper = center + half_width;
   // Maximum skew, and its increase for clusters with one sample each, whose spread is less certain.
   constexpr double kMaxSkew = 1.65;
   constexpr double kSinglesSkew = 0.5;
   const double collapsed = CollapsedShare(spreads);
-  const LogSpread spread = LogSpreadOf(clusters, parts, pools, prior_degrees, collapsed, one_sign);
+  const LogSpread spread =
+      LogSpreadOf(clusters, parts, by_kernel, prior_degrees, collapsed, one_sign);
   if (spread.variance > 0.0 && std::isfinite(spread.variance) && center != 0.0) {
-    const double far = FarEnd(std::abs(center), half_width,
-                              known.variance + membership.variance + drift.variance, spread,
-                              confidence, kMaxSkew + kSinglesSkew * collapsed);
+    const double far =
+        FarEnd(std::abs(center), half_width, known.variance + membership.variance + drift.variance,
+               spread, confidence, kMaxSkew + kSinglesSkew * collapsed);
     if (center > 0.0) {
       interval.upper = std::max(interval.upper, far);
     } else {

@@ -68,6 +68,9 @@ class Matcher {
   const model::PlanSample& At(const SamplePlace& place) const {
     return plan_.kernels[place.kernel].clusters[place.cluster].samples[place.sample];
   }
+  const std::string& NameAt(const SamplePlace& place) const {
+    return model::KernelNameOf(plan_.kernels[place.kernel], At(place));
+  }
   Status ByIndex();
   Status ByOrder();
   Status CheckDevices() const;
@@ -131,15 +134,15 @@ void Matcher::Pair(const Launch& launch, std::size_t row) {
     }
     taken = row;
     ++match_.matched;
-    const model::PlanKernel& kernel = plan_.kernels[place.kernel];
+    const std::string& name = NameAt(place);
     const model::PlanSample& sample = At(place);
-    const bool other_name = !result.name.empty() && !model::MaySameKernel(result.name, kernel.name);
+    const bool other_name = !result.name.empty() && !model::MaySameKernel(result.name, name);
     const bool other_shape = !other_name && !SameShape(result.config, sample.record);
     if ((other_name || other_shape) && other_name_ + other_shape_ == 0) {
       first_other_ =
           fmt::format("{}: id {} has {} '{}', but launch {} of the plan is '{}'", result.where,
                       result.id, other_name ? "the kernel" : "another shape of",
-                      ShownCell(result.name), sample.index, ShownCell(kernel.name));
+                      ShownCell(result.name), sample.index, ShownCell(name));
     }
     other_name_ += other_name;
     other_shape_ += other_shape;
@@ -227,10 +230,14 @@ Status Matcher::ByOrder() {
   }
   std::map<std::string, Planned> exact;
   Form forms[] = {{&model::Spelling, {}, {}}, {&model::BaseName, {}, {}}};
-  for (const model::PlanKernel& kernel : plan_.kernels)
-    exact[kernel.name].launches += kernel.invocations;
+  for (const model::PlanKernel& kernel : plan_.kernels) {
+    if (kernel.pooled.empty()) exact[kernel.name].launches += kernel.invocations;
+    for (const model::PooledKernel& pooled : kernel.pooled) {
+      exact[pooled.name].launches += pooled.invocations;
+    }
+  }
   for (const Launch& launch : launches_) {
-    exact[plan_.kernels[launch.places.front().kernel].name].sampled.push_back(&launch);
+    exact[NameAt(launch.places.front())].sampled.push_back(&launch);
   }
   for (Form& form : forms) {
     for (const auto& [name, planned] : exact) form.plan[form.of(name)].insert(name);
@@ -314,7 +321,7 @@ Result<Match> Matcher::Run() {
       for (std::size_t s = 0; s < samples.size(); ++s) {
         if (match_.rows[k][c][s] != kNoResult) continue;
         Note(match_.missing, match_.missing_count,
-             fmt::format("launch {} ({})", samples[s].index, ShownCell(plan_.kernels[k].name)));
+             fmt::format("launch {} ({})", samples[s].index, ShownCell(NameAt({k, c, s}))));
       }
     }
   }

@@ -55,6 +55,7 @@ std::vector<ObservedCluster> MetricEstimator::Observe(const ValueOf& value_of) c
       const model::PlanCluster& planned = plan_.kernels[k].clusters[c];
       ObservedCluster& cluster = clusters.emplace_back();
       cluster.kernel = k;
+      cluster.pooled = !plan_.kernels[k].pooled.empty();
       cluster.count = static_cast<double>(planned.count);
       cluster.mean_ns = planned.mean_ns;
       cluster.stddev_ns = planned.stddev_ns;

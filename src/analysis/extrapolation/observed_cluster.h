@@ -29,6 +29,7 @@ struct ObservedCluster {
   double mean_position = std::numeric_limits<double>::quiet_NaN();
   double share = 1.0;   // share of the launches in the domain (domain.h)
   double mixing = 0.0;  // variance of the membership (0 or 1) of a launch in the domain
+  bool pooled = false;  // contains launches of several kernels (model::PlanKernel::pooled)
 };
 
 // Returns one span per kernel.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "analysis/extrapolation/width_effect.h"
 
@@ -66,6 +67,58 @@ void Collapse(std::span<const ObservedCluster> kernel, std::span<const Part> par
   spread.log_width = log_widths / static_cast<double>(logs.size());
 }
 
+// Adds the variance between the kernels, which stands for the variance between the kernels of the
+// pool `number`: of the residuals of a line through their log levels by log duration.
+void AddBetweenKernels(std::span<const std::span<const ObservedCluster>> kernels,
+                       std::span<const Part> parts, std::size_t number,
+                       std::vector<Spread>& spreads) {
+  // Maximum standard deviation of the logs, beyond which estimates are useless.
+  constexpr double kMax = 4.0;
+  std::vector<std::pair<double, double>> points;  // log duration, log of the mean value
+  std::size_t at = 0;
+  double log_width = 0.0;
+  for (std::size_t k = 0; k < kernels.size(); ++k) {
+    double launches = 0.0;
+    double time_ns = 0.0;
+    double total = 0.0;
+    for (const ObservedCluster& cluster : kernels[k]) {
+      const Part& part = parts[at++];
+      if (k == number) log_width += LogWidth(cluster) / static_cast<double>(kernels[k].size());
+      if (cluster.seen.empty()) continue;
+      launches += cluster.count;
+      time_ns += cluster.count * cluster.mean_ns;
+      total += cluster.count * std::abs(part.mean);
+    }
+    if (k == number || !(time_ns > 0.0) || !(total > 0.0)) continue;
+    points.emplace_back(std::log(time_ns / launches), std::log(total / launches));
+  }
+  const auto count = static_cast<double>(points.size());
+  if (count < 4.0) return;  // a line through three points leaves one degree
+  double mean_x = 0.0;
+  double mean_y = 0.0;
+  for (const auto& [x, y] : points) {
+    mean_x += x / count;
+    mean_y += y / count;
+  }
+  double squares_x = 0.0;
+  double products = 0.0;
+  double squares_y = 0.0;
+  for (const auto& [x, y] : points) {
+    squares_x += (x - mean_x) * (x - mean_x);
+    products += (x - mean_x) * (y - mean_y);
+    squares_y += (y - mean_y) * (y - mean_y);
+  }
+  const double explained = squares_x > 0.0 ? products * products / squares_x : 0.0;
+  Spread& spread = spreads.emplace_back();
+  spread.kernel = number;
+  spread.pooled = true;
+  spread.degrees = count - 2.0;
+  spread.log_variance =
+      std::min(kMax * kMax, std::max(0.0, squares_y - explained) / spread.degrees);
+  spread.variance = std::expm1(spread.log_variance);
+  spread.log_width = log_width;
+}
+
 // TiltScore is the score and the information of the slope from the spreads of one kernel, given the
 // kernel's own level, for chi-square variances.
 struct TiltScore {
@@ -100,6 +153,10 @@ TiltScore ScoreOfAll(std::span<const Spread> spreads, const SpreadTilt& tilt) {
   for (std::size_t begin = 0; begin < spreads.size();) {
     std::size_t end = begin + 1;
     while (end < spreads.size() && spreads[end].kernel == spreads[begin].kernel) ++end;
+    if (spreads[begin].pooled) {
+      begin = end;
+      continue;
+    }
     const TiltScore own = ScoreOf(spreads.subspan(begin, end - begin), tilt);
     sum.score += own.score;
     sum.information += own.information;
@@ -117,7 +174,9 @@ double SpreadTilt::FactorAt(double log_width) const {
 std::vector<Spread> SpreadsOf(std::span<const std::span<const ObservedCluster>> kernels,
                               std::span<const Part> parts) {
   std::vector<Spread> spreads;
+  const std::span<const Part> all = parts;
   for (std::size_t k = 0; k < kernels.size(); ++k) {
+    const std::size_t first = spreads.size();
     const std::span<const Part> own = parts.first(kernels[k].size());
     parts = parts.subspan(kernels[k].size());
     for (std::size_t h = 0; h < own.size(); ++h) {
@@ -126,6 +185,9 @@ std::vector<Spread> SpreadsOf(std::span<const std::span<const ObservedCluster>> 
       if (own[h].seen.size() > 1 && fits) spreads.push_back(SpreadOf(kernels[k][h], own[h], k));
     }
     Collapse(kernels[k], own, k, spreads);
+    if (!kernels[k].front().pooled) continue;
+    AddBetweenKernels(kernels, all, k, spreads);
+    for (std::size_t i = first; i < spreads.size(); ++i) spreads[i].pooled = true;
   }
   return spreads;
 }
@@ -138,6 +200,7 @@ SpreadTilt FitSpreadTilt(std::span<const Spread> spreads) {
   SpreadTilt tilt;
   double degrees = 0.0;
   for (const Spread& spread : spreads) {
+    if (spread.pooled) continue;
     degrees += spread.degrees;
     tilt.center += spread.degrees * spread.log_width;
   }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Spread is the relative variance of a metric in one cluster, or between the clusters of a kernel
-// that have one sample each. Spreads are relative to the kernel's curve (curve.h).
+// that have one sample each. Spreads are relative to the kernel's curve (curve.h). The clusters of
+// a pool contain launches of several kernels, so the differences between the other kernels are a
+// spread of the pool too.
 //
 // SOURCE: docs/math/extrapolate.md
 #pragma once
@@ -22,6 +24,7 @@ struct Spread {
   double log_width = 0.0;  // width_effect.h
   std::size_t kernel = 0;
   bool collapsed = false;  // between clusters
+  bool pooled = false;     // of a pool
 };
 
 // SpreadTilt is the change of relative variance with the width of clusters: the factor between two

@@ -183,7 +183,7 @@ bool AddSample(const model::PlanKernel& kernel, const model::PlanCluster& cluste
     key = row.name = is_known ? sample.range : "(none)";
   } else {
     is_known = record.grid[0] != shm::kUnknownExtent;
-    row.name = kernel.name;
+    row.name = model::KernelNameOf(kernel, sample);
     row.process = kernel.process;
     row.config = {{record.grid[0], record.grid[1], record.grid[2]},
                   {record.block[0], record.block[1], record.block[2]}};

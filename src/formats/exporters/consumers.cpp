@@ -150,7 +150,7 @@ std::string Explain(const Consumer& consumer, const CountedPlan& counted, std::s
                  "id");
   for (std::size_t i = 0; i < std::min(max_ids, counted.samples.size()); ++i) {
     const CountedSample& s = counted.samples[i];
-    const std::string& name = s.kernel->name;
+    const std::string& name = s.planned_name();
     const std::string cut = name.size() <= 60 ? name : name.substr(0, 57) + "...";
     fmt::format_to(std::back_inserter(text), "{:>12} {:>7} {:>12}  {}\n", s.sample->index,
                    DeviceName(s.device),

@@ -55,7 +55,7 @@ std::vector<CountedSample> SamplesOf(const model::Plan& plan) {
       for (const model::PlanSample& sample : cluster.samples) {
         CountedSample counted;
         counted.kernel = &kernel;
-        counted.name = kernel.name;
+        counted.name = model::KernelNameOf(kernel, sample);
         counted.cluster = &cluster;
         counted.sample = &sample;
         counted.cluster_number = number;
@@ -186,7 +186,7 @@ class Counter {
         return Error{
             fmt::format("launch {} of '{}' is in a CUDA graph, which {} cannot select; trace a run "
                         "without graphs and add --graphs off, or choose ncu",
-                        s.sample->index, Shown(s.kernel->name), tool_)};
+                        s.sample->index, Shown(s.planned_name()), tool_)};
       }
       if (model_.max_id != 0 && s.id > model_.max_id) {
         return Error{fmt::format(
@@ -253,11 +253,11 @@ class Counter {
   Status Meet(CountedSample& s, const shm::KernelRecord& record, const model::NameTable& names,
               std::uint64_t id) {
     const std::string& name = names.name(record.name_id);
-    if (!IsPlanned(name, s.kernel->name) ||
+    if (!IsPlanned(name, s.planned_name()) ||
         (!s.sample->imputed && record.duration_ns != s.sample->record.duration_ns)) {
       return Error{fmt::format(
           "{}: launch {} is '{}' of {} ns; expected '{}' of {} ns (the plan is from another run)",
-          profile_, s.sample->index, Shown(name), record.duration_ns, Shown(s.kernel->name),
+          profile_, s.sample->index, Shown(name), record.duration_ns, Shown(s.planned_name()),
           s.sample->record.duration_ns)};
     }
     s.id = id;

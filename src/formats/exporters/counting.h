@@ -64,12 +64,15 @@ struct CountedSample {
   std::uint64_t id = 0;            // the tool's number for the launch
   std::uint16_t device = 0;        // shm::kUnknown16 if neither plan nor profile contains it
   // Known only from the profile:
-  std::string name;  // of the launch; kernel->name is a function if the plan is by function
+  std::string name;  // of the launch; planned_name() is a function if the plan is by function
   std::uint64_t start_ns = 0;    // shm::kUnknownTime if unknown
   std::uint64_t occurrence = 0;  // from 0, among the counted launches with this name
   // True if all counted launches with this name have the same known device, stream, grid, block and
   // shared memory, so that "the third launch of the kernel" is unambiguous.
   bool uniform = false;
+
+  // Returns the name of the launch's kernel in the plan.
+  const std::string& planned_name() const { return model::KernelNameOf(*kernel, *sample); }
 };
 
 struct CountedPlan {

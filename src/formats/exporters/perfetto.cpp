@@ -144,7 +144,7 @@ class Timeline {
           R"({{"ph":"X","cat":"sample","name":{},"pid":{},"tid":{},"ts":{},"dur":{},"args":{{)"
           R"("index":{},"occurrence":{},"weight":{},"cluster":{},"cluster_launches":{},)"
           R"("cluster_samples":{},"cluster_mean_ns":{}}}}})",
-          Quoted(s.kernel->name), sample_streams_[i].first, streams_[sample_streams_[i]],
+          Quoted(s.planned_name()), sample_streams_[i].first, streams_[sample_streams_[i]],
           Microseconds(s.start_ns - first_ns_), Microseconds(s.sample->record.duration_ns),
           s.sample->index, s.sample->occurrence, Number(s.sample->weight), s.cluster_number,
           c.count, c.samples.size(), Number(c.mean_ns)));

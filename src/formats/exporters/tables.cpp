@@ -31,7 +31,7 @@ std::string SampleCells(const CountedSample& s) {
   const model::PlanCluster& c = *s.cluster;
   std::string cells = fmt::format(
       "{},{},{},{},{}", s.sample->index, Known(s.device, shm::kUnknown16),
-      Known(r.stream, shm::kUnknown32), CsvCell(s.kernel->name), s.sample->occurrence);
+      Known(r.stream, shm::kUnknown32), CsvCell(s.planned_name()), s.sample->occurrence);
   for (const std::uint32_t extent : r.grid) cells += "," + Known(extent, shm::kUnknownExtent);
   for (const std::uint32_t extent : r.block) cells += "," + Known(extent, shm::kUnknownExtent);
   const double plain = static_cast<double>(c.count) / static_cast<double>(c.samples.size());

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/flags/sampling_flags.h"
 
+#include <fmt/format.h>
+
 #include <cstddef>
+#include <utility>
 
 #include "session/flags/capture_cost.h"
 
@@ -52,11 +55,8 @@ void SamplingFlags::AddTo(CommandSpec& command,
            "end earlier")
       .In(1, 1000000)
       .Advanced();
-  command
-      .Add("--capture-cost", &capture_cost_, CaptureCostHelp())
-      .Type("COST")
-      .Advanced()
-      .check = CaptureCostError;
+  command.Add("--capture-cost", &capture_cost_, CaptureCostHelp()).Type("COST").Advanced().check =
+      CaptureCostError;
   help = "which launches of a cluster a two-pass plan samples:";
   names = NamesOf(sampling::kSelections, help);
   command.Add("--selection", &selection_, help).OneOf(names).Advanced();
@@ -83,6 +83,15 @@ void SamplingFlags::AddTwoPassTo(CommandSpec& command) {
       .Advanced();
 }
 
+void SamplingFlags::AddPoolTo(CommandSpec& command) {
+  command
+      .Add("--pool-small", &pool_small_,
+           "share of the time whose kernels, small ones, may share clusters: less to sample, but "
+           "no results of their own, and larger errors of metrics other than time")
+      .In(0.0, 1.0)
+      .Advanced();
+}
+
 // A profiler that takes as long for a short launch as for a long one does not pay for kernels whose
 // time hardly matters.
 double SamplingFlags::MaxUncovered() const {
@@ -97,14 +106,19 @@ Status SamplingFlags::CheckTwoPass() const {
                      "; expected --method optimal",
                  2};
   }
-  if (max_uncovered_ <= 0.0) return Success{};
-  if (method_ != "optimal") {
-    return Error{
-        "--max-uncovered: not supported by --method " + method_ + "; expected --method optimal", 2};
-  }
-  if (bound_ != "workload") {
-    return Error{
-        "--max-uncovered: not supported by --bound " + bound_ + "; expected --bound workload", 2};
+  for (const auto& [name, share] :
+       {std::pair("--max-uncovered", max_uncovered_), std::pair("--pool-small", pool_small_)}) {
+    if (share <= 0.0) continue;
+    if (method_ != "optimal") {
+      return Error{
+          fmt::format("{}: not supported by --method {}; expected --method optimal", name, method_),
+          2};
+    }
+    if (bound_ != "workload") {
+      return Error{
+          fmt::format("{}: not supported by --bound {}; expected --bound workload", name, bound_),
+          2};
+    }
   }
   return Success{};
 }
@@ -132,6 +146,7 @@ sampling::SamplingOptions SamplingFlags::Options() const {
   }
   options.price = ParseCaptureCost(capture_cost_).value();
   options.max_uncovered = MaxUncovered();
+  options.pool_small = pool_small_;
   options.group_by = model::GroupByOf(group_by_);
   options.exclude = exclude_;
   options.weights =
@@ -149,6 +164,7 @@ model::OptionList SamplingFlags::Listed() const {
           {"selection", selection_},
           {"capture_cost", capture_cost_},
           {"max_uncovered", MaxUncovered()},
+          {"pool_small", pool_small_},
           {"group_by", group_by_},
           {"exclude", exclude_},
           {"weights", weights_},

@@ -25,6 +25,8 @@ class SamplingFlags {
 
   // Adds the options that only a two-pass plan supports.
   void AddTwoPassTo(CommandSpec& command);
+  // Adds --pool-small, which only 'plan' supports.
+  void AddPoolTo(CommandSpec& command);
 
   // Fails with a usage error if an option is set that only a two-pass plan supports.
   Status CheckOnline() const;
@@ -54,6 +56,7 @@ class SamplingFlags {
   std::string selection_ = "random";
   std::string capture_cost_ = "0";
   double max_uncovered_ = kNotSet;
+  double pool_small_ = 0.0;
   std::string group_by_ = "name";
   std::string exclude_;
   std::string weights_ = "calibrated";

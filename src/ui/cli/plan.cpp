@@ -153,6 +153,7 @@ CommandSpec PlanCommand() {
   }
   arguments->sampling.AddTo(command, others);
   arguments->sampling.AddTwoPassTo(command);
+  arguments->sampling.AddPoolTo(command);
   AddSimulatorRates(command, &arguments->rates);
   command.run = [arguments](const CommandSpec&) { return RunPlan(*arguments); };
   return command;

@@ -129,6 +129,7 @@ void AddDerived(const model::Plan& plan, Report& report) {
   for (const model::PlanKernel& kernel : plan.kernels) {
     report.categories.push_back(model::CategoryOf(kernel.name));
     AddBriefName(kernel.name, report);
+    for (const model::PooledKernel& pooled : kernel.pooled) AddBriefName(pooled.name, report);
   }
 }
 

@@ -12,6 +12,7 @@
 #include <limits>
 #include <memory>
 #include <numeric>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -54,10 +55,8 @@ const Metric kMetrics[] = {
     {"inverse", [](Rng&, std::uint32_t, double d) { return 1e6 / (1.0 + d); }},
     {"one in ten",
      [](Rng& rng, std::uint32_t, double d) { return d * (rng.Below(10) == 0 ? 20.0 : 1.0); }},
-    {"factor",
-     [](Rng& rng, std::uint32_t k, double d) {
-       return (1.0 + k % 7) * d * (1.0 + 0.06 * Normal(rng));
-     }},
+    {"factor", [](Rng& rng, std::uint32_t k,
+                  double d) { return (1.0 + k % 7) * d * (1.0 + 0.06 * Normal(rng)); }},
     {"constant", [](Rng&, std::uint32_t k, double) { return 1000.0 * (1.0 + k % 7); }},
     {"unlike",
      [](Rng& rng, std::uint32_t k, double d) {
@@ -90,8 +89,23 @@ struct Design {
   model::Profile profile;
 };
 
+// Returns the launches of `kernel` in launch order; of_kernel[i] is the launches of name i.
+std::vector<std::size_t> LaunchesOf(const model::PlanKernel& kernel, const model::NameTable& names,
+                                    const std::vector<std::vector<std::size_t>>& of_kernel) {
+  std::set<std::string> own = {kernel.name};
+  if (!kernel.pooled.empty()) own.clear();
+  for (const model::PooledKernel& pooled : kernel.pooled) own.insert(pooled.name);
+  std::vector<std::size_t> launches;
+  for (std::size_t id = 0; id < of_kernel.size(); ++id) {
+    if (!own.contains(names.name(static_cast<std::uint32_t>(id)))) continue;
+    launches.insert(launches.end(), of_kernel[id].begin(), of_kernel[id].end());
+  }
+  std::sort(launches.begin(), launches.end());
+  return launches;
+}
+
 Design MakeDesign(Result<std::unique_ptr<model::ProfileReader>> reader, double error_bound,
-                  std::uint64_t min_samples) {
+                  std::uint64_t min_samples, double pool_small = 0.0) {
   REQUIRE(reader.ok());
   Result<model::Profile> profile = model::LoadProfile(*reader.value());
   REQUIRE(profile.ok());
@@ -101,6 +115,7 @@ Design MakeDesign(Result<std::unique_ptr<model::ProfileReader>> reader, double e
   sampling.error_bound = error_bound;
   sampling.method = sampling::Method::kOptimal;
   sampling.min_samples = min_samples;
+  sampling.pool_small = pool_small;
   Result<sampling::TwoPassPlan> planned = sampling::PlanTwoPass(
       [&]() -> Result<std::unique_ptr<model::ProfileReader>> {
         return model::ReadProfile(design.profile);
@@ -113,11 +128,10 @@ Design MakeDesign(Result<std::unique_ptr<model::ProfileReader>> reader, double e
     of_kernel[design.profile.records[i].name_id].push_back(i);
   }
   for (const model::PlanKernel& kernel : design.plan.kernels) {
-    const std::uint32_t name =
-        design.profile.records[kernel.clusters.front().samples.front().index].name_id;
+    const std::vector<std::size_t> launches = LaunchesOf(kernel, design.profile.names, of_kernel);
     for (const model::PlanCluster& cluster : kernel.clusters) {
       std::vector<std::size_t>& members = design.members.emplace_back();
-      for (const std::size_t i : of_kernel[name]) {
+      for (const std::size_t i : launches) {
         const std::uint64_t d = design.profile.records[i].duration_ns;
         if (d >= cluster.lower_ns && d <= cluster.upper_ns) members.push_back(i);
       }
@@ -144,6 +158,7 @@ class Draws {
       for (const model::PlanCluster& cluster : design.plan.kernels[k].clusters) {
         ObservedCluster& observed = clusters_.emplace_back();
         observed.kernel = k;
+        observed.pooled = !design.plan.kernels[k].pooled.empty();
         observed.count = static_cast<double>(cluster.count);
         observed.mean_ns = cluster.mean_ns;
         observed.stddev_ns = cluster.stddev_ns;
@@ -438,6 +453,8 @@ Coverage MeasureAll(std::span<const Design> designs, const Bound& bound,
 constexpr std::uint64_t kRecordedValueSeeds[] = {kValueSeed, 1, 2, 3, 4, 5, 6, 7};
 
 TEST_CASE("figures: coverage on recorded runs" * doctest::skip()) {
+  const char* const pool = std::getenv("STEMTAP_POOL_SMALL");
+  const double pool_small = pool == nullptr ? 0.0 : std::strtod(pool, nullptr);
   const auto directory = SharedPath("data/profiles");
   STEMTAP_SKIP_WITHOUT(directory);
   std::vector<std::string> paths;
@@ -446,9 +463,11 @@ TEST_CASE("figures: coverage on recorded runs" * doctest::skip()) {
   }
   std::sort(paths.begin(), paths.end());
   for (const std::string& path : paths) {
-    const Design design = MakeDesign(formats::OpenProfile(path), 0.05, 1);
+    const Design design = MakeDesign(formats::OpenProfile(path), 0.05, 1, pool_small);
     fmt::print("{}: {} clusters {} samples {} ns sampled\n", path, design.plan.totals.clusters,
                design.plan.totals.samples, design.plan.totals.sampled_duration_ns);
+    // The value of "time" is the duration, so its error is the error of the estimated time.
+    Print("time", kPriorDegrees, Measure(design, kTime, 2000, kPriorDegrees));
     for (const char* metric : {"correlated", "factor", "constant", "uncorrelated", "unlike"}) {
       Print(metric, kPriorDegrees,
             MeasureAll({&design, 1}, {metric, nullptr, 0.0, 0.0}, kRecordedValueSeeds, 50));

@@ -113,6 +113,65 @@ TEST_CASE("extrapolate scales totals over uncovered time and reports this") {
   CHECK(by_choice > 0);
 }
 
+TEST_CASE("a plan with pooled kernels is exported and extrapolated, but not compared") {
+  TempDir directory;
+  const std::string profile = (directory / "run.csv").string();
+  const std::string plan = (directory / "plan.json").string();
+  REQUIRE(
+      RunStemtap({"generate", "rare-kernels", "--launches", "20000", "-o", profile}).exit_code ==
+      0);
+  const auto planned = RunStemtap({"plan", profile, "-o", plan, "--json", "--pool-small", "0.1"});
+  REQUIRE(planned.exit_code == 0);
+  const auto json = nlohmann::json::parse(planned.out);
+  const auto& pool = json.at("kernels").back();
+  REQUIRE(pool.contains("pooled"));
+
+  // Every format that counts the launches of a name finds the launches of pooled kernels.
+  for (const char* to : {"csv", "ncu", "accelsim", "perfetto"}) {
+    CAPTURE(to);
+    const auto exported = RunStemtap({"export", "--plan", plan, "--profile", profile, "--to", to,
+                                      "--plain-launches", "-o", (directory / to).string()});
+    CAPTURE(exported.err);
+    CHECK(exported.exit_code == 0);
+  }
+
+  // Results with names: cycles = 3 * duration.
+  std::string csv = "id,name,cycles\n";
+  for (const auto& kernel : json.at("kernels")) {
+    for (const auto& cluster : kernel.at("clusters")) {
+      for (const auto& sample : cluster.at("samples")) {
+        const auto& named = kernel.contains("pooled")
+                                ? kernel.at("pooled").at(sample.at("pooled").get<std::size_t>())
+                                : kernel;
+        csv += sample.at("index").dump() + ",\"" + named.at("name").get<std::string>() + "\"," +
+               std::to_string(3 * sample.at("duration_ns").get<std::uint64_t>()) + "\n";
+      }
+    }
+  }
+  const auto result =
+      RunStemtap({"extrapolate", "--plan", plan, "--results",
+                  directory.Write("results.csv", csv).string(), "--by", "kernel", "--json"});
+  CAPTURE(result.err);
+  REQUIRE(result.exit_code == 0);
+  CHECK(result.err.find("another name") == std::string::npos);
+  const auto totals = nlohmann::json::parse(result.out);
+  CHECK(totals.at("metrics")[0].at("calibrated").at("value").get<double>() ==
+        doctest::Approx(3.0 * json.at("totals").at("duration_ns").get<double>()));
+  CHECK(totals.at("groups").back().at("name") == "(pooled kernels)");
+
+  const std::string shared = "has kernels that share clusters; expected a plan";
+  CheckFailure(RunStemtap({"diff", plan, plan}), 1, {shared});
+  // Prints the comparison of the runs before it fails.
+  const auto aligned = RunStemtap(
+      {"align", profile, profile, "--plan", plan, "-o", (directory / "b.json").string()});
+  CHECK(aligned.exit_code == 1);
+  CHECK(aligned.err.find(shared) != std::string::npos);
+  test::CheckUsageError({"plan", profile, "--pool-small", "0.1", "--method", "root"},
+                        {"--pool-small: not supported by --method root"});
+  test::CheckUsageError({"plan", profile, "--pool-small", "0.1", "--bound", "kernel"},
+                        {"--pool-small: not supported by --bound kernel"});
+}
+
 TEST_CASE("extrapolate reports why there is no value, without advice") {
   const Files files;
   std::string csv = "id,v,zero\n";
