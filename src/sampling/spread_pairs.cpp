@@ -7,9 +7,6 @@
 namespace stemtap::sampling {
 namespace {
 
-// Number of clusters with several samples that is enough. Student's quantile at 95 % is then at
-// most 1.08 times the normal quantile; 8 clusters: 1.18 times.
-constexpr std::size_t kPairs = 16;
 // Maximum cost of the added samples, relative to the plan without them.
 constexpr double kMaxCost = 0.13;
 // The same if captures have a fixed price, where no pair is cheap: with 0.13, two of 34 recorded
@@ -18,16 +15,14 @@ constexpr double kMaxCostByLaunch = 0.04;
 // The same for the first pair of a plan: without it, a plan with one cluster per kernel has no
 // interval for any other metric.
 constexpr double kMaxFirstCost = 0.2;
-// Maximum coefficient of variation of a narrow cluster. The values of wide clusters differ because
-// of their durations, and their residuals do not describe narrow clusters.
+// Maximum coefficient of variation of a narrow cluster.
 constexpr double kMaxVariation = 0.15;
 
-bool IsNarrow(const StratumRange& stratum) {
-  const double deviation = kMaxVariation * stratum.moments.mean();
-  return stratum.moments.variance() <= deviation * deviation;
-}
-
 }  // namespace
+
+bool IsNarrow(double mean_ns, double stddev_ns) {
+  return stddev_ns <= kMaxVariation * mean_ns;
+}
 
 std::size_t AddSpreadPairs(std::span<std::vector<StratumRange>> kernels, double fixed_ns) {
   std::vector<StratumRange*> singles;
@@ -36,7 +31,7 @@ std::size_t AddSpreadPairs(std::span<std::vector<StratumRange>> kernels, double 
   for (std::vector<StratumRange>& kernel : kernels) {
     for (StratumRange& stratum : kernel) {
       plan_ns += static_cast<double>(stratum.sample_size) * (stratum.moments.mean() + fixed_ns);
-      if (!IsNarrow(stratum)) continue;
+      if (!IsNarrow(stratum.moments.mean(), stratum.moments.stddev())) continue;
       if (stratum.sample_size > 1) ++pairs;
       if (stratum.sample_size == 1 && stratum.moments.count() > 1) singles.push_back(&stratum);
     }
@@ -50,7 +45,7 @@ std::size_t AddSpreadPairs(std::span<std::vector<StratumRange>> kernels, double 
     added_ns += stratum->moments.mean() + fixed_ns;
     const double max_share = fixed_ns > 0.0 ? kMaxCostByLaunch : kMaxCost;
     const double max_cost = pairs + added > 0 ? max_share : kMaxFirstCost;
-    if (pairs + added >= kPairs || added_ns > max_cost * plan_ns) break;
+    if (pairs + added >= kSpreadPairs || added_ns > max_cost * plan_ns) break;
     stratum->sample_size = 2;
     stratum->is_pair = true;
     ++added;

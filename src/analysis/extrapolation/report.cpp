@@ -10,8 +10,10 @@
 #include <utility>
 
 #include "analysis/extrapolation/report_cells.h"
+#include "analysis/extrapolation/student.h"
 #include "base/text.h"
 #include "model/cut_names.h"
+#include "sampling/top_up.h"
 
 namespace stemtap::analysis {
 namespace {
@@ -131,6 +133,16 @@ bool LacksResults(const ExtrapolationReport& report) {
   return report.extrapolation.uncovered_clusters > by_choice;
 }
 
+// Returns what can be added to the plan; nothing if it cannot be topped up.
+sampling::TopUp MoreFor(const model::Plan& plan) {
+  return sampling::WhyNoTopUp(plan).empty() ? sampling::TopUpOf(plan) : sampling::TopUp{};
+}
+
+std::string Added(const sampling::TopUp& more) {
+  return fmt::format("add {} of about {:.3g} ms in total (stemtap plan --top-up)",
+                     Plural(more.count, "sample"), more.duration_ns * 1e-6);
+}
+
 }  // namespace
 
 std::string NextStep(const ExtrapolationReport& report) {
@@ -160,8 +172,20 @@ std::string NextStep(const ExtrapolationReport& report) {
       name = metric.name;
     }
   }
-  if (none) return "for an interval, plan with --min-samples 2 or more";
+  const sampling::TopUp more = MoreFor(report.plan);
+  if (none && more.count == 0) return "for an interval, plan with --min-samples 2 or more";
+  if (none) return fmt::format("for an interval, {}", Added(more));
   if (widest < kNarrow) return "nothing is missing";
+  if (degrees < kFewDegrees && more.second > 0) {
+    // Of a spread that is as it was seen.
+    const auto reach = [&](double d) { return StudentQuantile(report.confidence, d); };
+    const double after =
+        widest * reach(degrees + static_cast<double>(more.second)) / reach(degrees);
+    return fmt::format(
+        "nothing is missing; the interval of {} is wide because few samples show its spread: "
+        "expect about +-{} instead of +-{} if you {}",
+        ShortText(name, kNameColumns), Percent(after), Percent(widest), Added(more));
+  }
   if (degrees < kFewDegrees) {
     return fmt::format(
         "nothing is missing; the interval of {} is wide because few samples show its spread: plan "

@@ -164,6 +164,12 @@ class Counter {
   }
 
   Result<CountedPlan> Finish() {
+    counted_.excepted = std::erase_if(counted_.samples, [&](const CountedSample& s) {
+      return options_.except.contains(s.sample->index);
+    });
+    if (counted_.excepted != 0 && counted_.samples.empty()) {
+      return Error{"--except: the plan has no other samples; expected a plan with more samples"};
+    }
     if (options_.device) {
       const auto other =
           std::remove_if(counted_.samples.begin(), counted_.samples.end(),

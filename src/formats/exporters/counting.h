@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -53,7 +54,8 @@ struct CountingOptions {
   Graphs graphs = Graphs::kUnsaid;
   // The user asserts one process, one device and no graphs, which no profile records.
   bool plain_launches = false;
-  std::size_t ranks = 1;  // files of the profile; each is a process
+  std::size_t ranks = 1;           // files of the profile; each is a process
+  std::set<std::uint64_t> except;  // launch indices of samples to leave out
 };
 
 struct CountedSample {
@@ -80,6 +82,7 @@ struct CountedPlan {
   bool from_profile = false;
   std::vector<CountedSample> samples;              // by launch index; a launch may occur twice
   std::size_t left_out = 0;                        // samples of other devices
+  std::size_t excepted = 0;                        // samples left out by `except`
   std::map<std::uint16_t, std::uint64_t> devices;  // launches counted per device; needs the profile
   std::uint64_t graph_kernels = 0;                 // number of graph kernels in the profile
   // Kernel names of the counted launches, in order of first launch; needs the profile.

@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,6 +40,7 @@ struct ExportArguments {
   std::string list;
   std::string weights_csv;
   std::optional<std::uint16_t> device;
+  std::string except;
   bool plain_launches = false;
   std::string processes;
   std::string graphs;
@@ -113,6 +115,12 @@ Status CheckUse(const ExportArguments& arguments, const formats::Consumer& consu
   if (!consumer.needs_list && !arguments.list.empty()) {
     return Error{
         fmt::format("--list applies to consumers that select a part of a list, not to {}", name),
+        2};
+  }
+  if (!arguments.except.empty() && name == "ncu") {
+    return Error{
+        "--except: ncu numbers the launches that it profiled, so its results must be of all "
+        "samples; expected --to ncu without --except",
         2};
   }
   if (arguments.json && arguments.explain)
@@ -313,6 +321,18 @@ void PrintWritten(const ExportArguments& arguments, const formats::Consumer& con
   }
 }
 
+// Returns the launch indices of the samples of a plan.
+Result<std::set<std::uint64_t>> SampledLaunches(const std::string& path) {
+  const model::Plan plan = STEMTAP_TRY(model::LoadPlan(path));
+  std::set<std::uint64_t> launches;
+  for (const model::PlanKernel& kernel : plan.kernels) {
+    for (const model::PlanCluster& cluster : kernel.clusters) {
+      for (const model::PlanSample& sample : cluster.samples) launches.insert(sample.index);
+    }
+  }
+  return launches;
+}
+
 // Writes the export and its notes. Returns what is printed on standard output.
 Result<std::string> Export(const ExportArguments& arguments) {
   const formats::Consumer& consumer = *formats::FindConsumer(arguments.consumer);
@@ -328,6 +348,9 @@ Result<std::string> Export(const ExportArguments& arguments) {
   const std::string path = RunName(paths);
   const std::string shown = EscapeForTerminal(path);
   options.counting.ranks = paths.size();
+  if (!arguments.except.empty()) {
+    options.counting.except = STEMTAP_TRY(SampledLaunches(arguments.except));
+  }
   const std::unique_ptr<model::ProfileReader> profile =
       STEMTAP_TRY(OpenPlanned(arguments, plan, consumer, paths));
   const formats::CountedPlan counted = STEMTAP_TRY(
@@ -350,6 +373,11 @@ Result<std::string> Export(const ExportArguments& arguments) {
     notes.push_back(fmt::format("{} on other devices; omitted (--device {})",
                                 Plural(counted.left_out, "sample is", "samples are"),
                                 *arguments.device));
+  }
+  if (counted.excepted != 0) {
+    notes.push_back(fmt::format("{} also in {}; omitted (--except)",
+                                Plural(counted.excepted, "sample is", "samples are"),
+                                EscapeForTerminal(arguments.except)));
   }
   if (!arguments.weights_csv.empty()) {
     STEMTAP_TRY(WriteOutput(arguments.weights_csv, formats::WeightsCsv(counted)));
@@ -389,6 +417,10 @@ CommandSpec ExportCommand() {
       .Add("--profile", &arguments->profiles,
            "run that the plan was made from (default: the plan's source)")
       .File();
+  command
+      .Add("--except", &arguments->except,
+           "leave out the samples of this plan, which 'stemtap plan --top-up' added others to")
+      .File(PlanPath);
   command.Add("--device", &arguments->device, "only samples of this device")
       .In(0, shm::kUnknown16 - 1);
   command.Add("--list", &arguments->list, "existing kernelslist.g or kernel_config.txt to filter")

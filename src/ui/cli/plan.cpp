@@ -10,8 +10,10 @@
 #include "base/text.h"
 #include "model/json_text.h"
 #include "model/plan_cost.h"
+#include "model/plan_reader.h"
 #include "research/baselines/basic_block_vectors.h"
 #include "research/baselines/method_plan.h"
+#include "sampling/top_up.h"
 #include "sampling/two_pass.h"
 #include "session/flags/sampling_flags.h"
 #include "ui/cli/commands.h"
@@ -19,6 +21,7 @@
 #include "ui/cli/read_progress.h"
 #include "ui/cli/recorded_run.h"
 #include "ui/cli/run_plan.h"
+#include "ui/cli/session_path.h"
 
 namespace stemtap::ui {
 namespace {
@@ -29,6 +32,7 @@ struct PlanArguments {
   std::string output;
   std::string bbv;
   std::string metrics;
+  std::string top_up;
   model::SimulatorRates rates;
   bool json = false;
   bool quiet = false;
@@ -45,12 +49,28 @@ const research::MethodEntry* OtherMethod(const std::string& name) {
   return nullptr;
 }
 
+// The clusters and options of a plan stay, so options that would change them are errors.
+Status CheckTopUp(const PlanArguments& arguments, const CommandSpec& parsed) {
+  if (arguments.top_up.empty()) return Success{};
+  for (const OptionSpec& option : parsed.options) {
+    const std::string& name = option.names.back();
+    const bool own = name == "--seed" || name == "--threads";
+    const bool samples =
+        option.shared || name == "--max-uncovered" || name == "--pool-small" || name == "--bbv";
+    if (samples && !own && parsed.Given(name)) {
+      return Error{fmt::format("--top-up: keeps the options of the plan; expected no {}", name), 2};
+    }
+  }
+  return Success{};
+}
+
 // Checks usage rules that CLI11 does not check.
-Status CheckUse(const PlanArguments& arguments) {
+Status CheckUse(const PlanArguments& arguments, const CommandSpec& parsed) {
   if (!arguments.bbv.empty() && arguments.sampling.method() != "photon") {
     return Error{
         fmt::format("--bbv applies to --method photon, not to {}", arguments.sampling.method()), 2};
   }
+  STEMTAP_TRY(CheckTopUp(arguments, parsed));
   STEMTAP_TRY(arguments.sampling.CheckTwoPass());
   if (arguments.output == "-") {
     return Error{
@@ -59,7 +79,7 @@ Status CheckUse(const PlanArguments& arguments) {
         2};
   }
   std::vector<std::string> inputs = arguments.profiles;
-  inputs.insert(inputs.end(), {arguments.bbv, arguments.metrics});
+  inputs.insert(inputs.end(), {arguments.bbv, arguments.metrics, arguments.top_up});
   return CheckOutputs({arguments.output}, inputs);
 }
 
@@ -81,6 +101,13 @@ Result<model::Plan> PlanByOther(const research::MethodEntry& method, const PlanA
   return planned;
 }
 
+// Returns the plan that --top-up names, with more samples.
+Result<sampling::TwoPassPlan> MorePlan(const PlanArguments& arguments, const std::string& run,
+                                       const sampling::OpenReader& open) {
+  const model::Plan plan = STEMTAP_TRY(model::LoadPlan(arguments.top_up));
+  return sampling::TopUpPlan(plan, arguments.top_up, open, run, arguments.sampling.Options().seed);
+}
+
 Result<model::Plan> MakePlan(const PlanArguments& arguments) {
   const research::MethodEntry* other = OtherMethod(arguments.sampling.method());
   // Hold the run in memory if it is a pipe, which cannot be read twice, or if the method needs
@@ -99,7 +126,9 @@ Result<model::Plan> MakePlan(const PlanArguments& arguments) {
     if (hold) return model::ReadProfile(held);
     return OpenRun(arguments.profiles, "", progress);
   };
-  sampling::TwoPassPlan planned = STEMTAP_TRY(PlanRun(open, run, arguments.sampling));
+  sampling::TwoPassPlan planned =
+      STEMTAP_TRY(arguments.top_up.empty() ? PlanRun(open, run, arguments.sampling)
+                                           : MorePlan(arguments, run, open));
   progress.Clear();
   if (!hold) Warn(planned.warnings);
   return std::move(planned.plan);
@@ -110,16 +139,16 @@ std::string PriceText(const model::PlanTotals& totals, const session::SamplingFl
   const sampling::CapturePrice price = sampling.Options().price;
   if (price.fixed_ns == 0.0) return {};
   const auto text = [&](std::uint64_t launches, std::uint64_t duration_ns) {
-    return ShownSeconds(1e-9 * price.CostOf(static_cast<double>(launches),
-                                            static_cast<double>(duration_ns)));
+    return ShownSeconds(
+        1e-9 * price.CostOf(static_cast<double>(launches), static_cast<double>(duration_ns)));
   };
   return fmt::format("capturing costs about {} instead of {} (--capture-cost {})\n",
                      text(totals.samples, totals.sampled_duration_ns),
                      text(totals.invocations, totals.duration_ns), sampling.capture_cost());
 }
 
-int RunPlan(const PlanArguments& arguments) {
-  const Status use = CheckUse(arguments);
+int RunPlan(const PlanArguments& arguments, const CommandSpec& parsed) {
+  const Status use = CheckUse(arguments, parsed);
   if (!use.ok()) return Fail(use.error());
   const Result<model::Plan> made = MakePlan(arguments);
   if (!made.ok()) return Fail(made.error());
@@ -128,11 +157,10 @@ int RunPlan(const PlanArguments& arguments) {
     const Status written = WriteOutput(arguments.output, model::PlanToJson(plan));
     if (!written.ok()) return Fail(written.error());
   }
-  const int printed = arguments.json
-                          ? PrintJson(model::PlanToJson(plan))
-                          : PrintText(model::PlanSummary(plan) + '\n' +
-                                      model::CostText(plan.totals, arguments.rates) + '\n' +
-                                      PriceText(plan.totals, arguments.sampling));
+  const int printed = arguments.json ? PrintJson(model::PlanToJson(plan))
+                                     : PrintText(model::PlanSummary(plan) + '\n' +
+                                                 model::CostText(plan.totals, arguments.rates) +
+                                                 '\n' + PriceText(plan.totals, arguments.sampling));
   if (!arguments.quiet) PrintNextFor(arguments.output, "stemtap report {} -o report.html");
   return printed;
 }
@@ -145,7 +173,8 @@ CommandSpec PlanCommand() {
   command.Add("profile", &arguments->profiles, kRunHelp).File().Required();
   command.Add("-o,--output", &arguments->output, "also write plan.json to this file").File();
   command.Add("--json", &arguments->json, "print plan.json instead of the summary");
-  command.Add("-q,--quiet", &arguments->quiet, "print neither a progress line nor the next command");
+  command.Add("-q,--quiet", &arguments->quiet,
+              "print neither a progress line nor the next command");
   AddMethodInputs(command, &arguments->bbv, &arguments->metrics);
   std::vector<std::pair<std::string, std::string>> others;
   for (const research::MethodEntry& entry : research::Methods()) {
@@ -154,8 +183,14 @@ CommandSpec PlanCommand() {
   arguments->sampling.AddTo(command, others);
   arguments->sampling.AddTwoPassTo(command);
   arguments->sampling.AddPoolTo(command);
+  command
+      .Add("--top-up", &arguments->top_up,
+           "plan of this run, which gets more samples: of clusters without one, and second ones "
+           "that show the spread of metrics")
+      .File(PlanPath)
+      .Advanced();
   AddSimulatorRates(command, &arguments->rates);
-  command.run = [arguments](const CommandSpec&) { return RunPlan(*arguments); };
+  command.run = [arguments](const CommandSpec& parsed) { return RunPlan(*arguments, parsed); };
   return command;
 }
 

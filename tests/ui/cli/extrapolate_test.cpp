@@ -2,6 +2,7 @@
 // Runs the extrapolate command as a user does.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -170,6 +171,62 @@ TEST_CASE("a plan with pooled kernels is exported and extrapolated, but not comp
                         {"--pool-small: not supported by --method root"});
   test::CheckUsageError({"plan", profile, "--pool-small", "0.1", "--bound", "kernel"},
                         {"--pool-small: not supported by --bound kernel"});
+}
+
+TEST_CASE("a plan with too few samples for an interval is topped up") {
+  TempDir directory;
+  const std::string profile = (directory / "run.csv").string();
+  const std::string plan = (directory / "plan.json").string();
+  const std::string more = (directory / "more.json").string();
+  // Eight kernels with one cluster and one sample each.
+  std::string run = test::kProfileHeader;
+  for (int i = 0; i < 400; ++i) {
+    const int k = i % 8;
+    run += std::to_string(i) + "," + std::to_string(100 * i) + "," +
+           std::to_string(1000 + 100 * k + i * 7 % 11) + ",0,7,1,1,1,64,1,1,0,0,k" +
+           std::to_string(k) + "\n";
+  }
+  directory.Write("run.csv", run);
+  REQUIRE(RunStemtap({"plan", profile, "-o", plan, "--method", "root"}).exit_code == 0);
+
+  // cycles: one for each launch id, so that values of a kernel differ.
+  const auto results = [&](const std::string& of, const char* name) {
+    const auto exported =
+        RunStemtap({"export", "--plan", of, "--to", "csv", "-o", (directory / name).string()});
+    REQUIRE(exported.exit_code == 0);
+    std::string csv = "id,cycles\n";
+    for (int i = 0; i < 400; ++i) {
+      csv += std::to_string(i) + "," + std::to_string(3000 + i * 13 % 17) + "\n";
+    }
+    return directory.Write(std::string(name) + ".results.csv", csv).string();
+  };
+  const auto without =
+      RunStemtap({"extrapolate", "--plan", plan, "--results", results(plan, "a.csv")});
+  CAPTURE(without.out);
+  REQUIRE(without.exit_code == 0);
+  CHECK(
+      without.out.find("next: for an interval, add 8 samples of about 0.0108 ms in total (stemtap "
+                       "plan --top-up)\n") != std::string::npos);
+
+  const auto topped = RunStemtap({"plan", profile, "--top-up", plan, "-o", more});
+  CAPTURE(topped.err);
+  REQUIRE(topped.exit_code == 0);
+  CHECK(topped.out.find("16 samples in 8 clusters") != std::string::npos);
+  CHECK(topped.out.find("8 of these show the spread of metrics") != std::string::npos);
+  const auto with =
+      RunStemtap({"extrapolate", "--plan", more, "--results", results(more, "b.csv")});
+  REQUIRE(with.exit_code == 0);
+  CHECK(with.out.find("next: for an interval") == std::string::npos);
+
+  const auto added = RunStemtap({"export", "--plan", more, "--except", plan, "--to", "csv"});
+  REQUIRE(added.exit_code == 0);
+  CHECK(std::count(added.out.begin(), added.out.end(), '\n') == 1 + 8);
+  CHECK(added.err.find("8 samples are also in " + plan + "; omitted (--except)") !=
+        std::string::npos);
+  test::CheckUsageError({"export", "--plan", more, "--except", plan, "--to", "ncu"},
+                        {"--except: ncu numbers the launches that it profiled"});
+  test::CheckUsageError({"plan", profile, "--top-up", plan, "--error-bound", "0.1"},
+                        {"--top-up: keeps the options of the plan; expected no --error-bound"});
 }
 
 TEST_CASE("extrapolate reports why there is no value, without advice") {
