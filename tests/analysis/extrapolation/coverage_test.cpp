@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <limits>
@@ -472,6 +473,70 @@ TEST_CASE("figures: coverage on recorded runs" * doctest::skip()) {
       Print(metric, kPriorDegrees,
             MeasureAll({&design, 1}, {metric, nullptr, 0.0, 0.0}, kRecordedValueSeeds, 50));
     }
+  }
+}
+
+TEST_CASE("figures: coverage on generated runs" * doctest::skip()) {
+  for (const char* workload :
+       {"llm-decode", "llm-serve", "training", "phases", "outliers", "warmup", "rare-kernels"}) {
+    const std::vector<Design> designs = MakeDesigns({workload, 100'000, 0.05, 1});
+    fmt::print("{}: {} samples in the first\n", workload, designs[0].plan.totals.samples);
+    for (const char* metric : {"correlated", "factor", "constant", "uncorrelated", "unlike"}) {
+      Print(metric, kPriorDegrees,
+            MeasureAll(designs, {metric, nullptr, 0.0, 0.0}, kRecordedValueSeeds, 25));
+    }
+  }
+}
+
+// Prints, for kernels by number of samples, how many intervals of a kernel's total contain it, and
+// how many kernels have no interval.
+void PrintKernels(const std::string& name, const Design& design) {
+  constexpr std::size_t kMost = 5;  // samples; kernels with more are counted here
+  constexpr std::uint64_t kTries = 20;
+  for (const char* metric : {"correlated", "factor", "constant", "uncorrelated", "unlike"}) {
+    std::array<std::uint64_t, kMost + 1> covered{};
+    std::array<std::uint64_t, kMost + 1> without{};
+    std::array<std::uint64_t, kMost + 1> all{};
+    Rng rng(kValueSeed);
+    const std::vector<double> values = ValuesOf(design, MetricOf(metric), rng);
+    const Domains domains{design, {}};
+    const std::vector<double> truths = domains.Totals(values);
+    Draws draws(design, rng);
+    for (std::uint64_t seed = 0; seed < kTries; ++seed) {
+      draws.Draw();
+      const std::vector<ObservedCluster> drawn = draws.Observe(values);
+      for (std::size_t kernel = 0; kernel < truths.size(); ++kernel) {
+        std::vector<ObservedCluster> clusters = drawn;
+        domains.Restrict(kernel, draws.launches(), clusters);
+        const std::size_t samples = std::min(kMost, CountInside(clusters));
+        const Estimate estimate = EstimateTotal(clusters, Calibration::kFitted, 0.95);
+        const double rounding = 1e-9 * std::abs(truths[kernel]);
+        ++all[samples];
+        without[samples] += std::isnan(estimate.lower);
+        covered[samples] += estimate.lower <= truths[kernel] + rounding &&
+                            estimate.upper >= truths[kernel] - rounding;
+      }
+    }
+    fmt::print("{} {}", name, metric);
+    for (std::size_t n = 1; n <= kMost; ++n)
+      fmt::print("  {}/{}/{}", covered[n], without[n], all[n]);
+    fmt::print("\n");
+  }
+  std::fflush(stdout);
+}
+
+TEST_CASE("figures: coverage of kernels by number of samples" * doctest::skip()) {
+  for (const char* workload : {"llm-decode", "llm-serve", "training", "phases", "outliers"}) {
+    for (const std::uint64_t min_samples : {1u, 2u, 3u, 4u}) {
+      PrintKernels(fmt::format("{} {}", workload, min_samples),
+                   MakeDesign(workload, 100'000, 0.05, min_samples));
+    }
+  }
+  const auto directory = SharedPath("data/profiles");
+  STEMTAP_SKIP_WITHOUT(directory);
+  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+    PrintKernels(entry.path().stem().string(),
+                 MakeDesign(formats::OpenProfile(entry.path().string()), 0.05, 1));
   }
 }
 
