@@ -190,6 +190,8 @@ StreamTally Measure(const StreamKind& kind, const LaunchStream& stream, std::uin
 
 TEST_CASE("captures are draws that are spread over the run, and the bound holds") {
   const std::uint64_t seeds = test::kSlowBuild ? 2 : 12;
+  // Mean errors of few runs are larger by chance.
+  const double chance = std::sqrt(12.0 / static_cast<double>(seeds));
   std::uint64_t covered = 0;
   std::uint64_t runs = 0;
   for (const StreamKind& kind : test::StreamKinds()) {
@@ -205,11 +207,12 @@ TEST_CASE("captures are draws that are spread over the run, and the bound holds"
     CHECK(tally.same_samples < 0.5);
     // With few runs of few captures, a tenth may have twice its share by chance.
     if (!test::kSlowBuild) CHECK(tally.anew.LargestTenth() < 0.4);
-    CHECK(std::fabs(tally.anew.Mean(tally.anew.rising_error)) < 0.035);
-    if (kind.stationary) CHECK(std::fabs(tally.anew.Mean(tally.anew.error)) < 0.02);
+    CHECK(std::fabs(tally.anew.Mean(tally.anew.rising_error)) < 0.035 * chance);
+    if (kind.stationary) CHECK(std::fabs(tally.anew.Mean(tally.anew.error)) < 0.02 * chance);
   }
-  // At a coverage of 95 %, fewer than 85 of 96 runs are covered once in 400 tests.
-  CHECK(static_cast<double>(covered) >= 0.88 * static_cast<double>(runs));
+  // Three standard deviations below a coverage of 95 %: 85 of 96 runs, 13 of 16 in slow builds.
+  const auto all = static_cast<double>(runs);
+  CHECK(static_cast<double>(covered) >= 0.95 * all - 3.0 * std::sqrt(0.95 * 0.05 * all));
 }
 
 TEST_CASE("full: the bound holds in all streams at all lags" * doctest::skip()) {
