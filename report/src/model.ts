@@ -180,8 +180,8 @@ function makeKernel(source: Source, id: number, overview: OverviewKernel | undef
     grid: source.grid ?? null, block: source.block ?? null, invocations, duration, share: 0,
     mean: invocations > 0 ? duration / invocations : null, cv: spread(clusters),
     captured: clusters.length > 0 ? sum((c) => c.captured) : size(source.captured), target: sum((c) => c.target),
-    uncovered: sum((c) => (c.captured === 0 ? c.count * c.mean : 0)), imputed: size(overview?.imputed), pooled: list(source.pooled), clusters,
-    histogram: list(overview?.histogram), slices: list(overview?.slices) };
+    uncovered: sum((c) => (c.captured === 0 ? c.count * c.mean : 0)), imputed: size(overview?.imputed),
+    pooled: list(source.pooled), clusters, histogram: list(overview?.histogram), slices: list(overview?.slices) };
 }
 
 // Categories are given for the kernels of the plan.

@@ -59,7 +59,7 @@ void KernelState::AddCaptured(const CapturedLaunch& captured) {
   periods_.AddCapture(launch.position);
   if (periods_.size() == periods) {
     cluster.AddCapture(periods_.PeriodOf(launch.position), launch.position);
-  } else {
+  } else {  // the capture ended the first period, so everything is counted by period again
     for (OnlineCluster& counted : clusters()) {
       counted.captured = 0;
       counted.explored = {};

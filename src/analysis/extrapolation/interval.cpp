@@ -335,8 +335,6 @@ Estimated SpreadOfTotal(std::span<const Spread> spreads, std::span<const KernelS
           std::min(DegreesOf(variance, squared, std::min(1.0, all_degrees)), all_degrees)};
 }
 
-}  // namespace
-
 // Returns the variance of the total due to the values of pools.
 Estimated PooledOfTotal(std::span<const Spread> spreads, std::span<const KernelSpread> by_kernel) {
   double variance = 0.0;
@@ -353,6 +351,8 @@ Estimated PooledOfTotal(std::span<const Spread> spreads, std::span<const KernelS
   if (!(variance > 0.0)) return {};
   return {variance, std::min(DegreesOf(variance, squared, std::min(1.0, degrees)), degrees)};
 }
+
+}  // namespace
 
 // The parts of the error are independent, and each has its own quantile (Banerjee 1960). A quantile
 // for the degrees of their sum is too small if a spread with few degrees is small by chance.

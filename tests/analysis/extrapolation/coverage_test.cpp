@@ -3,6 +3,7 @@
 // runs are generated, so the metrics of every launch are known. docs/math/extrapolate.md lists the
 // figures. To print them again:
 //   extrapolation_test --no-skip --test-case='*figures*'
+// With STEMTAP_POOL_SMALL=0.1, the plans of recorded runs have a pool.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
