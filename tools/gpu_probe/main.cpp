@@ -3,7 +3,9 @@
 // gpu_probe measures the cost and the undocumented behavior of CUPTI, which the simulated GPU
 // cannot show, on a real GPU and driver.
 //
-//   gpu_probe [--cupti PATH] [--graph-launches N] [EXPERIMENT...]     JSON on stdout
+//   gpu_probe [--cupti PATH] [--graph-launches N] [--images DIR] [EXPERIMENT...]
+//
+// It prints JSON to stdout. With --images, the experiments `counters` write counter data images.
 //
 // Without names it runs all experiments, each in its own process. If an experiment fails, its
 // result is an "error", and the exit code is 1.
@@ -37,6 +39,9 @@ constexpr Experiment kExperiments[] = {{"callbacks", "", Callbacks},
                                        {"graph_leak", "copies", GraphLeak},
                                        {"hardware_trace", "", HardwareTrace},
                                        {"profiler_bracket", "", ProfilerBracket},
+                                       {"counters", "one_pass", Counters},
+                                       {"counters", "several_passes", Counters},
+                                       {"counters", "user_ranges", Counters},
                                        {"preload_alone", "", PreloadAlone}};
 
 // Per experiment; the longest should take about one minute.
@@ -49,13 +54,16 @@ std::string FullName(const Experiment& e) {
 struct Options {
   std::string cupti = "libcupti.so";
   std::string graph_launches;
+  std::string images;
   std::vector<std::string> names;
   bool alone = false;  // run one experiment in this process
 };
 
 int Use() {
   std::fprintf(
-      stderr, "usage: gpu_probe [--cupti PATH] [--graph-launches N] [EXPERIMENT...]\nexperiments:");
+      stderr,
+      "usage: gpu_probe [--cupti PATH] [--graph-launches N] [--images DIR] [EXPERIMENT...]\n"
+      "experiments:");
   for (const Experiment& e : kExperiments) std::fprintf(stderr, " %s", FullName(e).c_str());
   std::fprintf(stderr, "\n");
   return 2;
@@ -65,6 +73,7 @@ int Use() {
 int RunAlone(const Experiment& experiment, const Options& options) {
   Arguments arguments;
   arguments.variant = experiment.variant;
+  arguments.images = options.images;
   if (!options.graph_launches.empty()) {
     arguments.graph_launches = std::strtoull(options.graph_launches.c_str(), nullptr, 10);
   }
@@ -98,6 +107,7 @@ Json RunApart(const Experiment& experiment, const Options& options) {
     if (!options.graph_launches.empty()) {
       words.insert(words.end(), {"--graph-launches", options.graph_launches});
     }
+    if (!options.images.empty()) words.insert(words.end(), {"--images", options.images});
     words.push_back(FullName(experiment));
     std::vector<char*> argv;
     for (std::string& word : words) argv.push_back(word.data());
@@ -148,8 +158,12 @@ int Main(int argc, char** argv) {
     const std::string word = argv[i];
     if (word == "--alone") {
       options.alone = true;
-    } else if ((word == "--cupti" || word == "--graph-launches") && i + 1 < argc) {
-      (word == "--cupti" ? options.cupti : options.graph_launches) = argv[++i];
+    } else if (word == "--cupti" && i + 1 < argc) {
+      options.cupti = argv[++i];
+    } else if (word == "--graph-launches" && i + 1 < argc) {
+      options.graph_launches = argv[++i];
+    } else if (word == "--images" && i + 1 < argc) {
+      options.images = argv[++i];
     } else {
       options.names.push_back(word);
     }

@@ -17,6 +17,7 @@ using Json = nlohmann::ordered_json;
 struct Arguments {
   std::string variant;                     // of the experiment, or empty
   std::uint64_t graph_launches = 300'000;  // for GraphLeak: 30 million kernels
+  std::string images;                      // for Counters: directory of counter data images
 };
 
 Json Callbacks(const Api& api, const Arguments& arguments);
@@ -27,6 +28,7 @@ Json Threads(const Api& api, const Arguments& arguments);
 Json GraphLeak(const Api& api, const Arguments& arguments);
 Json HardwareTrace(const Api& api, const Arguments& arguments);
 Json ProfilerBracket(const Api& api, const Arguments& arguments);
+Json Counters(const Api& api, const Arguments& arguments);
 Json PreloadAlone(const Api& api, const Arguments& arguments);
 
 }  // namespace gpu_probe
