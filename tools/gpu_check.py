@@ -20,6 +20,7 @@ import time
 
 MODES = {"eager": [], "graph": ["--cuda-graph"]}
 RUN_TIMEOUT_S = 300  # a run takes seconds; the limit ends a run that hangs
+PROBE_TIMEOUT_S = 600  # gpu_probe takes two to three minutes
 
 
 # --- names ---------------------------------------------------------------------------------------
@@ -121,6 +122,7 @@ def record_reference(trace, script, arguments):
             content = json.load(file)
     # Keeps only the kernels: the other events are large and not needed.
     content["traceEvents"] = [e for e in content["traceEvents"] if e.get("cat") == "kernel"]
+    content.pop("traceName", None)  # the path of the temporary file
     with gzip.open(trace, "wt", encoding="utf-8") as file:
         json.dump(content, file)
 
@@ -165,7 +167,9 @@ def spread(values):
             "values": values}
 
 
-def check_mode(check, mode, sessions, output):
+def check_mode(check, mode, sessions, output, save):
+    """Runs all pairs of a mode. Calls `save` with the results after each pair, so that an interrupted check keeps
+    them."""
     options = check.options
     print(f"{mode}: torch.profiler", flush=True)
     trace = output / f"profile-{mode}.json.gz"
@@ -193,9 +197,13 @@ def check_mode(check, mode, sessions, output):
                     shutil.rmtree(folder)
             print(f"{mode}: pair {pair + 1} of {options.pairs}, {what}: "
                   f"{result['tokens_per_s']:.1f} tokens/s", flush=True)
+        save(results_of_mode(mode, trace, sessions, bare, sampled, others))
 
+
+def results_of_mode(mode, trace, sessions, bare, sampled, others):
     readable = make_demangler()
     expected = kernels_of_trace(trace)
+
     def slowdowns(runs):
         return {
             "slowdown_of_decoding": spread([b["tokens_per_s"] / s["tokens_per_s"]
@@ -217,7 +225,7 @@ def check_mode(check, mode, sessions, output):
             "plan": totals,
             "kernels": rows,
         }
-    return {"bare_tokens_per_s": spread([r["tokens_per_s"] for r in bare]), "levels": levels,
+    return {"pairs": len(bare), "bare_tokens_per_s": spread([r["tokens_per_s"] for r in bare]), "levels": levels,
             "others": {tool: slowdowns(runs) for tool, runs in others.items()}}
 
 
@@ -263,8 +271,9 @@ def to_markdown(results):
     machine, options = results["machine"], results["options"]
     lines = ["# GPU check", "",
              f"{machine['gpu']}, driver {machine['driver']}, PyTorch {machine['torch']}, CUDA "
-             f"{machine['cuda']}, {machine['date']}. {options['tokens']} tokens, {options['pairs']} "
-             "pairs of runs; median (minimum to maximum).", "",
+             f"{machine['cuda']}, {machine['date']}. {options['tokens']} tokens; "
+             + ", ".join(f"{mode}: {result['pairs']}" for mode, result in results["modes"].items())
+             + f" of {options['pairs']} pairs of runs; median (minimum to maximum).", "",
              "Slowdown is the time of a run under stemtap divided by the time of the bare run of the same "
              "pair; 1.000 means no overhead. Differences within the spread of the bare runs are noise.", "",
              "| mode | level | bare tokens/s | slowdown of decoding | slowdown of the process | kernels, "
@@ -320,8 +329,8 @@ def parse_arguments():
                         help="other tools to compare with, if installed "
                              "(default: torch.profiler,nsys)")
     parser.add_argument("--probe", type=pathlib.Path, help=argparse.SUPPRESS)
-    parser.add_argument("--cupti", default="libcupti.so", help="libcupti that gpu_probe loads "
-                                                               "(default: found by the loader)")
+    parser.add_argument("--cupti", help="libcupti that gpu_probe loads (default: that of PyTorch's wheels, or "
+                                        "found by the loader)")
     parser.add_argument("--probe-only", action="store_true", help="run only gpu_probe; needs no PyTorch")
     parser.add_argument("--python", default=sys.executable, help="Python with PyTorch")
     options = parser.parse_args()
@@ -341,6 +350,16 @@ def parse_arguments():
     return options
 
 
+def find_cupti(python):
+    """Returns the libcupti that PyTorch uses, if it came with NVIDIA's wheels, else the loader's."""
+    found = subprocess.run(
+        [python, "-c",
+         "import glob, nvidia\n"
+         "print(*(f for p in nvidia.__path__ for f in glob.glob(p + '/*/lib/libcupti.so.1?')), sep='\\n')"],
+        capture_output=True, text=True).stdout.splitlines()
+    return found[0] if found else "libcupti.so"
+
+
 def ask_probe(options):
     """Returns the results of gpu_probe, or its output if it fails."""
     environment = dict(os.environ)
@@ -348,8 +367,9 @@ def ask_probe(options):
         environment["LD_LIBRARY_PATH"] = ":".join(
             [str(options.library_path), environment.get("LD_LIBRARY_PATH", "")]).rstrip(":")
     print("gpu_probe", flush=True)
-    done = subprocess.run([str(options.probe), "--cupti", options.cupti], env=environment,
-                          capture_output=True, text=True, timeout=RUN_TIMEOUT_S)
+    cupti = options.cupti or find_cupti(options.python)
+    done = subprocess.run([str(options.probe), "--cupti", cupti, "--images", str(options.output)],
+                          env=environment, capture_output=True, text=True, timeout=PROBE_TIMEOUT_S)
     try:
         return json.loads(done.stdout)
     except json.JSONDecodeError:
@@ -375,10 +395,12 @@ def main():
         sessions = pathlib.Path(scratch) / "sessions"
         sessions.mkdir()
         for mode in options.modes:
-            results["modes"][mode] = check_mode(check, mode, sessions, options.output)
-            # Written after every mode, so that an interrupted check keeps its results.
-            (options.output / "results.json").write_text(json.dumps(results, indent=1) + "\n")
-            (options.output / "results.md").write_text(to_markdown(results))
+            def save(result, mode=mode):
+                results["modes"][mode] = result
+                (options.output / "results.json").write_text(json.dumps(results, indent=1) + "\n")
+                (options.output / "results.md").write_text(to_markdown(results))
+
+            check_mode(check, mode, sessions, options.output, save)
         with tarfile.open(options.output / "sessions.tar.gz", "w:gz") as archive:
             archive.add(sessions, "sessions")
     print(to_markdown(results))
