@@ -32,12 +32,13 @@ constexpr double kJoinedWorth = 0.25;
 
 // Targets are set for this share of the error bound. A live run ends one feedback delay after the
 // last decision, and the launches in between may be longer than before: with 1, the captures that
-// met the bound at the last decision often did not meet it at the end.
-constexpr double kPlannedShare = 0.85;
+// met the bound at the last decision often did not meet it at the end. Together with kBiasShare it
+// must be below 1: at 0.85 and 0.2, five of six demos stated more than 5 %, and now none does.
+constexpr double kPlannedShare = 0.8;
 
 // The launches of a period or cluster without captures are represented by others, with a known
 // bias. Captures are made so that the sum of these biases is at most this share of the error bound.
-constexpr double kBiasShare = 0.2;
+constexpr double kBiasShare = 0.15;
 // A capture of a cluster removes a bias only if it changes the estimate by at least this share of
 // it. With 0, `warm-up` at a lag of 10,000 captured 2.3 times as much, with the same bounds; with
 // 0.4, the bounds of `drift in many` were 7 % instead of 4 %.

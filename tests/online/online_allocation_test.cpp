@@ -185,8 +185,8 @@ TEST_CASE("while the bound is missed, the current period is captured at most twi
   const std::vector<ClustersView> views = {{clusters, 0.0, begins}};
   std::vector<OnlineCluster> sized = clusters;
   sized[0].enough = EnoughCaptures(views, {}).at(0);
-  // (2.17 / 4.25 %)^2 of a coefficient of variation of 1.
-  CHECK(sized[0].enough == doctest::Approx(2600).epsilon(0.02));
+  // (2.17 / 4 %)^2 of a coefficient of variation of 1.
+  CHECK(sized[0].enough == doctest::Approx(2940).epsilon(0.02));
   const std::vector<ClustersView> again = {{sized, 0.0, begins}};
   const std::uint64_t target =
       AllocateTargets(again, {.duration_ns = 2e7, .planned_ns = 260'000.0}, {}).at(0).target;
