@@ -48,13 +48,15 @@ void Collapse(std::span<const ObservedCluster> kernel, std::span<const Part> par
   constexpr double kMaxTaken = 0.7;
   std::vector<double> logs;
   double squares = 0.0;
-  double log_widths = 0.0;
+  double squared_widths = 0.0;
+  std::vector<double> log_means;
   for (std::size_t h = 0; h < kernel.size(); ++h) {
     if (!IsSingle(kernel[h]) || !(parts[h].seen.front().fitted > 0.0)) continue;
     const double relative = parts[h].seen.front().residual / parts[h].seen.front().fitted;
     squares += relative * relative;
     logs.push_back(parts[h].seen.front().log);
-    log_widths += LogWidth(kernel[h]);
+    squared_widths += std::exp(2.0 * LogWidth(kernel[h]));
+    log_means.push_back(std::log(kernel[h].mean_ns));
   }
   if (logs.size() < 2) return;
   const double degrees = static_cast<double>(logs.size()) - 1.0;
@@ -64,7 +66,9 @@ void Collapse(std::span<const ObservedCluster> kernel, std::span<const Part> par
   spread.degrees = degrees * (1.0 - std::min(kMaxTaken, parts.front().singles_leverage / degrees));
   spread.variance = squares / spread.degrees;
   spread.log_variance = Squares(logs) / spread.degrees;
-  spread.log_width = log_widths / static_cast<double>(logs.size());
+  // Their durations differ within and between clusters.
+  spread.log_width = 0.5 * std::log(squared_widths / static_cast<double>(logs.size()) +
+                                    Squares(log_means) / degrees);
 }
 
 // Adds the variance between the kernels, which stands for the variance between the kernels of the
