@@ -9,7 +9,6 @@
 #include <cupti_range_profiler.h>
 #include <cupti_target.h>
 #include <dlfcn.h>
-#include <time.h>
 
 #include <algorithm>
 #include <array>
@@ -22,20 +21,20 @@
 namespace gpu_probe {
 namespace {
 
-#define GPU_PROBE_RANGES(F)                                                                       \
-  F(cuptiProfilerInitialize)                                                                      \
-  F(cuptiDeviceGetChipName)                                                                       \
-  F(cuptiProfilerGetCounterAvailability)                                                          \
-  F(cuptiProfilerHostInitialize)                                                                  \
-  F(cuptiProfilerHostConfigAddMetrics)                                                            \
-  F(cuptiProfilerHostGetConfigImageSize)                                                          \
-  F(cuptiProfilerHostGetConfigImage)                                                              \
-  F(cuptiProfilerHostGetNumOfPasses) F(cuptiProfilerHostEvaluateToGpuValues)                      \
-      F(cuptiRangeProfilerEnable) F(cuptiRangeProfilerDisable)                                    \
-          F(cuptiRangeProfilerGetCounterDataSize) F(cuptiRangeProfilerCounterDataImageInitialize) \
-              F(cuptiRangeProfilerSetConfig) F(cuptiRangeProfilerStart) F(cuptiRangeProfilerStop) \
-                  F(cuptiRangeProfilerPushRange) F(cuptiRangeProfilerPopRange)                    \
-                      F(cuptiRangeProfilerDecodeData) F(cuptiRangeProfilerGetCounterDataInfo)
+#define GPU_PROBE_RANGES(F)                                                                        \
+  F(cuptiProfilerInitialize)                                                                       \
+  F(cuptiDeviceGetChipName)                                                                        \
+  F(cuptiProfilerGetCounterAvailability)                                                           \
+  F(cuptiProfilerHostInitialize)                                                                   \
+  F(cuptiProfilerHostConfigAddMetrics)                                                             \
+  F(cuptiProfilerHostGetConfigImageSize)                                                           \
+  F(cuptiProfilerHostGetConfigImage)                                                               \
+  F(cuptiProfilerHostGetNumOfPasses)                                                               \
+  F(cuptiProfilerHostEvaluateToGpuValues) F(cuptiRangeProfilerEnable) F(cuptiRangeProfilerDisable) \
+      F(cuptiRangeProfilerGetCounterDataSize) F(cuptiRangeProfilerCounterDataImageInitialize)      \
+          F(cuptiRangeProfilerSetConfig) F(cuptiRangeProfilerStart) F(cuptiRangeProfilerStop)      \
+              F(cuptiRangeProfilerPushRange) F(cuptiRangeProfilerPopRange)                         \
+                  F(cuptiRangeProfilerDecodeData) F(cuptiRangeProfilerGetCounterDataInfo)
 
 struct RangeApi {
 #define GPU_PROBE_MEMBER(name) decltype(&::name) name = nullptr;
@@ -62,7 +61,7 @@ constexpr std::array kSeveralPasses = {"smsp__inst_executed.sum",
                                        "sm__cycles_active.avg",
                                        "gpu__time_duration.sum",
                                        "sm__throughput.avg.pct_of_peak_sustained_elapsed"};
-constexpr std::array kBlocks = {1u, 132u, 1056u};  // one range each
+constexpr std::array kGrids = {1u, 132u, 1056u};  // one range each
 constexpr std::uint64_t kSpinNs = 20'000;
 constexpr int kTimedLaunches = 40;
 constexpr std::size_t kMaxRanges = 64;  // of a timed image
@@ -71,16 +70,10 @@ constexpr std::size_t kMaxRanges = 64;  // of a timed image
   type##_Params name = {};           \
   name.structSize = type##_Params_STRUCT_SIZE
 
-double NowNs() {
-  timespec t{};
-  ::clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<double>(t.tv_sec) * 1e9 + static_cast<double>(t.tv_nsec);
-}
-
 double TimeNs(const std::function<void()>& run) {
-  const double start = NowNs();
+  const std::uint64_t start = NowNs();
   run();
-  return NowNs() - start;
+  return static_cast<double>(NowNs() - start);
 }
 
 double MedianNs(const std::function<void()>& run) {
@@ -299,9 +292,9 @@ Json Counters(const Api& api, const Arguments& arguments) {
     session.Decode();
     result["ranges_of_passes"] = session.Values().size();
   } else {
-    session.Configure(CUPTI_AutoRange, CUPTI_KernelReplay, kBlocks.size());
+    session.Configure(CUPTI_AutoRange, CUPTI_KernelReplay, kGrids.size());
     result["start_ns"] = TimeNs([&] { session.Start(); });
-    for (const unsigned blocks : kBlocks) launch(blocks);
+    for (const unsigned blocks : kGrids) launch(blocks);
     gpu.Wait();
     result["stop_ns"] = TimeNs([&] { session.Stop(); });
     result["decode_ns"] = TimeNs([&] { session.Decode(); });

@@ -27,13 +27,6 @@ constexpr int kLaunches = 500;  // per block; a launch waits for the GPU if 1,02
 constexpr int kGraphKernels = 100;
 constexpr std::size_t kBufferBytes = 1 << 20;
 
-std::uint64_t NowNs() {
-  timespec t{};
-  ::clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000u +
-         static_cast<std::uint64_t>(t.tv_nsec);
-}
-
 // Returns the time that one call of `launch` takes on its thread: the median over blocks. Waits for
 // the GPU between blocks.
 double CostNs(const Gpu& gpu, int launches, const std::function<void()>& launch) {
@@ -132,6 +125,13 @@ int EnableLaunches(const Api& api, CUpti_SubscriberHandle subscriber, bool on) {
 }
 
 }  // namespace
+
+std::uint64_t NowNs() {
+  timespec t{};
+  ::clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000u +
+         static_cast<std::uint64_t>(t.tv_nsec);
+}
 
 // What does CUPTI's dispatch of a launch callback cost, and what cost remains after it is disabled?
 Json Callbacks(const Api& api, const Arguments&) {

@@ -20,6 +20,9 @@ struct Arguments {
   std::string images;                      // for Counters: directory of counter data images
 };
 
+// Returns the time of the monotonic clock.
+std::uint64_t NowNs();
+
 Json Callbacks(const Api& api, const Arguments& arguments);
 Json Records(const Api& api, const Arguments& arguments);
 Json Subscribing(const Api& api, const Arguments& arguments);
