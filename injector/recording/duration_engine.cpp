@@ -70,6 +70,9 @@ void CUPTIAPI DurationEngine::OnRequest(std::uint8_t** buffer, std::size_t* size
   DurationEngine& engine = *g_engine;
   const std::uint64_t start = MonotonicNs();
   engine.calls_.Count();
+  if (engine.flush_ms_ == 0 && !engine.asked_.exchange(true, std::memory_order_relaxed)) {
+    engine.stop_.Wake();
+  }
   void* lent = engine.pool_.Lend();
   if (lent == nullptr) {
     lent = engine.pool_.Discard();
@@ -162,9 +165,21 @@ void* DurationEngine::FlusherMain(void* self) {
   return nullptr;
 }
 
+// Returns how long to sleep. The first buffer that CUPTI requests ends a sleep, unless it is
+// requested just before the sleep begins.
+std::uint32_t DurationEngine::PeriodMs() noexcept {
+  if (flush_ms_ != 0) return flush_ms_;
+  if (!asked_.load(std::memory_order_relaxed)) return kMaxPeriodMs;
+  const std::uint64_t now = MonotonicNs();
+  if (first_ns_ == 0) first_ns_ = now;
+  const std::uint64_t ms = (now - first_ns_) / 1'000'000 / kPeriodsOfRun;
+  if (ms < kMinPeriodMs) return kMinPeriodMs;
+  return ms < kMaxPeriodMs ? static_cast<std::uint32_t>(ms) : kMaxPeriodMs;
+}
+
 void DurationEngine::RunFlusher() noexcept {
   while (!stop_.requested()) {
-    stop_.Sleep(flush_ms_);
+    stop_.Sleep(PeriodMs());
     if (abandoned()) return;
     RunPeriod();
     if (!stop_.requested() && threads_->OnlyOnesLeft()) EndProcess();

@@ -13,7 +13,8 @@ namespace stemtap::inject {
 
 // StopRequest asks one thread to stop and waits until it has.
 //
-// THREADS: Request and Await on any thread; Sleep, requested and Confirm on the thread that stops.
+// THREADS: Request, Await and Wake on any thread; Sleep, requested and Confirm on the thread that
+// stops.
 class StopRequest {
  public:
   // Returns false if a stop was requested before.
@@ -37,8 +38,10 @@ class StopRequest {
   }
 
   bool requested() const noexcept { return state_.load(std::memory_order_acquire) != kRunning; }
-  // Sleeps until a stop is requested, at most `ms`.
+  // Sleeps until a stop is requested or Wake is called, at most `ms`.
   void Sleep(std::uint32_t ms) noexcept { FutexWait(state_, kRunning, ms); }
+  // Ends a Sleep that has begun.
+  void Wake() noexcept { FutexWakeAll(state_); }
 
   void Confirm() noexcept {
     state_.store(kStopped, std::memory_order_release);

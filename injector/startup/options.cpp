@@ -19,6 +19,7 @@ const char* Text(const shm::EnvSpec& spec) noexcept {
   return *value == 0 ? nullptr : value;
 }
 
+// Returns the fallback, or 0 if there is none, for anything else than a number from least to most.
 std::uint32_t Number(const shm::EnvSpec& spec, std::uint32_t least, std::uint32_t most) noexcept {
   std::uint32_t number = 0;
   const char* text = Text(spec);

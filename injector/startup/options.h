@@ -23,7 +23,7 @@ struct Options {
   const char* actuator_library = nullptr;   // PATH of STEMTAP_ACTUATOR=library:PATH
   std::uint32_t captures_per_second = 0;    // STEMTAP_MAX_CAPTURES_PER_SECOND; 0: no limit
   std::uint32_t watchdog_ms = 0;            // STEMTAP_WATCHDOG_MS; 0: disabled
-  std::uint32_t flush_ms = 0;               // STEMTAP_FLUSH_MS
+  std::uint32_t flush_ms = 0;               // STEMTAP_FLUSH_MS; 0: unset
   std::uint32_t max_overhead = 0;           // STEMTAP_MAX_OVERHEAD, in 1/1000 %; 0: no limit
   std::uint32_t buffer_bytes = 0;           // STEMTAP_BUFFER_KB
   const char* cupti = nullptr;              // STEMTAP_CUPTI

@@ -35,7 +35,9 @@ inline constexpr EnvSpec kEnvWatchdogMs = {
     "STEMTAP_WATCHDOG_MS", "30000",
     "captures stop after one that takes longer than this (0 = never), up to 3600000 ms"};
 inline constexpr EnvSpec kEnvFlushMs = {
-    "STEMTAP_FLUSH_MS", "200", "interval at which records are fetched from CUPTI, 10 to 10000 ms"};
+    "STEMTAP_FLUSH_MS", "",
+    "interval at which records are fetched from CUPTI, 10 to 10000 ms; unset: an eighth of the time "
+    "since the first launch, 10 to 200 ms"};
 inline constexpr EnvSpec kEnvMaxOverhead = {
     "STEMTAP_MAX_OVERHEAD", "",
     "maximum cost in percent of the program's time, 0.001 to 100; above it, recording stops"};

@@ -1123,5 +1123,19 @@ TEST_CASE("demo runs the full workflow and prints the estimated tracing cost") {
   CHECK(OverviewDiffers(scratch / "demo") == "");
 }
 
+// Durations arrive while even a short program runs. If they arrived every 200 ms from the start,
+// this run of half a second would have no captures besides one per kernel, and a bound of 24 %.
+TEST_CASE("a short run of a real program is sampled while it runs") {
+  TempDir scratch;
+  const auto profile = SourceDir() / "docs/measurements/h100-2026-11-27/profile-eager.json.gz";
+  const auto run = RunProcess({StemtapProgram().string(), "demo", "--profile", profile.string(),
+                               "--speed", "real", "-q", "-o", (scratch / "demo").string()});
+  CAPTURE(run.err);
+  CHECK(run.exit_code == 0);
+  const auto plan = ReadJson(scratch / "demo/plan.json");
+  CHECK(plan["totals"]["invocations"] == 44509);
+  CHECK(plan["totals"]["bound"].get<double>() < 0.15);
+}
+
 }  // namespace
 }  // namespace stemtap::test

@@ -45,7 +45,7 @@ TEST_CASE("unset variables have the defaults of the table") {
   CHECK(options.actuator_library == nullptr);
   CHECK(options.captures_per_second == 0);
   CHECK(options.watchdog_ms == 30'000);
-  CHECK(options.flush_ms == 200);
+  CHECK(options.flush_ms == 0);
   CHECK(options.max_overhead == 0);
   CHECK(options.buffer_bytes == 512 * 1024);
   CHECK(options.cupti == nullptr);
@@ -84,7 +84,7 @@ TEST_CASE("an invalid or out-of-range number falls back to the default") {
                           "4294967496", "18446744073709551816", "99999999999999999999999999"}) {
     const Environment environment(Variables{{"STEMTAP_FLUSH_MS", bad}, {"STEMTAP_BUFFER_KB", bad}});
     CAPTURE(bad);
-    CHECK(ReadOptions().flush_ms == 200);
+    CHECK(ReadOptions().flush_ms == 0);
   }
   for (const char* bad : {"15", "16385", "0", "big"}) {
     const Environment environment(Variables{{"STEMTAP_BUFFER_KB", bad}});
