@@ -30,10 +30,6 @@ constexpr double kMinNoise = 1e-24;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-double LogDuration(double duration_ns) {
-  return std::log(std::max(duration_ns, 1.0));
-}
-
 struct LogPoint {
   double x = 0.0;  // log duration
   double y = 0.0;  // log value
@@ -266,8 +262,7 @@ void FitWithin(std::span<const LogSums> kernels, std::span<const double> noise,
   for (std::size_t k = 0; k < kernels.size(); ++k) {
     weights.push_back(kernels[k].HasSlope() ? kernels[k].xx / std::max(noise[k], kMinNoise) : 0.0);
   }
-  const double between =
-      std::min(VarianceBetweenKernels(kernels, weights), prior.kernel_variance);
+  const double between = std::min(VarianceBetweenKernels(kernels, weights), prior.kernel_variance);
   double information = 1.0 / std::max(prior.within_variance, kMinNoise);
   double common = information * prior.within;
   for (std::size_t k = 0; k < kernels.size(); ++k) {

@@ -32,19 +32,23 @@ struct KernelSpread {
   double log_variance = 0.0;
   double wanted = 0.0;     // coefficient of the variance in the variance of the total
   double log_width = 0.0;  // mean over the demands
-  // Means over the spreads of all kernels, weighted by LentDegrees.
+  // Sum of LentDegrees over the spreads of all kernels, and the means weighted by it.
+  double lent_degrees = 0.0;
   double lent_variance = 0.0;
   double lent_log_variance = 0.0;
   // A pool: it neither lends spreads to kernels nor borrows from them.
   bool apart = false;
 };
 
-// Returns the degrees of freedom of the spread, less the more its width differs from the kernel's.
-// Real counters vary by 1 or 2 % in clusters whose durations vary by 1 %, and by 100 % in clusters
-// with launches of several sizes.
+// Returns the weight of the spread in what the kernel borrows: its degrees of freedom, reduced if
+// its width differs from the width of the kernel's clusters. Real counters vary by 1 or 2 % in
+// clusters whose durations vary by 1 %, and by 100 % in clusters with launches of several sizes.
 double LentDegrees(const Spread& spread, const KernelSpread& kernel) {
-  if (spread.pooled) return 0.0;
+  // Standard deviation of the log of the width. With 0.7 or 1.0, few spreads are similar, and
+  // intervals of ratios of skewed metrics are 3 % wider. With a larger value, a wide kernel makes
+  // the intervals of narrow ones wide.
   constexpr double kWidthScale = 1.4;
+  if (spread.pooled) return 0.0;
   const double apart = (spread.log_width - kernel.log_width) / kWidthScale;
   return spread.degrees * std::exp(-0.5 * apart * apart);
 }
@@ -89,16 +93,15 @@ std::vector<KernelSpread> SpreadsByKernel(std::size_t kernels, std::span<const S
   }
   for (KernelSpread& kernel : by_kernel) {
     if (kernel.wanted > 0.0) kernel.log_width /= kernel.wanted;
-    double degrees = 0.0;
     for (const Spread& spread : spreads) {
       const double lent = LentDegrees(spread, kernel);
-      degrees += lent;
+      kernel.lent_degrees += lent;
       kernel.lent_variance += lent * spread.variance;
       kernel.lent_log_variance += lent * spread.log_variance;
     }
-    if (!(degrees > 0.0)) continue;
-    kernel.lent_variance /= degrees;
-    kernel.lent_log_variance /= degrees;
+    if (!(kernel.lent_degrees > 0.0)) continue;
+    kernel.lent_variance /= kernel.lent_degrees;
+    kernel.lent_log_variance /= kernel.lent_degrees;
   }
   return by_kernel;
 }
@@ -347,11 +350,10 @@ Estimated SpreadOfTotal(std::span<const Spread> spreads, std::span<const KernelS
     const double share =
         kernel.degrees > 0.0 ? prior_degrees / (prior_degrees + kernel.degrees) : 1.0;
     all_borrowed += kernel.wanted * share;
-    double lent = 0.0;
-    for (const Spread& spread : spreads) lent += LentDegrees(spread, kernel);
-    if (!(lent > 0.0)) continue;
+    if (!(kernel.lent_degrees > 0.0)) continue;
+    const double wanted = kernel.wanted * share / kernel.lent_degrees;
     for (std::size_t i = 0; i < spreads.size(); ++i) {
-      borrowed[i] += kernel.wanted * share * LentDegrees(spreads[i], kernel) / lent;
+      borrowed[i] += wanted * LentDegrees(spreads[i], kernel);
     }
   }
   if (all_borrowed > 0.0 && all_degrees == 0.0) return {kNaN, 0.0};

@@ -25,6 +25,10 @@ bool IsSingle(const ObservedCluster& cluster) {
   return cluster.seen.size() == 1 && cluster.count > 1.0;
 }
 
+double LogDuration(double duration_ns) {
+  return std::log(std::max(duration_ns, 1.0));
+}
+
 double RelativeWidth(const ObservedCluster& cluster) {
   return cluster.stddev_ns / std::max(cluster.mean_ns, 1.0);
 }

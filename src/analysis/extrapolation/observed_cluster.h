@@ -41,6 +41,9 @@ double UnseenShare(const ObservedCluster& cluster);
 // Returns whether the cluster has one sample, which represents other launches too.
 bool IsSingle(const ObservedCluster& cluster);
 
+// Returns the log of a duration in ns; durations below 1 ns count as 1 ns.
+double LogDuration(double duration_ns);
+
 // Returns the coefficient of variation of the durations.
 double RelativeWidth(const ObservedCluster& cluster);
 

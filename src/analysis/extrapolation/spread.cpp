@@ -56,7 +56,7 @@ void Collapse(std::span<const ObservedCluster> kernel, std::span<const Part> par
     squares += relative * relative;
     logs.push_back(parts[h].seen.front().log);
     squared_widths += std::exp(2.0 * LogWidth(kernel[h]));
-    log_means.push_back(std::log(kernel[h].mean_ns));
+    log_means.push_back(LogDuration(kernel[h].mean_ns));
   }
   if (logs.size() < 2) return;
   const double degrees = static_cast<double>(logs.size()) - 1.0;

@@ -32,6 +32,38 @@ ObservedCluster Cluster(double a, double b) {
   return {0, 100.0, 10.0, 2.0, {{8.0, a}, {12.0, b}}};
 }
 
+// A cluster of 100 launches of which one, of mean duration, has a result.
+ObservedCluster Single(std::size_t kernel, double mean_ns, double width, double value) {
+  return {kernel, 100.0, mean_ns, width * mean_ns, {{mean_ns, value}}};
+}
+
+TEST_CASE("a cluster whose durations are all 0 counts like one of 1 ns") {
+  const auto half_width = [](double shortest_ns) {
+    const std::vector<ObservedCluster> clusters = {
+        Single(0, shortest_ns, 0.0, 5.0), Single(0, 10.0, 0.1, 7.0), Single(0, 20.0, 0.1, 16.0)};
+    return EstimateTotal(clusters, Calibration::kFitted, 0.95).half_width;
+  };
+  CHECK(half_width(0.0) == doctest::Approx(half_width(1.0)).epsilon(0.02));
+}
+
+// Kernel 0 is narrow and has one result. Kernels 1 to 8 are as narrow, and each has a pair that
+// differs by 1 %. Kernel 9 has launches of several sizes, with values that differ by factors.
+TEST_CASE("a kernel borrows hardly any spread from much wider clusters") {
+  std::vector<ObservedCluster> clusters = {Single(0, 1000.0, 0.01, 1000.0)};
+  for (std::size_t k = 1; k <= 8; ++k) {
+    clusters.push_back({k, 100.0, 1000.0, 10.0, {{1000.0, 995.0}, {1000.0, 1005.0}}});
+  }
+  const auto half_width_of_first = [](std::vector<ObservedCluster> run) {
+    SelectKernel(run, 0);
+    return EstimateTotal(run, Calibration::kFitted, 0.95).half_width;
+  };
+  const double alone = half_width_of_first(clusters);
+  clusters.push_back({9, 100.0, 1000.0, 1500.0, {{1000.0, 500.0}, {1000.0, 1500.0}}});
+  CHECK(alone > 0.0);
+  // With equal weights for all spreads, it is 183 times as wide.
+  CHECK(half_width_of_first(clusters) < 3.0 * alone);
+}
+
 TEST_CASE("totals are weighted sums, and metrics proportional to duration have no uncertainty") {
   const std::vector<ObservedCluster> one = {Cluster(16.0, 24.0)};
   const Estimate plain = EstimateTotal(one, Calibration::kPlain, 0.95);
