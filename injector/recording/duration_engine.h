@@ -9,8 +9,9 @@
 //            CUPTI from a profiler that has stopped, sums up the overhead, and stops recording if
 //            it is too high; ends the process when the program's last thread has ended
 //
-// THREADS: Request runs on application threads and only pops a buffer. Complete runs on CUPTI's
-// worker or on the flusher; a spin lock serializes them into one producer.
+// THREADS: Request runs on application threads: it pops a buffer, and the first call wakes the
+// flusher. Complete runs on CUPTI's worker or on the flusher; a spin lock serializes them into one
+// producer.
 #pragma once
 
 #include <atomic>
@@ -109,8 +110,10 @@ class DurationEngine {
   SpinLock producer_lock_;
   RecordDecoder decoder_;  // decodes and closes under producer_lock_
 
-  CallCounter calls_;               // by which the flusher detects that it still receives data
-  std::atomic<bool> asked_{false};  // CUPTI has requested a buffer; relaxed
+  CallCounter calls_;  // by which the flusher detects that it still receives data
+  // CUPTI has requested a buffer. Written by OnRequest on launching threads, read by the flusher;
+  // relaxed: it publishes no other data. Unused if STEMTAP_FLUSH_MS is set.
+  std::atomic<bool> asked_{false};
   // Accessed only by the flusher once it runs.
   std::uint64_t first_ns_ = 0;  // when asked_ was seen
   bool stopped_ = false;  // recording stopped because of its cost, or because no collector reads it

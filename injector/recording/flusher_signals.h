@@ -11,7 +11,7 @@
 
 namespace stemtap::inject {
 
-// StopRequest asks one thread to stop and waits until it has.
+// StopRequest asks one thread to stop and waits until it has. The thread also sleeps here.
 //
 // THREADS: Request, Await and Wake on any thread; Sleep, requested and Confirm on the thread that
 // stops.

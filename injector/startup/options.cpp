@@ -19,7 +19,8 @@ const char* Text(const shm::EnvSpec& spec) noexcept {
   return *value == 0 ? nullptr : value;
 }
 
-// Returns the fallback, or 0 if there is none, for anything else than a number from least to most.
+// Returns the variable's number. If it is not from `least` to `most`, returns the fallback, or 0 if
+// the variable has none.
 std::uint32_t Number(const shm::EnvSpec& spec, std::uint32_t least, std::uint32_t most) noexcept {
   std::uint32_t number = 0;
   const char* text = Text(spec);
