@@ -9,7 +9,9 @@ write_basic_package_version_file(${CMAKE_BINARY_DIR}/stemtap-config-version.cmak
 install(FILES ${CMAKE_BINARY_DIR}/stemtap-config-version.cmake DESTINATION ${package_dir})
 install(FILES README.md ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md LICENSE
         DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR})
+# Recordings (2 MB) stay in the repository: only tests and those who measure again read them.
+install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR}
+        PATTERN *.gz EXCLUDE PATTERN *.zst EXCLUDE)
 
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_VENDOR "stemtap")
