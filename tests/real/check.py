@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs a real program on the simulated GPU without and with stemtap, and compares what stemtap recorded with what the
+simulated GPU ran."""
+
+import collections
+import dataclasses
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+LEVELS = ('graph', 'kernels', 'gate')
+TIMEOUT_S = 600
+
+
+@dataclasses.dataclass
+class Outcome:
+    """Outcome is what a program printed and how it ended, and what the simulated GPU ran meanwhile."""
+    code: int
+    out: str
+    err: str
+    seconds: float
+    kernels: collections.Counter  # launches by name
+    graph_launches: int
+    graph_kernels: int
+
+    @property
+    def launches(self):
+        return sum(self.kernels.values())
+
+
+def read_truth(directory):
+    """Adds up the files that the simulated GPU wrote, one per process."""
+    kernels, graph_launches, graph_kernels = collections.Counter(), 0, 0
+    for file in directory.glob('truth.*'):
+        for line in file.read_text(encoding='utf-8').splitlines():
+            if line.startswith('#'):
+                fields = line.split()
+                values = dict(zip(fields[1::2], fields[2::2]))
+                graph_launches += int(values['graph_launches'])
+                graph_kernels += int(values['graph_kernels'])
+            else:
+                launches, _, name = line.split('\t')
+                kernels[name] += int(launches)
+    return kernels, graph_launches, graph_kernels
+
+
+def start(build, program, work, before=(), environment=None):
+    """Starts a program on the simulated GPU; its files go to the directory `work`, which is emptied."""
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir(parents=True)
+    env = {name: value for name, value in os.environ.items() if not name.startswith(('FAKE_', 'STEMTAP_', 'LD_'))}
+    libraries = [*program.library_path, build / 'lib/fake_gpu']
+    env.update(program.environment, FAKE_GPU_TRUTH=str(work / 'truth.%p'),
+               LD_LIBRARY_PATH=':'.join(str(path) for path in libraries), **(environment or {}))
+    command = [str(word) for word in (*before, *program.command)]
+    return subprocess.Popen(command, cwd=work, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True)
+
+
+def finish(process, work):
+    begin = time.monotonic()
+    try:
+        out, err = process.communicate(timeout=TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGABRT)
+        process.kill()
+        out, err = process.communicate()
+        err += f'\nended after {TIMEOUT_S} seconds'
+    return Outcome(process.returncode, out, err, time.monotonic() - begin, *read_truth(work))
+
+
+def run(build, program, work, before=(), environment=None):
+    return finish(start(build, program, work, before, environment), work)
+
+
+def read_session(directory):
+    """Returns the launches by name and the counters of a session."""
+    plan = json.loads((directory / 'plan.json').read_text(encoding='utf-8'))
+    session = json.loads((directory / 'session.json').read_text(encoding='utf-8'))
+    return collections.Counter({kernel['name']: kernel['invocations'] for kernel in plan['kernels']}), session
+
+
+def differences(recorded, outcome, level):
+    """Returns how the recorded launches differ from those of the simulated GPU, as lines of text."""
+    if level != 'graph' or outcome.graph_launches == 0:
+        names = sorted(set(recorded) | set(outcome.kernels))
+        return [f'{name[:100]}: {recorded[name]} recorded, {outcome.kernels[name]} launched'
+                for name in names if recorded[name] != outcome.kernels[name]]
+    graphs = sum(count for name, count in recorded.items() if name.startswith('graph '))
+    others = sum(recorded.values()) - graphs
+    lines = []
+    if graphs != outcome.graph_launches:
+        lines.append(f'{graphs} graph launches recorded, {outcome.graph_launches} launched')
+    if others != outcome.launches - outcome.graph_kernels:
+        lines.append(f'{others} kernels recorded outside of graphs, '
+                     f'{outcome.launches - outcome.graph_kernels} launched')
+    return lines
+
+
+def dropped(session):
+    """Returns the losses of records; captures that were refused are not losses."""
+    losses = session['counters']['losses']
+    names = ('ring_full', 'no_timestamps', 'bad_timestamps', 'incomplete', 'too_many_names', 'name_gone',
+             'name_unwritten', 'cupti_dropped', 'pool_exhausted', 'unread_buffers', 'gaps')
+    return [f'{losses[name]} records lost: {name}' for name in names if losses[name] != 0]
+
+
+def changes(bare, outcome):
+    """Returns what stemtap changed about the program, as lines of text."""
+    lines = []
+    if outcome.code != bare.code:
+        lines.append(f'exit code {outcome.code}, without stemtap {bare.code}: {outcome.err[-2000:]}')
+    if outcome.out != bare.out:
+        lines.append(f'printed {outcome.out[-300:]!r}, without stemtap {bare.out[-300:]!r}')
+    return lines
+
+
+def stemtap_run(build, level, session):
+    return [build / 'bin/stemtap', 'run', '-q', '--level', level, '-o', session, '--']
+
+
+def check_run(build, program, work, bare, level):
+    """Runs a program under `stemtap run`. Returns a summary and the list of faults."""
+    session = work.parent / f'{work.name}-session'
+    shutil.rmtree(session, ignore_errors=True)
+    outcome = run(build, program, work, stemtap_run(build, level, session))
+    return judge(bare, outcome, level, [session])
+
+
+def check_preload(build, program, work, bare):
+    """Runs a program with only the library. It has no output of its own on the streams of the program."""
+    sessions = work.parent / f'{work.name}-sessions'
+    shutil.rmtree(sessions, ignore_errors=True)
+    sessions.mkdir()
+    outcome = run(build, program, work, environment={
+        'LD_PRELOAD': str(build / 'lib/libstemtap_inject.so'),
+        'STEMTAP_OPTIONS': f'-q -o {sessions}/session'})
+    return judge(bare, outcome, 'kernels', sorted(sessions.iterdir()))
+
+
+def judge(bare, outcome, level, sessions):
+    faults = changes(bare, outcome)
+    recorded = collections.Counter()
+    for directory in sessions:
+        if not (directory / 'plan.json').exists():
+            faults.append(f'{directory.name} contains no plan.json: {outcome.err[-500:]}')
+            continue
+        kernels, session = read_session(directory)
+        recorded += kernels
+        faults += dropped(session)
+    if not sessions:
+        faults.append('no session was written')
+    faults += differences(recorded, outcome, level)
+    if outcome.launches == 0:
+        faults.append('the program launched no kernels')
+    text = f'{sum(recorded.values()):,} launches of {len(recorded)} kernels recorded'
+    return f'{text}, {outcome.launches:,} launched, {outcome.seconds:.1f} s', faults
+
+
+def check_interrupt(build, program, work, number, after_s):
+    """Sends a signal to a program under stemtap after a time. The session must be readable and true."""
+    session = work.parent / f'{work.name}-session'
+    shutil.rmtree(session, ignore_errors=True)
+    process = start(build, program, work, stemtap_run(build, 'kernels', session))
+    time.sleep(after_s)
+    target = process.pid
+    if number == signal.SIGKILL:  # of the program, not of stemtap
+        children = pathlib.Path(f'/proc/{process.pid}/task/{process.pid}/children').read_text(encoding='utf-8').split()
+        target = int(children[0]) if children else process.pid
+    os.kill(target, number)
+    outcome = finish(process, work)
+    faults = []
+    if outcome.code not in (128 + number, -number, 0):
+        faults.append(f'exit code {outcome.code} after signal {number}: {outcome.err[-500:]}')
+    if (session / 'plan.json').exists():
+        kernels, details = read_session(session)
+        faults += dropped(details)
+        return f'{sum(kernels.values()):,} launches recorded', faults
+    if not re.search(r'no (kernel|process)|nothing', outcome.err):
+        faults.append(f'no session and no reason: {outcome.err[-500:]}')
+    return 'ended before the first kernel', faults
