@@ -4,12 +4,15 @@
 // cuptiActivityGetNextRecord iterates over a buffer without a driver or a GPU.
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <filesystem>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "probed.h"
+#include "support/paths.h"
+#include "support/process.h"
 #include "support/real_nvidia.h"
 
 namespace stemtap::test {
@@ -25,20 +28,28 @@ std::vector<std::filesystem::path> CuptisIn(const std::filesystem::path& directo
   return found;
 }
 
+// Two versions have kernel records of two sizes: CUDA 11.1 reports the version of CUDA 11.2 to 11.4
+// and has shorter records, CUDA 12.0 and 12.1 report the version of CUDA 11.8 and have longer ones.
+std::string ExpectedKernelBytes(const std::filesystem::path& library, const std::string& version,
+                                const std::string& simulated) {
+  if (library.filename() == "libcupti.so.11.1") return "160";
+  if (library.filename() == "libcupti.so.12" && version == "18") return "208";
+  return simulated;
+}
+
 // Compares all record sizes and returns the CUPTI version of the library.
-std::string CheckSizes(const std::filesystem::path& library) {
+std::string CheckSizes(const std::filesystem::path& library, Environment env = {}) {
   CAPTURE(library.string());
-  const Environment env = {{"REAL_CUPTI", library.string()}};
+  env.emplace_back("REAL_CUPTI", library.string());
   const std::string version = Values("record_sizes", env).at("version");
-  const auto sizes =
-      Values("record_sizes", {{"REAL_CUPTI", library.string()}, {"FAKE_CUPTI_VERSION", version}});
+  env.emplace_back("FAKE_CUPTI_VERSION", version);
+  const auto sizes = Values("record_sizes", env);
   CAPTURE(version);
   CHECK(sizes.at("is_another") == "1");
-  // CUDA 11.1 reports the same version as CUDA 11.2 to 11.4 and has shorter kernel records.
-  const bool ambiguous = library.filename() == "libcupti.so.11.1";
   for (const std::string kind : {"kernel", "concurrent_kernel"}) {
     CAPTURE(kind);
-    CHECK(sizes.at("real_" + kind) == (ambiguous ? "160" : sizes.at("fake_" + kind)));
+    CHECK(sizes.at("real_" + kind) ==
+          ExpectedKernelBytes(library, version, sizes.at("fake_" + kind)));
   }
   CHECK(sizes.at("real_overhead") == sizes.at("fake_overhead"));
   // Graph records exist since CUDA 11.7.
@@ -61,6 +72,43 @@ TEST_CASE("record sizes match the libraries in Nsight Systems from CUDA 10.0 on"
   std::set<std::string> versions;
   for (const auto& library : CuptisIn(*nsys)) versions.insert(CheckSizes(library));
   CHECK(versions == std::set<std::string>{"12", "13", "14", "16", "17", "18", "23"});
+}
+
+// The directory of an unpacked wheel is named after its version.
+bool NeedsDriver(const std::filesystem::path& library) {
+  const std::string path = library.string();
+  return path.find("/13.") != std::string::npos && path.find("/13.0.") == std::string::npos &&
+         path.find("/13.1.") == std::string::npos;
+}
+
+TEST_CASE("record sizes match NVIDIA's wheels from CUDA 11.7 to 13.5") {
+  ProcessOptions options;
+  options.timeout = std::chrono::minutes{3};  // for the download of 17 wheels
+  const ProcessResult brought =
+      RunProcess({(SourceDir() / "tools/real_programs").string(), "cupti"}, options);
+  if (brought.exit_code == 77) {
+    MESSAGE(brought.out);  // SKIPPED, with the reason
+    return;
+  }
+  REQUIRE(brought.exit_code == 0);
+  // From CUDA 13.2 on, libcupti answers only if it finds a driver, which needs no GPU.
+  const auto driver = RealNvidia("driver");
+  Environment with_driver;
+  if (driver) {
+    with_driver.emplace_back("LD_LIBRARY_PATH",
+                             (*driver / "555/usr/lib/x86_64-linux-gnu/nvidia/current").string());
+  } else {
+    MESSAGE("SKIPPED: CUDA 13.2 to 13.5, because no real driver is available");
+  }
+  std::set<std::string> versions;
+  for (const auto& library : CuptisIn(brought.out.substr(0, brought.out.find('\n')))) {
+    if (!NeedsDriver(library)) {
+      versions.insert(CheckSizes(library));
+    } else if (driver) {
+      versions.insert(CheckSizes(library, with_driver));
+    }
+  }
+  CHECK(versions.size() == (driver ? 15 : 11));
 }
 
 TEST_CASE("record sizes match the toolkit's library") {

@@ -42,7 +42,7 @@ constexpr SizeSince kKernelSizes[] = {{130400, 248}, {130300, 232}, {130100, 224
                                       {19, 208},     {18, 200},     {16, 176},     {14, 168},
                                       {13, 160},     {0, 144}};
 constexpr SizeSince kGraphSizes[] = {{21, 56}, {0, 48}};
-constexpr SizeSince kOverheadSizes[] = {{22, 56}, {19, 48}, {0, 40}};
+constexpr SizeSince kOverheadSizes[] = {{22, 56}, {21, 48}, {0, 40}};
 
 template <std::size_t kCount>
 std::size_t SizeNow(const SizeSince (&sizes)[kCount]) {
