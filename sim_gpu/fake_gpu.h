@@ -18,8 +18,9 @@ extern "C" {
 #endif
 
 /*
- * A simulated kernel only takes time. Its first parameter, `*(uint64_t*)kernelParams[0]`, is its
- * duration in nanoseconds. Without parameters it takes this long.
+ * A simulated kernel only takes time. If its module was loaded from a placeholder, which is any image
+ * that is not real code, its first parameter, `*(uint64_t*)kernelParams[0]`, is its duration in
+ * nanoseconds. Without parameters it takes this long.
  */
 #define FAKE_GPU_DEFAULT_DURATION_NS 5000
 

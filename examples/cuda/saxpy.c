@@ -55,8 +55,8 @@ int main(int argc, char** argv) {
   Check(cuMemsetD32(y, 0, sizes[2]), "cuMemsetD32");
   float a = 1.0f;
   for (int i = 0; i < launches; ++i) {
-    /* n comes first because stemtap's simulated GPU uses the first parameter as the kernel's
-     * nanoseconds. */
+    /* n comes first because stemtap's simulated GPU can use the first parameter as the kernel's
+     * nanoseconds: FAKE_GPU_DURATIONS=parameter. */
     unsigned long long n = sizes[i % 3];
     void* parameters[] = {&n, &x, &y, &a};
     const unsigned blocks = (unsigned)((n + 255) / 256);

@@ -26,6 +26,6 @@ CUstream_st* ResolveStream(CUstream handle);
 CUstream_st* NewStream(CUctx_st& context, std::optional<std::uint32_t> id = std::nullopt);
 
 // Loads an empty module into `context`, which owns it.
-CUmod_st* NewModule(CUctx_st& context);
+CUmod_st* NewModule(CUctx_st& context, bool uses_duration_model);
 
 }  // namespace fake_gpu

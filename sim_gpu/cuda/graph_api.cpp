@@ -59,6 +59,7 @@ CUresult LaunchGraph(std::uint32_t cbid, const char* api_name, const Params& par
     launch.graph_id = exec.id;
     launch.graph_node_id = node.id;
     launch.recorded = exec.yields == CUgraphExec_st::Yields::kKernels;
+    ApplyDurationModel(launch);
     const Span span = Run(launch);
     if (&node == exec.nodes.data()) all = span;
     all.end_ns = span.end_ns;
@@ -141,7 +142,7 @@ FAKE_GPU_EXPORT CUresult cuGraphAddKernelNode_v2(CUgraphNode* out, CUgraph graph
   launch.grid = {params->gridDimX, params->gridDimY, params->gridDimZ};
   launch.block = {params->blockDimX, params->blockDimY, params->blockDimZ};
   launch.shared_bytes = params->sharedMemBytes;
-  launch.duration_ns = DurationOf(params->kernelParams);
+  launch.duration_ns = RequestedDuration(*params->func, params->kernelParams);
   *out = AddNode(*graph, launch);
   return CUDA_SUCCESS;
 }

@@ -5,15 +5,20 @@
 
 #include "cuda/engine.h"
 #include "cuda/objects.h"
-#include "fake_gpu.h"
 
 namespace fake_gpu {
 
-// Returns the duration that a launch requests; see fake_gpu.h.
-inline std::uint64_t DurationOf(void** kernel_params) {
-  return kernel_params == nullptr || kernel_params[0] == nullptr
-             ? FAKE_GPU_DEFAULT_DURATION_NS
-             : *static_cast<const std::uint64_t*>(kernel_params[0]);
+// Returns the duration that the parameters of a launch request; 0 if the kernel's model provides
+// the duration when the kernel runs.
+inline std::uint64_t RequestedDuration(const CUfunc_st& function, void** kernel_params) {
+  return function.model ? 0 : RequestedDuration(kernel_params);
+}
+
+// Sets the duration of a launch that is about to run, if the kernel's model provides it.
+inline void ApplyDurationModel(Launch& launch) {
+  if (auto& model = launch.function->model) {
+    launch.duration_ns = model->Next(launch.grid, launch.block, launch.shared_bytes);
+  }
 }
 
 // Appends a kernel to a graph that is being built or captured.

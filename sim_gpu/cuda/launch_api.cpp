@@ -42,12 +42,13 @@ CUresult Launch1(std::uint32_t cbid, const char* api_name, const Params& params,
   launch.grid = shape.grid;
   launch.block = shape.block;
   launch.shared_bytes = shape.shared_bytes;
-  launch.duration_ns = DurationOf(params.kernelParams);
+  launch.duration_ns = RequestedDuration(*params.f, params.kernelParams);
   launch.launch_type = launch_type;
   launch.correlation_id = call.correlation_id();
   if (stream->capture != nullptr) {
     AddNode(*stream->capture, launch);
   } else {
+    ApplyDurationModel(launch);
     Run(launch);
   }
   return call.Return(CUDA_SUCCESS);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Modules and functions: cuModule*, cuFunc*. The module image is ignored; every function name
-// exists.
+// Modules and functions: cuModule*, cuFunc*. The module image only decides about the durations of
+// its kernels; every function name exists.
 #include <cupti.h>
 
 #include <algorithm>
@@ -16,30 +16,30 @@ using namespace fake_gpu;
 
 namespace {
 
-CUresult Load(CUmodule* out) {
+CUresult Load(CUmodule* out, bool uses_duration_model) {
   FAKE_GPU_REQUIRE_READY();
   FAKE_GPU_REQUIRE(out != nullptr, CUDA_ERROR_INVALID_VALUE);
   CUctx_st* context = CurrentContext();
   FAKE_GPU_REQUIRE(context != nullptr, CUDA_ERROR_INVALID_CONTEXT);
   NextCorrelation();
-  *out = NewModule(*context);
+  *out = NewModule(*context, uses_duration_model);
   return CUDA_SUCCESS;
 }
 
 }  // namespace
 
-FAKE_GPU_EXPORT CUresult cuModuleLoadData(CUmodule* out, const void*) {
-  return Load(out);
+FAKE_GPU_EXPORT CUresult cuModuleLoadData(CUmodule* out, const void* image) {
+  return Load(out, UsesDurationModel(image));
 }
-FAKE_GPU_EXPORT CUresult cuModuleLoad(CUmodule* out, const char*) {
-  return Load(out);
+FAKE_GPU_EXPORT CUresult cuModuleLoad(CUmodule* out, const char* path) {
+  return Load(out, UsesDurationModelOfFile(path));
 }
-FAKE_GPU_EXPORT CUresult cuModuleLoadFatBinary(CUmodule* out, const void*) {
-  return Load(out);
+FAKE_GPU_EXPORT CUresult cuModuleLoadFatBinary(CUmodule* out, const void* image) {
+  return Load(out, UsesDurationModel(image));
 }
-FAKE_GPU_EXPORT CUresult cuModuleLoadDataEx(CUmodule* out, const void*, unsigned, CUjit_option*,
-                                            void**) {
-  return Load(out);
+FAKE_GPU_EXPORT CUresult cuModuleLoadDataEx(CUmodule* out, const void* image, unsigned,
+                                            CUjit_option*, void**) {
+  return Load(out, UsesDurationModel(image));
 }
 
 FAKE_GPU_EXPORT CUresult cuModuleUnload(CUmodule module) {
@@ -74,6 +74,7 @@ FAKE_GPU_EXPORT CUresult cuModuleGetFunction(CUfunction* out, CUmodule module, c
     auto function = std::make_unique<CUfunc_st>();
     function->module = module;
     function->name = kept.data();
+    if (module->uses_duration_model) function->model.emplace(kept);
     function->registers = 16 + static_cast<std::uint32_t>(kept.size() % 48);
     found = module->functions.emplace(kept, std::move(function)).first;
   }

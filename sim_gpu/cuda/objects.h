@@ -15,10 +15,13 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "cuda/durations.h"
+#include "cuda/extent.h"
 #include "cuda/name_arena.h"
 
 namespace fake_gpu {
@@ -30,16 +33,13 @@ inline constexpr std::size_t kLaunchQueue = 1024;
 inline constexpr std::uint32_t kDefaultStreamId = 7;
 inline constexpr std::uint32_t kFirstStreamId = 13;
 
-struct Extent {
-  std::uint32_t x = 1, y = 1, z = 1;
-};
-
 }  // namespace fake_gpu
 
 struct CUfunc_st {
   CUmod_st* module = nullptr;
   const char* name = nullptr;  // in the module's arena
   std::uint32_t registers = 0;
+  std::optional<fake_gpu::DurationModel> model;  // unset: the first parameter is the duration
   // Ground truth. Relaxed counters, read when the process is quiet.
   std::atomic<std::uint64_t> launches{0};
   std::atomic<std::uint64_t> duration_ns{0};
@@ -48,6 +48,7 @@ struct CUfunc_st {
 struct CUmod_st {
   CUctx_st* context = nullptr;
   std::uint32_t id = 0;
+  bool uses_duration_model = false;
   std::mutex mutex;
   fake_gpu::NameArena names;
   std::map<std::string_view, std::unique_ptr<CUfunc_st>> functions;  // keys point into `names`

@@ -6,6 +6,16 @@
 namespace fake_gpu {
 namespace {
 
+Settings::Durations ReadDurations() {
+  const std::string durations = fake_env::Text("FAKE_GPU_DURATIONS", "auto");
+  if (durations == "auto") return Settings::Durations::kAuto;
+  if (durations == "parameter") return Settings::Durations::kParameter;
+  if (durations == "model") return Settings::Durations::kModel;
+  std::fprintf(stderr, "fake GPU: FAKE_GPU_DURATIONS=%s is not auto, parameter or model\n",
+               durations.c_str());
+  std::abort();
+}
+
 Settings Read() {
   Settings s;
   const std::string clock = fake_env::Text("FAKE_GPU_CLOCK", "virtual");
@@ -20,6 +30,8 @@ Settings Read() {
   s.capture_slows_records = fake_env::Number("FAKE_GPU_CAPTURE_SLOWS_RECORDS", 0) != 0;
   s.devices = static_cast<int>(fake_env::Number("FAKE_GPU_DEVICES", 16));
   s.capability = static_cast<int>(fake_env::Number("FAKE_GPU_CAPABILITY", 80));
+  s.durations = ReadDurations();
+  s.seed = fake_env::Number("FAKE_GPU_SEED", s.seed);
   s.driver_version = static_cast<int>(fake_env::Number("FAKE_GPU_DRIVER_VERSION", 13000));
   s.first_correlation =
       static_cast<std::uint32_t>(fake_env::Number("FAKE_CUPTI_FIRST_CORRELATION", 1));

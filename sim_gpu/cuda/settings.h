@@ -24,6 +24,12 @@ struct Settings {
   int devices = 16;
   // FAKE_GPU_CAPABILITY: 75 means compute capability 7.5.
   int capability = 80;
+  // FAKE_GPU_DURATIONS=auto|parameter|model: source of the durations of kernels; auto decides per
+  // module, see durations.h.
+  enum class Durations { kAuto, kParameter, kModel };
+  Durations durations = Durations::kAuto;
+  // FAKE_GPU_SEED: of the noise of modeled durations.
+  std::uint64_t seed = 1;
   // FAKE_GPU_DRIVER_VERSION
   int driver_version = 13000;
   // FAKE_CUPTI_FIRST_CORRELATION: lets a test start shortly before the 32-bit wrap.
