@@ -239,7 +239,7 @@ TEST_CASE("cuptiFinalize at the exit of a launch resets CUPTI to its initial sta
 }
 
 TEST_CASE("records distinguish devices and contexts") {
-  CHECK(Values("contexts").at("seen") == "0:2 0:3 3:4 3:5 ");
+  CHECK(Values("contexts", {{"FAKE_GPU_DEVICES", "4"}}).at("seen") == "0:2 0:3 3:4 3:5 ");
 }
 
 TEST_CASE("functions fail as the failure script specifies") {
@@ -284,8 +284,18 @@ TEST_CASE("a forked child cannot use CUDA and CUPTI, and its parent still can") 
 }
 
 TEST_CASE("devices have the configured compute capability") {
-  CHECK(Values("device").at("capability") == "80");
+  CHECK(Values("device").at("capability") == "90");
   CHECK(Values("device", {{"FAKE_GPU_CAPABILITY", "120"}}).at("capability") == "120");
+}
+
+TEST_CASE("there is one device with the attributes of an H100") {
+  const auto seen = Values("device");
+  CHECK(seen.at("devices") == "1");
+  CHECK(Values("device", {{"FAKE_GPU_DEVICES", "3"}}).at("devices") == "3");
+  CHECK(seen.at("defined_attributes") == "1");
+  CHECK(seen.at("undefined_attribute") == "1");  // CUDA_ERROR_INVALID_VALUE
+  CHECK(seen.at("texture_alignment") == "512");
+  CHECK(seen.at("no_device") == "101");
 }
 
 TEST_CASE("only the driver version is available before cuInit") {

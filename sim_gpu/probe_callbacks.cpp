@@ -142,7 +142,7 @@ void Resources() {
   Check(cuptiEnableDomain(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE), "cuptiEnableDomain");
   CUcontext context;
   CUmodule module;
-  Check(cuCtxCreate(&context, nullptr, 0, 1), "cuCtxCreate");
+  Check(cuCtxCreate(&context, nullptr, 0, 0), "cuCtxCreate");
   Check(cuModuleLoadData(&module, ""), "cuModuleLoadData");
   Check(cuModuleUnload(module), "cuModuleUnload");
   Check(cuCtxDestroy(context), "cuCtxDestroy");

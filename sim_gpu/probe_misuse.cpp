@@ -98,6 +98,21 @@ void Device() {
   Check(cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 0), "major");
   Check(cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 0), "minor");
   Print("capability", static_cast<std::uint64_t>(major * 10 + minor));
+  int count = 0;
+  Check(cuDeviceGetCount(&count), "cuDeviceGetCount");
+  Print("devices", static_cast<std::uint64_t>(count));
+  // Every attribute of cuda.h has a value; the first undefined one is an error.
+  int value = 0;
+  CUresult first_error = CUDA_SUCCESS;
+  int attribute = CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK;
+  for (; first_error == CUDA_SUCCESS; ++attribute) {
+    first_error = cuDeviceGetAttribute(&value, static_cast<CUdevice_attribute>(attribute), 0);
+  }
+  Print("defined_attributes", attribute - 1 == CU_DEVICE_ATTRIBUTE_MAX);
+  Print("undefined_attribute", static_cast<std::uint64_t>(first_error));
+  Check(cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT, 0), "alignment");
+  Print("texture_alignment", static_cast<std::uint64_t>(value));
+  Print("no_device", cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_WARP_SIZE, count));
 }
 
 void EntryPoints() {

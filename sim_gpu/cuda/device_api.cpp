@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Devices: cuDevice*. All devices are identical; the default compute capability is 8.0.
+// Devices: cuDevice*. All devices are identical.
 #include <cstdio>
 #include <cstring>
 
+#include "cuda/device_attributes.h"
 #include "cuda/settings.h"
 #include "cuda/state.h"
 
@@ -11,35 +12,8 @@ using namespace fake_gpu;
 
 namespace {
 
-constexpr std::size_t kMemoryBytes = std::size_t{16} << 30;
-
 bool Exists(CUdevice device) {
   return device >= 0 && device < settings().devices;
-}
-
-int Attribute(CUdevice_attribute attribute) {
-  switch (attribute) {
-    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
-      return settings().capability / 10;
-    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
-      return settings().capability % 10;
-    case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
-      return 108;
-    case CU_DEVICE_ATTRIBUTE_WARP_SIZE:
-      return 32;
-    case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
-      return 1024;
-    case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR:
-      return 2048;
-    case CU_DEVICE_ATTRIBUTE_CLOCK_RATE:
-      return 1'410'000;
-    case CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH:
-    case CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING:
-    case CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS:
-      return 1;
-    default:
-      return 0;
-  }
 }
 
 }  // namespace
@@ -63,7 +37,7 @@ FAKE_GPU_EXPORT CUresult cuDeviceGetName(char* name, int length, CUdevice device
   FAKE_GPU_REQUIRE_READY();
   FAKE_GPU_REQUIRE(name != nullptr && length > 0, CUDA_ERROR_INVALID_VALUE);
   FAKE_GPU_REQUIRE(Exists(device), CUDA_ERROR_INVALID_DEVICE);
-  std::snprintf(name, static_cast<std::size_t>(length), "Fake GPU");
+  std::snprintf(name, static_cast<std::size_t>(length), "Simulated GPU (H100)");
   return CUDA_SUCCESS;
 }
 
@@ -82,7 +56,18 @@ FAKE_GPU_EXPORT CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute att
   FAKE_GPU_REQUIRE_READY();
   FAKE_GPU_REQUIRE(value != nullptr, CUDA_ERROR_INVALID_VALUE);
   FAKE_GPU_REQUIRE(Exists(device), CUDA_ERROR_INVALID_DEVICE);
-  *value = attribute == CU_DEVICE_ATTRIBUTE_PCI_BUS_ID ? device + 1 : Attribute(attribute);
+  const std::optional<int> known = DeviceAttribute(device, attribute);
+  FAKE_GPU_REQUIRE(known.has_value(), CUDA_ERROR_INVALID_VALUE);
+  *value = *known;
+  return CUDA_SUCCESS;
+}
+
+FAKE_GPU_EXPORT CUresult cuDeviceComputeCapability(int* major, int* minor, CUdevice device) {
+  FAKE_GPU_REQUIRE_READY();
+  FAKE_GPU_REQUIRE(major != nullptr && minor != nullptr, CUDA_ERROR_INVALID_VALUE);
+  FAKE_GPU_REQUIRE(Exists(device), CUDA_ERROR_INVALID_DEVICE);
+  *major = settings().capability / 10;
+  *minor = settings().capability % 10;
   return CUDA_SUCCESS;
 }
 
@@ -99,15 +84,15 @@ FAKE_GPU_EXPORT CUresult cuDeviceTotalMem_v2(size_t* bytes, CUdevice device) {
   FAKE_GPU_REQUIRE_READY();
   FAKE_GPU_REQUIRE(bytes != nullptr, CUDA_ERROR_INVALID_VALUE);
   FAKE_GPU_REQUIRE(Exists(device), CUDA_ERROR_INVALID_DEVICE);
-  *bytes = kMemoryBytes;
+  *bytes = kDeviceMemoryBytes;
   return CUDA_SUCCESS;
 }
 FAKE_GPU_ALIAS("cuDeviceTotalMem", "cuDeviceTotalMem_v2");
 
 FAKE_GPU_EXPORT CUresult cuMemGetInfo_v2(size_t* free_bytes, size_t* total_bytes) {
   FAKE_GPU_REQUIRE_READY();
-  *free_bytes = kMemoryBytes / 2;
-  *total_bytes = kMemoryBytes;
+  *free_bytes = kDeviceMemoryBytes / 2;
+  *total_bytes = kDeviceMemoryBytes;
   return CUDA_SUCCESS;
 }
 FAKE_GPU_ALIAS("cuMemGetInfo", "cuMemGetInfo_v2");

@@ -28,8 +28,8 @@ Settings Read() {
   s.launch_ns = fake_env::Number("FAKE_GPU_LAUNCH_NS", s.launch_ns);
   s.capture_factor = fake_env::Real("FAKE_GPU_CAPTURE_FACTOR", s.capture_factor);
   s.capture_slows_records = fake_env::Number("FAKE_GPU_CAPTURE_SLOWS_RECORDS", 0) != 0;
-  s.devices = static_cast<int>(fake_env::Number("FAKE_GPU_DEVICES", 16));
-  s.capability = static_cast<int>(fake_env::Number("FAKE_GPU_CAPABILITY", 80));
+  s.devices = static_cast<int>(fake_env::Number("FAKE_GPU_DEVICES", 1));
+  s.capability = static_cast<int>(fake_env::Number("FAKE_GPU_CAPABILITY", 90));
   s.durations = ReadDurations();
   s.seed = fake_env::Number("FAKE_GPU_SEED", s.seed);
   s.driver_version = static_cast<int>(fake_env::Number("FAKE_GPU_DRIVER_VERSION", 13000));

@@ -21,9 +21,9 @@ struct Settings {
   // FAKE_GPU_CAPTURE_SLOWS_RECORDS=1: the record of a captured kernel shows the slow duration.
   bool capture_slows_records = false;
   // FAKE_GPU_DEVICES
-  int devices = 16;
+  int devices = 1;
   // FAKE_GPU_CAPABILITY: 75 means compute capability 7.5.
-  int capability = 80;
+  int capability = 90;
   // FAKE_GPU_DURATIONS=auto|parameter|model: source of the durations of kernels; auto decides per
   // module, see durations.h.
   enum class Durations { kAuto, kParameter, kModel };

@@ -29,7 +29,7 @@ TEST_CASE("every experiment has results") {
   CAPTURE(run.err);
   REQUIRE(run.exit_code == 0);
   const auto all = nlohmann::json::parse(run.out);
-  CHECK(all["machine"]["device"] == "Fake GPU");
+  CHECK(all["machine"]["device"] == "Simulated GPU (H100)");
   const auto& e = all["experiments"];
   CHECK(e.size() == 14);
   CHECK(e["callbacks"]["called_ns"] > 0.0);

@@ -80,6 +80,8 @@ Status PlayAll(const PlayOptions& options) {
 int Run(const PlayOptions& options) {
   // Recorded times require a simulated GPU in real time. An existing setting is kept.
   if (options.real_time) setenv("FAKE_GPU_CLOCK", "real", 0);
+  // Devices of a profile beyond these are played on the device of their number modulo 16.
+  setenv("FAKE_GPU_DEVICES", "16", 0);
   if (const CUresult result = cuInit(0); result != CUDA_SUCCESS) {
     std::fprintf(stderr, "stemtap_play: cuInit: CUDA error %d\n", static_cast<int>(result));
     return 1;
