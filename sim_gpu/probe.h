@@ -88,6 +88,7 @@ int RunActivity(const std::string& scenario);
 int RunCallbacks(const std::string& scenario);
 int RunDurations(const std::string& scenario);
 int RunKinds(const std::string& scenario);
+int RunMemory(const std::string& scenario);
 int RunMisuse(const std::string& scenario);
 int RunOwnership(const std::string& scenario);
 int RunTimes(const std::string& scenario);

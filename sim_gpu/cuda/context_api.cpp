@@ -7,6 +7,7 @@
 
 #include "cuda/contexts.h"
 #include "cuda/engine.h"
+#include "cuda/memory.h"
 #include "cuda/settings.h"
 #include "cuda/state.h"
 #include "cuda/truth.h"
@@ -56,6 +57,7 @@ void Empty(CUctx_st& context) {
   for (const auto& module : context.modules) RetireForTruth(*module);
   context.modules.clear();
   context.streams.clear();
+  FreeAllOf(context);
 }
 
 CUresult Create(CUcontext* out, unsigned flags, CUdevice device) {

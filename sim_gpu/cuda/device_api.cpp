@@ -88,11 +88,3 @@ FAKE_GPU_EXPORT CUresult cuDeviceTotalMem_v2(size_t* bytes, CUdevice device) {
   return CUDA_SUCCESS;
 }
 FAKE_GPU_ALIAS("cuDeviceTotalMem", "cuDeviceTotalMem_v2");
-
-FAKE_GPU_EXPORT CUresult cuMemGetInfo_v2(size_t* free_bytes, size_t* total_bytes) {
-  FAKE_GPU_REQUIRE_READY();
-  *free_bytes = kDeviceMemoryBytes / 2;
-  *total_bytes = kDeviceMemoryBytes;
-  return CUDA_SUCCESS;
-}
-FAKE_GPU_ALIAS("cuMemGetInfo", "cuMemGetInfo_v2");

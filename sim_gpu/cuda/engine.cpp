@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "cuda/clock.h"
+#include "cuda/host_work.h"
 #include "cuda/settings.h"
 #include "cuda/state.h"
 
@@ -110,6 +111,12 @@ Span Run(const Launch& launch) {
   return span;
 }
 
+std::uint64_t Occupy(CUstream_st& stream, std::uint64_t duration_ns) {
+  const std::lock_guard lock(stream.mutex);
+  stream.ready_ns = std::max(stream.ready_ns, NowAtLaunch()) + duration_ns;
+  return stream.ready_ns;
+}
+
 std::uint64_t ReadyTime(CUstream_st& stream) {
   const std::lock_guard lock(stream.mutex);
   return std::max(stream.ready_ns, Now());
@@ -117,15 +124,37 @@ std::uint64_t ReadyTime(CUstream_st& stream) {
 
 void Synchronize(CUstream_st& stream) {
   WaitUntil(ReadyTime(stream));
+  WaitForHostWork(stream.host_ticket.load(std::memory_order_relaxed));
 }
 
-void Synchronize(CUctx_st& context) {
+namespace {
+
+template <typename Predicate>
+void SynchronizeIf(CUctx_st& context, Predicate&& concerns) {
   std::uint64_t ready = ReadyTime(context.default_stream);
+  std::uint64_t ticket = context.default_stream.host_ticket.load(std::memory_order_relaxed);
   {
     const std::lock_guard lock(context.mutex);
-    for (const auto& stream : context.streams) ready = std::max(ready, ReadyTime(*stream));
+    for (const auto& stream : context.streams) {
+      if (!concerns(*stream)) continue;
+      ready = std::max(ready, ReadyTime(*stream));
+      ticket = std::max(ticket, stream->host_ticket.load(std::memory_order_relaxed));
+    }
   }
   WaitUntil(ready);
+  WaitForHostWork(ticket);
+}
+
+}  // namespace
+
+void Synchronize(CUctx_st& context) {
+  SynchronizeIf(context, [](const CUstream_st&) { return true; });
+}
+
+void SynchronizeBlockingStreams(CUctx_st& context) {
+  SynchronizeIf(context, [](const CUstream_st& stream) {
+    return (stream.flags & CU_STREAM_NON_BLOCKING) == 0;
+  });
 }
 
 void SetCapturing(bool on) {

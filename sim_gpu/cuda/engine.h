@@ -46,9 +46,15 @@ struct Span {
 
 Span Run(const Launch& launch);
 
-// Returns when every kernel of the stream, or of all streams of the context, has ended.
+// Occupies the stream with work other than a kernel, which costs the host the time of a launch.
+// Returns when the work ends.
+std::uint64_t Occupy(CUstream_st& stream, std::uint64_t duration_ns);
+
+// Returns when all work of the stream, or of all streams of the context, has ended.
 void Synchronize(CUstream_st& stream);
 void Synchronize(CUctx_st& context);
+// The same for the streams that the default stream waits for.
+void SynchronizeBlockingStreams(CUctx_st& context);
 
 // Returns the end of the stream's last kernel, or the current time if that is later.
 std::uint64_t ReadyTime(CUstream_st& stream);

@@ -66,6 +66,18 @@ struct CUstream_st {
   std::uint64_t launched = 0;             // index into queue_ends
   std::vector<std::uint64_t> queue_ends;  // real clock only: ends of the last kLaunchQueue kernels
   CUgraph_st* capture = nullptr;          // if set, launches are added to this graph
+
+  // Number of the stream's last piece of host work; see host_work.h. Relaxed: the program orders
+  // its calls.
+  std::atomic<std::uint64_t> host_ticket{0};
+};
+
+// CUarray_st is an array: rows of elements in host memory.
+struct CUarray_st {
+  CUDA_ARRAY3D_DESCRIPTOR descriptor = {};
+  std::size_t pitch = 0;   // bytes of a row
+  std::size_t height = 1;  // rows of a slice
+  std::unique_ptr<char[]> data;
 };
 
 struct CUctx_st {
@@ -83,6 +95,8 @@ struct CUctx_st {
 
 struct CUevent_st {
   std::atomic<std::uint64_t> time_ns{0};  // 0: never recorded
+  // Host work that the event waits for. Relaxed: the program orders its calls.
+  std::atomic<std::uint64_t> host_ticket{0};
 };
 
 struct CUgraphNode_st {

@@ -8,9 +8,21 @@
 #include "cuda/clock.h"
 #include "cuda/contexts.h"
 #include "cuda/engine.h"
+#include "cuda/host_work.h"
 #include "cuda/state.h"
 
 using namespace fake_gpu;
+
+namespace {
+
+// Makes a stream with `ticket` wait for the later of two pieces of host work.
+void WaitForLater(std::atomic<std::uint64_t>& ticket, const std::atomic<std::uint64_t>& other) {
+  const std::uint64_t later =
+      std::max(ticket.load(std::memory_order_relaxed), other.load(std::memory_order_relaxed));
+  ticket.store(later, std::memory_order_relaxed);
+}
+
+}  // namespace
 
 FAKE_GPU_EXPORT CUresult cuStreamCreateWithPriority(CUstream* out, unsigned flags, int priority) {
   FAKE_GPU_REQUIRE_READY();
@@ -41,9 +53,10 @@ FAKE_GPU_EXPORT CUresult cuStreamDestroy_v2(CUstream stream) {
   const auto found = std::find_if(all.begin(), all.end(),
                                   [stream](const auto& one) { return one.get() == stream; });
   FAKE_GPU_REQUIRE(found != all.end(), CUDA_ERROR_INVALID_HANDLE);
-  // Its kernels still run to their end, and synchronizing the context waits for them.
+  // Its work still runs to its end, and synchronizing the context waits for it.
   CUstream_st& rest = context.default_stream;
   const std::uint64_t ready = (*found)->ready_ns;
+  WaitForLater(rest.host_ticket, (*found)->host_ticket);
   all.erase(found);
   const std::lock_guard rest_lock(rest.mutex);
   rest.ready_ns = std::max(rest.ready_ns, ready);
@@ -67,7 +80,9 @@ FAKE_GPU_EXPORT CUresult cuStreamQuery(CUstream handle) {
   FAKE_GPU_REQUIRE(stream != nullptr, CUDA_ERROR_INVALID_CONTEXT);
   // With the virtual clock, work is complete whenever it is queried, so that polling ends.
   if (!ClockIsReal()) WaitUntil(ReadyTime(*stream));
-  return ReadyTime(*stream) <= Now() ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+  const bool is_done = ReadyTime(*stream) <= Now() &&
+                       IsHostWorkDone(stream->host_ticket.load(std::memory_order_relaxed));
+  return is_done ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 FAKE_GPU_ALIAS("cuStreamQuery_ptsz", "cuStreamQuery");
 
@@ -78,6 +93,7 @@ FAKE_GPU_EXPORT CUresult cuStreamWaitEvent(CUstream handle, CUevent event, unsig
   NextCorrelation();
   const std::lock_guard lock(stream->mutex);
   stream->ready_ns = std::max(stream->ready_ns, event->time_ns.load(std::memory_order_relaxed));
+  WaitForLater(stream->host_ticket, event->host_ticket);
   return CUDA_SUCCESS;
 }
 FAKE_GPU_ALIAS("cuStreamWaitEvent_ptsz", "cuStreamWaitEvent");
@@ -129,6 +145,8 @@ FAKE_GPU_EXPORT CUresult cuEventRecord(CUevent event, CUstream handle) {
   FAKE_GPU_REQUIRE(stream != nullptr && event != nullptr, CUDA_ERROR_INVALID_HANDLE);
   NextCorrelation();
   event->time_ns.store(ReadyTime(*stream), std::memory_order_relaxed);
+  event->host_ticket.store(stream->host_ticket.load(std::memory_order_relaxed),
+                           std::memory_order_relaxed);
   return CUDA_SUCCESS;
 }
 FAKE_GPU_ALIAS("cuEventRecord_ptsz", "cuEventRecord");
@@ -138,7 +156,9 @@ FAKE_GPU_EXPORT CUresult cuEventQuery(CUevent event) {
   FAKE_GPU_REQUIRE(event != nullptr, CUDA_ERROR_INVALID_HANDLE);
   const std::uint64_t time = event->time_ns.load(std::memory_order_relaxed);
   if (!ClockIsReal()) WaitUntil(time);
-  return time <= Now() ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+  const bool is_done =
+      time <= Now() && IsHostWorkDone(event->host_ticket.load(std::memory_order_relaxed));
+  return is_done ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
 FAKE_GPU_EXPORT CUresult cuEventSynchronize(CUevent event) {
@@ -146,6 +166,7 @@ FAKE_GPU_EXPORT CUresult cuEventSynchronize(CUevent event) {
   FAKE_GPU_REQUIRE(event != nullptr, CUDA_ERROR_INVALID_HANDLE);
   NextCorrelation();
   WaitUntil(event->time_ns.load(std::memory_order_relaxed));
+  WaitForHostWork(event->host_ticket.load(std::memory_order_relaxed));
   return CUDA_SUCCESS;
 }
 
