@@ -87,6 +87,7 @@ std::uint64_t WallTime();
 int RunActivity(const std::string& scenario);
 int RunCallbacks(const std::string& scenario);
 int RunDurations(const std::string& scenario);
+int RunGraphs(const std::string& scenario);
 int RunKinds(const std::string& scenario);
 int RunMemory(const std::string& scenario);
 int RunMisuse(const std::string& scenario);

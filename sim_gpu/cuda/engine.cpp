@@ -111,10 +111,27 @@ Span Run(const Launch& launch) {
   return span;
 }
 
+bool RunsSerially() {
+  return g_capturing.load(std::memory_order_relaxed) ||
+         (g_interest.load(std::memory_order_relaxed) & FAKE_GPU_SERIALISE) != 0;
+}
+
+void Record(const Launch& launch, Span span) {
+  Count(launch);
+  Report(launch, span);
+}
+
+void OccupyWith(CUstream_st& stream, const std::function<std::uint64_t(std::uint64_t)>& end_of) {
+  std::unique_lock lock(stream.mutex);
+  if (ClockIsReal()) WaitForQueue(stream, lock);
+  stream.ready_ns = end_of(std::max(stream.ready_ns, NowAtLaunch()));
+  if (ClockIsReal()) stream.queue_ends[stream.launched % kLaunchQueue] = stream.ready_ns;
+  ++stream.launched;
+}
+
 std::uint64_t Occupy(CUstream_st& stream, std::uint64_t duration_ns) {
-  const std::lock_guard lock(stream.mutex);
-  stream.ready_ns = std::max(stream.ready_ns, NowAtLaunch()) + duration_ns;
-  return stream.ready_ns;
+  OccupyWith(stream, [duration_ns](std::uint64_t begin_ns) { return begin_ns + duration_ns; });
+  return ReadyTime(stream);
 }
 
 std::uint64_t ReadyTime(CUstream_st& stream) {

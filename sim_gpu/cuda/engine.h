@@ -17,6 +17,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "cuda/clock.h"
 #include "cuda/objects.h"
@@ -45,6 +46,16 @@ struct Span {
 };
 
 Span Run(const Launch& launch);
+
+// Returns whether kernels run one at a time, because they are captured or CUPTI requests it.
+bool RunsSerially();
+
+// Counts and reports a kernel that has been scheduled by OccupyWith.
+void Record(const Launch& launch, Span span);
+
+// Occupies the stream with several parts, at the host cost of one launch. `end_of` maps the start
+// of the first part to the end of the last. It runs under the lock of the stream.
+void OccupyWith(CUstream_st& stream, const std::function<std::uint64_t(std::uint64_t)>& end_of);
 
 // Occupies the stream with work other than a kernel, which costs the host the time of a launch.
 // Returns when the work ends.

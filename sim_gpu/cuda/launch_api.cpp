@@ -5,6 +5,7 @@
 #include <cupti.h>
 
 #include "cuda/api_call.h"
+#include "cuda/capture.h"
 #include "cuda/contexts.h"
 #include "cuda/engine.h"
 #include "cuda/graphs.h"
@@ -45,12 +46,9 @@ CUresult Launch1(std::uint32_t cbid, const char* api_name, const Params& params,
   launch.duration_ns = RequestedDuration(*params.f, params.kernelParams);
   launch.launch_type = launch_type;
   launch.correlation_id = call.correlation_id();
-  if (stream->capture != nullptr) {
-    AddNode(*stream->capture, launch);
-  } else {
-    ApplyDurationModel(launch);
-    Run(launch);
-  }
+  if (IsCapturing(*stream)) return call.Return(AddCaptured(*stream, ToNode(launch)));
+  ApplyDurationModel(launch);
+  Run(launch);
   return call.Return(CUDA_SUCCESS);
 }
 

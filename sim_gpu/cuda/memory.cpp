@@ -111,21 +111,22 @@ CUresult Allocate(Allocation wanted, void** out) {
 }
 
 CUresult Free(std::uintptr_t base) {
-  Allocation gone;
-  {
-    const std::lock_guard lock(memory().mutex);
-    const auto found = memory().by_base.find(base);
-    if (found == memory().by_base.end() || !IsOwned(found->second)) return CUDA_ERROR_INVALID_VALUE;
-    gone = found->second;
-    Erase(found);
-  }
-  DeleteBlock(gone);
+  const std::optional<Allocation> found = FindAllocation(base);
+  if (!found || found->base != base || !IsOwned(*found)) return CUDA_ERROR_INVALID_VALUE;
+  if (!found->belongs_to_graph) FreeIfSame(base, found->id);
   return CUDA_SUCCESS;
 }
 
 void FreeIfSame(std::uintptr_t base, std::uint64_t id) {
-  const std::optional<Allocation> found = FindAllocation(base);
-  if (found && found->base == base && found->id == id) Free(base);
+  Allocation gone;
+  {
+    const std::lock_guard lock(memory().mutex);
+    const auto found = memory().by_base.find(base);
+    if (found == memory().by_base.end() || found->second.id != id) return;
+    gone = found->second;
+    Erase(found);
+  }
+  DeleteBlock(gone);
 }
 
 void FreeAllOf(const CUctx_st& context) {

@@ -30,10 +30,11 @@ struct Allocation {
   std::size_t bytes = 0;
   MemoryKind kind = MemoryKind::kDevice;
   int device = 0;
-  CUctx_st* context = nullptr;  // may be null
-  unsigned flags = 0;           // of cuMemHostAlloc or cuMemHostRegister
-  CUmemoryPool pool = nullptr;  // of cuMemAllocAsync
-  std::uint64_t id = 0;         // unique in the process; set by Allocate and Track
+  CUctx_st* context = nullptr;    // may be null
+  unsigned flags = 0;             // of cuMemHostAlloc or cuMemHostRegister
+  CUmemoryPool pool = nullptr;    // of cuMemAllocAsync
+  bool belongs_to_graph = false;  // the program cannot free it
+  std::uint64_t id = 0;           // unique in the process; set by Allocate and Track
 
   bool is_host() const { return kind == MemoryKind::kPinned || kind == MemoryKind::kRegistered; }
 };
@@ -44,7 +45,8 @@ CUmemoryPool DefaultPool(int device);
 // Allocates `wanted.bytes` and stores the address in `out`. Returns CUDA_ERROR_OUT_OF_MEMORY if the
 // device has less free memory.
 CUresult Allocate(Allocation wanted, void** out);
-// Frees what Allocate returned. Returns CUDA_ERROR_INVALID_VALUE for any other address.
+// Frees what Allocate returned. Returns CUDA_ERROR_INVALID_VALUE for any other address. Memory of a
+// graph remains, because later launches use it again.
 CUresult Free(std::uintptr_t base);
 // Frees the allocation only if it still has this id.
 void FreeIfSame(std::uintptr_t base, std::uint64_t id);

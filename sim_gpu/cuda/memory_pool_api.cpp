@@ -8,7 +8,9 @@
 #include <memory>
 #include <mutex>
 
+#include "cuda/capture.h"
 #include "cuda/contexts.h"
+#include "cuda/graphs.h"
 #include "cuda/host_work.h"
 #include "cuda/memory.h"
 #include "cuda/settings.h"
@@ -58,11 +60,25 @@ bool IsKnown(CUmemPool_attribute attribute) {
          attribute <= CU_MEMPOOL_ATTR_USED_MEM_HIGH;
 }
 
+CUresult AllocateInCapture(CUdeviceptr* out, std::size_t bytes, CUstream_st& stream) {
+  CUDA_MEM_ALLOC_NODE_PARAMS params = {};
+  params.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  params.poolProps.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  params.poolProps.location.id = stream.context->device;
+  params.bytesize = bytes;
+  MemAllocNode node;
+  const CUresult result = AllocateForGraph(params, node);
+  FAKE_GPU_REQUIRE(result == CUDA_SUCCESS, result);
+  *out = node.params.dptr;
+  return AddCaptured(stream, std::move(node));
+}
+
 CUresult AllocateFrom(CUdeviceptr* out, std::size_t bytes, CUmemoryPool pool, CUstream handle) {
   FAKE_GPU_REQUIRE(out != nullptr && bytes != 0, CUDA_ERROR_INVALID_VALUE);
   CUstream_st* stream = ResolveStream(handle);
   FAKE_GPU_REQUIRE(stream != nullptr, CUDA_ERROR_INVALID_CONTEXT);
   NextCorrelation();
+  if (IsCapturing(*stream)) return AllocateInCapture(out, bytes, *stream);
   Allocation wanted;
   wanted.bytes = bytes;
   wanted.context = stream->context;
@@ -106,10 +122,11 @@ FAKE_GPU_EXPORT CUresult cuMemFreeAsync(CUdeviceptr address, CUstream handle) {
   CUstream_st* stream = ResolveStream(handle);
   FAKE_GPU_REQUIRE(stream != nullptr, CUDA_ERROR_INVALID_CONTEXT);
   NextCorrelation();
+  if (IsCapturing(*stream)) return AddCaptured(*stream, MemFreeNode{address});
   const auto base = static_cast<std::uintptr_t>(address);
   const std::optional<Allocation> found = FindAllocation(base);
   FAKE_GPU_REQUIRE(found && found->base == base, CUDA_ERROR_INVALID_VALUE);
-  RunInOrder(*stream, [base, id = found->id] { FreeIfSame(base, id); });
+  RunInOrder(*stream, [base] { Free(base); });
   return CUDA_SUCCESS;
 }
 FAKE_GPU_ALIAS("cuMemFreeAsync_ptsz", "cuMemFreeAsync");

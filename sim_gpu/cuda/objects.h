@@ -4,8 +4,8 @@
 // CUstream_st*) and the simulated driver defines them, so a handle points to its object without a
 // cast.
 //
-// Ownership: a context owns its streams and modules, a module its functions and their names, a
-// graph its nodes.
+// Ownership: a context owns its streams and modules, a library its module, a module its functions
+// and their names. Graphs are in graph_objects.h.
 #pragma once
 
 #include <cuda.h>
@@ -32,6 +32,8 @@ inline constexpr std::size_t kLaunchQueue = 1024;
 // CUPTI's ids of the default stream and of the first stream that a program creates.
 inline constexpr std::uint32_t kDefaultStreamId = 7;
 inline constexpr std::uint32_t kFirstStreamId = 13;
+
+struct Capture;  // graph_objects.h
 
 }  // namespace fake_gpu
 
@@ -61,11 +63,16 @@ struct CUstream_st {
   unsigned flags = 0;
   int priority = 0;
 
-  std::mutex mutex;                       // guards the members below
-  std::uint64_t ready_ns = 0;             // end of the last kernel
-  std::uint64_t launched = 0;             // index into queue_ends
+  std::mutex mutex;            // guards the members below
+  std::uint64_t ready_ns = 0;  // end of the last kernel
+  std::uint64_t launched = 0;  // index into queue_ends
+  std::map<CUlaunchAttributeID, CUlaunchAttributeValue> attributes;
   std::vector<std::uint64_t> queue_ends;  // real clock only: ends of the last kLaunchQueue kernels
-  CUgraph_st* capture = nullptr;          // if set, launches are added to this graph
+
+  // If set, launches are added to a graph, after the nodes in capture_tail. The program serializes
+  // calls on a capturing stream.
+  std::shared_ptr<fake_gpu::Capture> capture;
+  std::vector<CUgraphNode> capture_tail;
 
   // Number of the stream's last piece of host work; see host_work.h. Relaxed: the program orders
   // its calls.
@@ -97,27 +104,7 @@ struct CUevent_st {
   std::atomic<std::uint64_t> time_ns{0};  // 0: never recorded
   // Host work that the event waits for. Relaxed: the program orders its calls.
   std::atomic<std::uint64_t> host_ticket{0};
-};
-
-struct CUgraphNode_st {
-  CUfunc_st* function = nullptr;
-  fake_gpu::Extent grid, block;
-  std::uint32_t shared_bytes = 0;
-  std::uint64_t duration_ns = 0;
-  std::uint32_t launch_type = 0;
-  std::uint64_t id = 0;
-};
-
-struct CUgraph_st {
-  std::uint32_t id = 0;
-  std::vector<std::unique_ptr<CUgraphNode_st>> nodes;  // in insertion order
-};
-
-struct CUgraphExec_st {
-  std::uint32_t id = 0;
-  // The record kinds that were enabled at instantiation decide what its launches yield: a record of
-  // the whole graph, one per kernel, or none.
-  enum class Yields { kNothing, kKernels, kGraph };
-  Yields yields = Yields::kNothing;
-  std::vector<CUgraphNode_st> nodes;
+  // If set, the event was last recorded in a capturing stream, after these nodes.
+  std::shared_ptr<fake_gpu::Capture> capture;
+  std::vector<CUgraphNode> capture_nodes;
 };

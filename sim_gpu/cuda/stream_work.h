@@ -5,6 +5,7 @@
 // THREADS: any.
 #pragma once
 
+#include "cuda/capture.h"
 #include "cuda/contexts.h"
 #include "cuda/copies.h"
 #include "cuda/engine.h"
@@ -21,6 +22,7 @@ CUresult Enqueue(CUstream handle, const Operation& operation) {
   CUstream_st* stream = ResolveStream(handle);
   FAKE_GPU_REQUIRE(stream != nullptr, CUDA_ERROR_INVALID_CONTEXT);
   NextCorrelation();
+  if (IsCapturing(*stream)) return AddCaptured(*stream, operation);
   Occupy(*stream, DurationNs(operation));
   RunInOrder(*stream, [operation] { Perform(operation); });
   return CUDA_SUCCESS;

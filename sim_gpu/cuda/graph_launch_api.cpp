@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cuGraphLaunch. A node starts when its dependencies have ended, so branches overlap. The host cost
+// is one launch. The kernels share its correlation id.
+#include <cupti.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "cuda/api_call.h"
+#include "cuda/capture.h"
+#include "cuda/contexts.h"
+#include "cuda/copies.h"
+#include "cuda/graphs.h"
+#include "cuda/host_work.h"
+
+namespace fake_gpu {
+namespace {
+
+using Yields = CUgraphExec_st::Yields;
+
+Launch LaunchOf(const CUgraphExec_st& exec, const ExecNode& node, CUstream_st& stream,
+                std::uint32_t correlation_id) {
+  const KernelNode& kernel = std::get<KernelNode>(node.work);
+  Launch launch;
+  launch.function = kernel.function;
+  launch.stream = &stream;
+  launch.grid = kernel.grid;
+  launch.block = kernel.block;
+  launch.shared_bytes = kernel.shared_bytes;
+  launch.duration_ns = kernel.requested_ns;
+  launch.launch_type = kernel.launch_type;
+  launch.correlation_id = correlation_id;
+  launch.graph_id = exec.id;
+  launch.graph_node_id = node.id;
+  launch.recorded = exec.yields == Yields::kKernels;
+  ApplyDurationModel(launch);
+  return launch;
+}
+
+// Step is a node of one launch. Its times are set when the launch has its place in the stream.
+struct Step {
+  const ExecNode* node;
+  std::uint64_t duration_ns = 0;
+  std::uint64_t start_ns = 0;
+  std::uint64_t end_ns = 0;
+  Launch launch;  // of kernels
+
+  bool is_kernel() const { return launch.function != nullptr; }
+};
+
+std::vector<Step> StepsOf(const CUgraphExec_st& exec, CUstream_st& stream,
+                          std::uint32_t correlation_id) {
+  std::vector<Step> steps;
+  steps.reserve(exec.nodes.size());
+  for (const ExecNode& node : exec.nodes) {
+    Step& step = steps.emplace_back();
+    step.node = &node;
+    if (!node.is_enabled) continue;
+    if (std::holds_alternative<KernelNode>(node.work)) {
+      step.launch = LaunchOf(exec, node, stream, correlation_id);
+      step.duration_ns = step.launch.duration_ns;
+    } else if (const auto* copy = std::get_if<CUDA_MEMCPY3D>(&node.work)) {
+      step.duration_ns = DurationNs(*copy);
+    } else if (const auto* fill = std::get_if<CUDA_MEMSET_NODE_PARAMS>(&node.work)) {
+      step.duration_ns = DurationNs(*fill);
+    }
+  }
+  return steps;
+}
+
+// Sets the times of all steps of a launch that begins at `begin_ns`, and returns the end.
+std::uint64_t Schedule(std::vector<Step>& steps, std::uint64_t begin_ns) {
+  std::uint64_t end_ns = begin_ns;
+  for (Step& step : steps) {
+    step.start_ns = begin_ns;
+    for (const std::size_t index : step.node->dependencies) {
+      step.start_ns = std::max(step.start_ns, steps[index].end_ns);
+    }
+    if (const auto* wait = std::get_if<EventWaitNode>(&step.node->work)) {
+      step.start_ns = std::max(step.start_ns, wait->event->time_ns.load(std::memory_order_relaxed));
+    }
+    step.end_ns = step.start_ns + step.duration_ns;
+    if (const auto* record = std::get_if<EventRecordNode>(&step.node->work)) {
+      record->event->time_ns.store(step.end_ns, std::memory_order_relaxed);
+    }
+    end_ns = std::max(end_ns, step.end_ns);
+  }
+  return end_ns;
+}
+
+// Does the work of a node that is no kernel.
+void DoWork(const Step& step, CUstream_st& stream) {
+  if (!step.node->is_enabled) return;
+  const NodeWork& work = step.node->work;
+  if (const auto* copy = std::get_if<CUDA_MEMCPY3D>(&work)) {
+    RunInOrder(stream, [copy = *copy] { Perform(copy); });
+  } else if (const auto* fill = std::get_if<CUDA_MEMSET_NODE_PARAMS>(&work)) {
+    RunInOrder(stream, [fill = *fill] { Perform(fill); });
+  } else if (const auto* host = std::get_if<CUDA_HOST_NODE_PARAMS>(&work)) {
+    PostHostWork(stream, step.start_ns, [host = *host] { host.fn(host.userData); });
+  } else if (const auto* record = std::get_if<EventRecordNode>(&work)) {
+    record->event->host_ticket.store(stream.host_ticket.load(std::memory_order_relaxed),
+                                     std::memory_order_relaxed);
+  }
+}
+
+// Runs one step after another, each as a launch of its own: while kernels are captured or run one
+// at a time.
+void RunSerially(std::vector<Step>& steps, CUstream_st& stream) {
+  for (Step& step : steps) {
+    if (step.is_kernel()) {
+      const Span span = Run(step.launch);
+      step.start_ns = span.start_ns;
+      step.end_ns = span.end_ns;
+      continue;
+    }
+    if (step.duration_ns != 0) {
+      step.end_ns = Occupy(stream, step.duration_ns);
+      step.start_ns = step.end_ns - step.duration_ns;
+    }
+    DoWork(step, stream);
+  }
+}
+
+ClockStep RunTogether(std::vector<Step>& steps, CUstream_st& stream) {
+  OccupyWith(stream, [&steps](std::uint64_t begin_ns) { return Schedule(steps, begin_ns); });
+  ClockStep clock;
+  bool is_first = true;
+  for (const Step& step : steps) {
+    if (step.is_kernel()) {
+      const ClockStep one = StepOfNextLaunch();
+      if (std::exchange(is_first, false)) clock = one;
+      clock.at_end_ns = one.at_end_ns;
+      Record(step.launch, {step.start_ns, step.end_ns, one});
+    } else {
+      DoWork(step, stream);
+    }
+  }
+  return clock;
+}
+
+// Reports the launch as a whole: from the start of its first to the end of its last timed node.
+void Report(const CUgraphExec_st& exec, const CUstream_st& stream, std::uint32_t correlation_id,
+            const std::vector<Step>& steps, ClockStep clock) {
+  const FakeGpuHooks* hooks = HooksFor(FAKE_GPU_INTEREST_GRAPHS);
+  if (hooks == nullptr || exec.yields != Yields::kGraph) return;
+  FakeGpuGraph graph = {};
+  for (const Step& step : steps) {
+    if (!step.is_kernel() && step.duration_ns == 0) continue;
+    graph.start_ns = graph.start_ns == 0 ? step.start_ns : std::min(graph.start_ns, step.start_ns);
+    graph.end_ns = std::max(graph.end_ns, step.end_ns);
+  }
+  if (graph.start_ns == 0) return;
+  graph.device = static_cast<std::uint32_t>(stream.context->device);
+  graph.context_uid = stream.context->uid;
+  graph.stream_id = stream.id;
+  graph.correlation_id = correlation_id;
+  graph.graph_id = exec.id;
+  graph.step = {clock.at_start_ns, clock.at_end_ns};
+  hooks->graph(&graph);
+}
+
+template <typename Params>
+CUresult LaunchGraph(std::uint32_t cbid, const char* api_name, const Params& params,
+                     CUgraphExec handle, CUstream stream_handle) {
+  FAKE_GPU_REQUIRE_READY();
+  CUstream_st* stream = ResolveStream(stream_handle);
+  FAKE_GPU_REQUIRE(stream != nullptr, CUDA_ERROR_INVALID_CONTEXT);
+  ApiCall call(cbid, api_name, &params, nullptr, stream->context);
+  if (handle == nullptr) return call.Return(CUDA_ERROR_INVALID_VALUE);
+  const CUgraphExec_st& exec = *handle;
+  if (IsCapturing(*stream)) {
+    return call.Return(AddCaptured(*stream, ChildGraphNode{Unflatten(exec)}));
+  }
+  std::vector<Step> steps = StepsOf(exec, *stream, call.correlation_id());
+  ClockStep clock;
+  if (RunsSerially()) {
+    RunSerially(steps, *stream);
+  } else {
+    clock = RunTogether(steps, *stream);
+  }
+  Report(exec, *stream, call.correlation_id(), steps, clock);
+  return call.Return(CUDA_SUCCESS);
+}
+
+}  // namespace
+}  // namespace fake_gpu
+
+using namespace fake_gpu;
+
+FAKE_GPU_EXPORT CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream) {
+  return LaunchGraph(CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch, "cuGraphLaunch",
+                     cuGraphLaunch_params{exec, stream}, exec, stream);
+}
+
+FAKE_GPU_EXPORT CUresult cuGraphLaunch_ptsz(CUgraphExec exec, CUstream stream) {
+  return LaunchGraph(CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz, "cuGraphLaunch_ptsz",
+                     cuGraphLaunch_ptsz_params{exec, stream}, exec, stream);
+}
