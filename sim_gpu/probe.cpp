@@ -167,7 +167,7 @@ int main(int argc, char** argv) {
   if (argc != 2) return 2;
   for (const auto run : {probe::RunActivity, probe::RunCallbacks, probe::RunDurations,
                          probe::RunGraphs, probe::RunKinds, probe::RunMemory, probe::RunMisuse,
-                         probe::RunOwnership, probe::RunTimes}) {
+                         probe::RunModules, probe::RunOwnership, probe::RunTimes}) {
     const int code = run(argv[1]);
     if (code >= 0) return code;
   }

@@ -91,6 +91,7 @@ int RunGraphs(const std::string& scenario);
 int RunKinds(const std::string& scenario);
 int RunMemory(const std::string& scenario);
 int RunMisuse(const std::string& scenario);
+int RunModules(const std::string& scenario);
 int RunOwnership(const std::string& scenario);
 int RunTimes(const std::string& scenario);
 

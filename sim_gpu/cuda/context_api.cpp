@@ -113,22 +113,6 @@ CUstream_st* NewStream(CUctx_st& context, std::optional<std::uint32_t> id) {
   return created;
 }
 
-CUmod_st* NewModule(CUctx_st& context, bool uses_duration_model) {
-  static std::atomic<std::uint32_t> next_id{1};
-  auto module = std::make_unique<CUmod_st>();
-  module->context = &context;
-  module->uses_duration_model = uses_duration_model;
-  module->id = next_id.fetch_add(1, std::memory_order_relaxed);
-  CUmod_st* created = module.get();
-  {
-    const std::lock_guard lock(context.mutex);
-    context.modules.push_back(std::move(module));
-  }
-  RegisterForTruth(*created);
-  TellResource(CUPTI_CBID_RESOURCE_MODULE_LOADED, &context, nullptr, created->id);
-  return created;
-}
-
 }  // namespace fake_gpu
 
 using namespace fake_gpu;

@@ -25,7 +25,4 @@ CUstream_st* ResolveStream(CUstream handle);
 // Creates a stream in its context, with `id` or the next free id.
 CUstream_st* NewStream(CUctx_st& context, std::optional<std::uint32_t> id = std::nullopt);
 
-// Loads an empty module into `context`, which owns it.
-CUmod_st* NewModule(CUctx_st& context, bool uses_duration_model);
-
 }  // namespace fake_gpu

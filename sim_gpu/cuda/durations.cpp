@@ -7,6 +7,7 @@
 #include <cstring>
 #include <string>
 
+#include "cuda/occupancy.h"
 #include "cuda/settings.h"
 
 namespace fake_gpu {
@@ -20,10 +21,6 @@ constexpr std::string_view kElf =
 
 constexpr double kMinNs = 1500;
 constexpr double kMaxNs = 10e6;  // longer kernels would dominate every profile
-constexpr std::uint64_t kMultiprocessors = 132;
-constexpr std::uint64_t kThreadsPerMultiprocessor = 2048;
-constexpr std::uint64_t kBlocksPerMultiprocessor = 32;
-constexpr std::uint64_t kSharedPerMultiprocessor = 228 * 1024;
 constexpr std::uint64_t kKernelsPerSlowKernel = 4;
 constexpr double kSlowShare = 0.03;
 constexpr double kSlowFactor = 2.5;
@@ -102,13 +99,8 @@ double Normal(std::uint64_t hash) {
 }
 
 std::uint64_t ResidentBlocks(Extent block, std::uint32_t shared_bytes) {
-  std::uint64_t per_multiprocessor = kBlocksPerMultiprocessor;
-  per_multiprocessor = std::min(
-      per_multiprocessor, kThreadsPerMultiprocessor / std::max<std::uint64_t>(1, block.count()));
-  if (shared_bytes != 0) {
-    per_multiprocessor = std::min(per_multiprocessor, kSharedPerMultiprocessor / shared_bytes);
-  }
-  return kMultiprocessors * std::max<std::uint64_t>(1, per_multiprocessor);
+  const std::uint64_t blocks = BlocksPerMultiprocessor(block.count(), shared_bytes, 0);
+  return kMultiprocessors * std::max<std::uint64_t>(1, blocks);
 }
 
 }  // namespace

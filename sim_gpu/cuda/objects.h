@@ -10,6 +10,7 @@
 
 #include <cuda.h>
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <map>
@@ -42,6 +43,8 @@ struct CUfunc_st {
   const char* name = nullptr;  // in the module's arena
   std::uint32_t registers = 0;
   std::optional<fake_gpu::DurationModel> model;  // unset: the first parameter is the duration
+  // By CUfunction_attribute. Relaxed: a value that the program sets.
+  std::array<std::atomic<int>, CU_FUNC_ATTRIBUTE_MAX> attributes = {};
   // Ground truth. Relaxed counters, read when the process is quiet.
   std::atomic<std::uint64_t> launches{0};
   std::atomic<std::uint64_t> duration_ns{0};
@@ -51,7 +54,9 @@ struct CUmod_st {
   CUctx_st* context = nullptr;
   std::uint32_t id = 0;
   bool uses_duration_model = false;
-  std::mutex mutex;
+  CUlibrary library = nullptr;  // set if a library owns the module
+  std::mutex mutex;             // guards the members below
+  std::map<std::string, CUdeviceptr> globals;
   fake_gpu::NameArena names;
   std::map<std::string_view, std::unique_ptr<CUfunc_st>> functions;  // keys point into `names`
 };
