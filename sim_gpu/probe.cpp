@@ -165,9 +165,10 @@ void Gpu::Launch(std::uint64_t duration_ns, int stream, const char* name) {
 
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
-  for (const auto run : {probe::RunActivity, probe::RunCallbacks, probe::RunDurations,
-                         probe::RunGraphs, probe::RunKinds, probe::RunMemory, probe::RunMisuse,
-                         probe::RunModules, probe::RunOwnership, probe::RunTimes}) {
+  for (const auto run :
+       {probe::RunActivity, probe::RunCallbacks, probe::RunContexts, probe::RunDurations,
+        probe::RunGraphs, probe::RunKinds, probe::RunMemory, probe::RunMisuse, probe::RunModules,
+        probe::RunOwnership, probe::RunTimes}) {
     const int code = run(argv[1]);
     if (code >= 0) return code;
   }

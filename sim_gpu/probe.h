@@ -86,6 +86,7 @@ std::uint64_t WallTime();
 // The scenarios of each file. Each function returns -1 if the scenario is not in its file.
 int RunActivity(const std::string& scenario);
 int RunCallbacks(const std::string& scenario);
+int RunContexts(const std::string& scenario);
 int RunDurations(const std::string& scenario);
 int RunGraphs(const std::string& scenario);
 int RunKinds(const std::string& scenario);

@@ -95,3 +95,24 @@ FAKE_GPU_ALIAS("cuMemcpyDtoHAsync", "cuMemcpyDtoHAsync_v2");
 FAKE_GPU_ALIAS("cuMemcpyDtoDAsync", "cuMemcpyDtoDAsync_v2");
 FAKE_GPU_ALIAS("cuMemcpy2DAsync", "cuMemcpy2DAsync_v2");
 FAKE_GPU_ALIAS("cuMemcpy3DAsync", "cuMemcpy3DAsync_v2");
+
+FAKE_GPU_EXPORT CUresult cuMemcpyBatchAsync_v2(CUdeviceptr* to, CUdeviceptr* from, size_t* bytes,
+                                               size_t count, CUmemcpyAttributes*, size_t*, size_t,
+                                               CUstream stream) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const CUresult result = CopyLater(Pointer(to[i]), Pointer(from[i]), bytes[i], stream);
+    if (result != CUDA_SUCCESS) return result;
+  }
+  return CUDA_SUCCESS;
+}
+FAKE_GPU_ALIAS("cuMemcpyBatchAsync_v2_ptsz", "cuMemcpyBatchAsync_v2");
+
+#undef cuMemcpyBatchAsync
+FAKE_GPU_EXPORT CUresult cuMemcpyBatchAsync(CUdeviceptr* to, CUdeviceptr* from, size_t* bytes,
+                                            size_t count, CUmemcpyAttributes* attributes,
+                                            size_t* indexes, size_t attribute_count, size_t*,
+                                            CUstream stream) {
+  return cuMemcpyBatchAsync_v2(to, from, bytes, count, attributes, indexes, attribute_count,
+                               stream);
+}
+FAKE_GPU_ALIAS("cuMemcpyBatchAsync_ptsz", "cuMemcpyBatchAsync");

@@ -156,6 +156,28 @@ FAKE_GPU_EXPORT CUresult cuDeviceSetMemPool(CUdevice device, CUmemoryPool pool) 
   return CUDA_SUCCESS;
 }
 
+// The pools of a location: only devices have pools.
+FAKE_GPU_EXPORT CUresult cuMemGetDefaultMemPool(CUmemoryPool* out, CUmemLocation* location,
+                                                CUmemAllocationType) {
+  FAKE_GPU_REQUIRE(location != nullptr, CUDA_ERROR_INVALID_VALUE);
+  FAKE_GPU_REQUIRE(location->type == CU_MEM_LOCATION_TYPE_DEVICE, CUDA_ERROR_NOT_SUPPORTED);
+  return cuDeviceGetDefaultMemPool(out, location->id);
+}
+
+FAKE_GPU_EXPORT CUresult cuMemGetMemPool(CUmemoryPool* out, CUmemLocation* location,
+                                         CUmemAllocationType) {
+  FAKE_GPU_REQUIRE(location != nullptr, CUDA_ERROR_INVALID_VALUE);
+  FAKE_GPU_REQUIRE(location->type == CU_MEM_LOCATION_TYPE_DEVICE, CUDA_ERROR_NOT_SUPPORTED);
+  return cuDeviceGetMemPool(out, location->id);
+}
+
+FAKE_GPU_EXPORT CUresult cuMemSetMemPool(CUmemLocation* location, CUmemAllocationType,
+                                         CUmemoryPool pool) {
+  FAKE_GPU_REQUIRE(location != nullptr, CUDA_ERROR_INVALID_VALUE);
+  FAKE_GPU_REQUIRE(location->type == CU_MEM_LOCATION_TYPE_DEVICE, CUDA_ERROR_NOT_SUPPORTED);
+  return cuDeviceSetMemPool(location->id, pool);
+}
+
 FAKE_GPU_EXPORT CUresult cuMemPoolCreate(CUmemoryPool* out, const CUmemPoolProps* properties) {
   FAKE_GPU_REQUIRE_READY();
   FAKE_GPU_REQUIRE(out != nullptr && properties != nullptr, CUDA_ERROR_INVALID_VALUE);

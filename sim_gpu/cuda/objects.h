@@ -17,6 +17,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -103,6 +104,8 @@ struct CUctx_st {
   std::vector<std::unique_ptr<CUstream_st>> streams;
   std::vector<std::unique_ptr<CUmod_st>> modules;
   std::uint32_t next_stream_id = fake_gpu::kFirstStreamId;
+  std::map<CUlimit, std::size_t> limits;  // that the program has set
+  std::set<CUcontext> peers;              // whose memory the program may access
 };
 
 struct CUevent_st {

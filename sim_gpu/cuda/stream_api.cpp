@@ -112,6 +112,12 @@ FAKE_GPU_EXPORT CUresult cuStreamGetCtx(CUstream handle, CUcontext* out) {
 }
 FAKE_GPU_ALIAS("cuStreamGetCtx_ptsz", "cuStreamGetCtx");
 
+FAKE_GPU_EXPORT CUresult cuStreamGetCtx_v2(CUstream handle, CUcontext* out, CUgreenCtx* green) {
+  if (green != nullptr) *green = nullptr;
+  return cuStreamGetCtx(handle, out);
+}
+FAKE_GPU_ALIAS("cuStreamGetCtx_v2_ptsz", "cuStreamGetCtx_v2");
+
 FAKE_GPU_EXPORT CUresult cuStreamGetPriority(CUstream handle, int* out) {
   FAKE_GPU_REQUIRE_READY();
   CUstream_st* stream = ResolveStream(handle);
