@@ -19,80 +19,40 @@ typedef CUresult (*FindFunction)(const char*, void**, int, cuuint64_t,
                                  CUdriverProcAddressQueryResult*);
 typedef CUresult (*OldFindFunction)(const char*, void**, int, cuuint64_t);
 
-/*
- * Names with and without variants, per-thread and not, from old and new versions, and invalid
- * names.
- */
-static const char* const kNames[] = {"cuInit",
-                                     "cuCtxCreate",
-                                     "cuCtxDestroy",
-                                     "cuCtxGetCurrent",
-                                     "cuCtxGetFlags",
-                                     "cuCtxPopCurrent",
-                                     "cuCtxSynchronize",
-                                     "cuDeviceGetPCIBusId",
-                                     "cuDeviceGetUuid",
-                                     "cuDevicePrimaryCtxGetState",
-                                     "cuDevicePrimaryCtxRelease",
-                                     "cuDevicePrimaryCtxReset",
-                                     "cuDevicePrimaryCtxSetFlags",
-                                     "cuDeviceTotalMem",
-                                     "cuDriverGetVersion",
-                                     "cuEventDestroy",
-                                     "cuEventRecord",
-                                     "cuFuncGetAttribute",
-                                     "cuFuncGetModule",
-                                     "cuFuncGetName",
-                                     "cuFuncSetAttribute",
-                                     "cuGetErrorName",
-                                     "cuGetExportTable",
-                                     "cuGetProcAddress",
-                                     "cuGraphCreate",
-                                     "cuGraphInstantiateWithFlags",
-                                     "cuGraphInstantiateWithParams",
-                                     "cuGraphLaunch",
-                                     "cuGraphUpload",
-                                     "cuLaunchCooperativeKernel",
-                                     "cuLaunchKernel",
-                                     "cuLaunchKernelEx",
-                                     "cuMemAlloc",
-                                     "cuMemAllocAsync",
-                                     "cuMemAllocHost",
-                                     "cuMemAllocManaged",
-                                     "cuMemGetInfo",
-                                     "cuMemHostAlloc",
-                                     "cuMemcpy",
-                                     "cuMemcpyDtoD",
-                                     "cuMemcpyDtoHAsync",
-                                     "cuMemsetD32Async",
-                                     "cuMemsetD8",
-                                     "cuModuleGetGlobal",
-                                     "cuModuleLoadDataEx",
-                                     "cuProfilerStart",
-                                     "cuStreamBeginCapture",
-                                     "cuStreamCreateWithPriority",
-                                     "cuStreamEndCapture",
-                                     "cuStreamGetPriority",
-                                     "cuStreamQuery",
-                                     "cuStreamWaitEvent",
-                                     "cuMemAlloc_v2",
-                                     "cuLaunchKernel_ptsz",
-                                     "cuNoSuchThing"};
+/* Every function of NVIDIA's headers, with and without its version suffix. */
+static const struct {
+  const char* name;
+  int version;
+} kFunctions[] = {
+#include "introduced.inc"
+    {"cuLaunchKernel_ptsz", 0}, {"cuNoSuchThing", 0}};
 
+enum { kResultSize = 128 };
+
+static void Describe(FindFunction find, OldFindFunction old_find, const char* name, int version,
+                     cuuint64_t flags, char* text) {
+  void* function = NULL;
+  void* without_status = NULL;
+  void* old = NULL;
+  CUdriverProcAddressQueryResult status = CU_GET_PROC_ADDRESS_SUCCESS;
+  const int result = (int)find(name, &function, version, flags, &status);
+  const int result_without = (int)find(name, &without_status, version, flags, NULL);
+  const int old_result = (int)old_find(name, &old, version, flags);
+  snprintf(text, kResultSize, "%d %s, status %d, without status %d, old %d", result,
+           function == NULL ? "null" : "found", (int)status, result_without, old_result);
+}
+
+/* Prints each result that differs from the result for the version before. */
 static void PrintEntryPoints(FindFunction find, OldFindFunction old_find) {
-  for (size_t i = 0; i < sizeof kNames / sizeof *kNames; ++i) {
-    for (int version = 0; version <= 13000; version += 10) {
-      for (cuuint64_t flags = 0; flags <= CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM; ++flags) {
-        void* function = NULL;
-        void* without_status = NULL;
-        void* old = NULL;
-        CUdriverProcAddressQueryResult status = CU_GET_PROC_ADDRESS_SUCCESS;
-        const int result = (int)find(kNames[i], &function, version, flags, &status);
-        const int result_without = (int)find(kNames[i], &without_status, version, flags, NULL);
-        const int old_result = (int)old_find(kNames[i], &old, version, flags);
-        printf("%s %d %d: %d %s, status %d, without status %d, old %d\n", kNames[i], version,
-               (int)flags, result, function == NULL ? "null" : "found", (int)status, result_without,
-               old_result);
+  for (size_t i = 0; i < sizeof kFunctions / sizeof *kFunctions; ++i) {
+    for (cuuint64_t flags = 0; flags <= CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM; ++flags) {
+      char last[kResultSize] = "";
+      for (int version = 0; version <= 13000; version += version % 100 == 90 ? 910 : 10) {
+        char now[kResultSize];
+        Describe(find, old_find, kFunctions[i].name, version, flags, now);
+        if (strcmp(now, last) == 0) continue;
+        printf("%s %d %d: %s\n", kFunctions[i].name, version, (int)flags, now);
+        strcpy(last, now);
       }
     }
   }

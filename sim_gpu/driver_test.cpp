@@ -65,7 +65,7 @@ TEST_CASE("the real driver introduces each function in the same version as the s
     CHECK(fake.find("cuLaunchKernel 4000 0: 0 found, status 0, without status 0, old 0\n") !=
           std::string::npos);
     const std::string real = Answers(directory, {"entry_points"});
-    // Prints only the first difference, because there are a hundred thousand lines.
+    // Prints only the first difference, because there are thousands of lines.
     const auto [ours, theirs] = std::mismatch(fake.begin(), fake.end(), real.begin(), real.end());
     const std::size_t at = fake.rfind('\n', static_cast<std::size_t>(ours - fake.begin()));
     INFO("simulated: " << fake.substr(at + 1, 200) << "real: " << real.substr(at + 1, 200));

@@ -68,7 +68,6 @@ FAKE_GPU_UNSUPPORTED("cuEGLStreamProducerConnect");
 FAKE_GPU_UNSUPPORTED("cuEGLStreamProducerDisconnect");
 FAKE_GPU_UNSUPPORTED("cuEGLStreamProducerPresentFrame");
 FAKE_GPU_UNSUPPORTED("cuEGLStreamProducerReturnFrame");
-FAKE_GPU_UNSUPPORTED("cuEventCreateFromEGLSync");
 FAKE_GPU_UNSUPPORTED("cuGLCtxCreate");
 FAKE_GPU_UNSUPPORTED("cuGLCtxCreate_v2");
 FAKE_GPU_UNSUPPORTED("cuGLGetDevices");
