@@ -13,6 +13,7 @@
 #include "cuda/copies.h"
 #include "cuda/graphs.h"
 #include "cuda/host_work.h"
+#include "cuda/truth.h"
 
 namespace fake_gpu {
 namespace {
@@ -174,6 +175,8 @@ CUresult LaunchGraph(std::uint32_t cbid, const char* api_name, const Params& par
     return call.Return(AddCaptured(*stream, ChildGraphNode{Unflatten(exec)}));
   }
   std::vector<Step> steps = StepsOf(exec, *stream, call.correlation_id());
+  CountGraphForTruth(static_cast<std::uint64_t>(
+      std::count_if(steps.begin(), steps.end(), [](const Step& s) { return s.is_kernel(); })));
   ClockStep clock;
   if (RunsSerially()) {
     RunSerially(steps, *stream);

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <set>
 
@@ -30,6 +31,10 @@ Truth& truth() {
   static Truth& instance = *new Truth;  // leaked: used at exit
   return instance;
 }
+
+// Relaxed counters, read when the process is quiet.
+std::atomic<std::uint64_t> g_graph_launches{0};
+std::atomic<std::uint64_t> g_graph_kernels{0};
 
 void AddModule(CUmod_st& module, Sums& sums) {
   const std::lock_guard lock(module.mutex);
@@ -69,10 +74,13 @@ __attribute__((destructor)) void WriteTruth() {
   if (const FakeGpuHooks* hooks = g_hooks.load(std::memory_order_acquire)) {
     hooks->report(more, sizeof more);
   }
-  std::fprintf(file, "# launches %llu captured %llu capture_ns %llu%s\n",
-               static_cast<unsigned long long>(launches),
-               static_cast<unsigned long long>(captured_launches()),
-               static_cast<unsigned long long>(capture_cost_ns()), more);
+  const auto number = [](std::uint64_t value) { return static_cast<unsigned long long>(value); };
+  std::fprintf(file,
+               "# launches %llu captured %llu capture_ns %llu graph_launches %llu graph_kernels "
+               "%llu%s\n",
+               number(launches), number(captured_launches()), number(capture_cost_ns()),
+               number(g_graph_launches.load(std::memory_order_relaxed)),
+               number(g_graph_kernels.load(std::memory_order_relaxed)), more);
   for (const auto& [name, sum] : sums) {
     std::fprintf(file, "%llu\t%llu\t%s\n", static_cast<unsigned long long>(sum.launches),
                  static_cast<unsigned long long>(sum.duration_ns), name.c_str());
@@ -90,6 +98,11 @@ void RegisterForTruth(CUmod_st& module) {
 void RetireForTruth(CUmod_st& module) {
   const std::lock_guard lock(truth().mutex);
   if (truth().modules.erase(&module) != 0) AddModule(module, truth().retired);
+}
+
+void CountGraphForTruth(std::uint64_t kernels) {
+  g_graph_launches.fetch_add(1, std::memory_order_relaxed);
+  g_graph_kernels.fetch_add(kernels, std::memory_order_relaxed);
 }
 
 void SetTruthProcess() {
