@@ -86,14 +86,17 @@ bool CuptiClaim::HasOurAttributes() const noexcept {
   return true;
 }
 
+void CuptiClaim::ReportGap() noexcept {
+  files_->Count(shm::Loss::kGaps);
+  if (has_gap_) return;
+  has_gap_ = true;
+  files_->Remark("another profiler used CUPTI; launches during that time are not recorded");
+}
+
 void CuptiClaim::TakeBack() noexcept {
   char problem[sizeof(shm::RingHeader::reason)];
   const bool claimed = Claim(problem, sizeof(problem));
-  files_->Count(shm::Loss::kGaps);
-  if (!took_back_) {
-    files_->Remark("another profiler used CUPTI; launches during that time are not recorded");
-    took_back_ = true;
-  }
+  ReportGap();
   if (!claimed) {
     char remark[sizeof(shm::RingHeader::reason)];
     ::snprintf(remark, sizeof(remark), "recording did not resume: %.100s", problem);

@@ -31,6 +31,10 @@ class CuptiClaim {
   // Claims CUPTI again and reports the gap.
   void TakeBack() noexcept;
 
+  // Counts a time during which another profiler received our records.
+  void ReportGap() noexcept;
+  bool has_gap() const noexcept { return has_gap_; }
+
   // Disables what Claim enabled. Data that CUPTI already has can still be fetched.
   void Release() noexcept;
 
@@ -49,7 +53,7 @@ class CuptiClaim {
   Level level_ = Level::kKernels;
   bool wants_overhead_ = false;
   bool attributes_readable_ = false;  // CUPTI returns the attributes that we set
-  bool took_back_ = false;            // another profiler has used CUPTI
+  bool has_gap_ = false;              // another profiler has used CUPTI
   std::uint64_t enabled_ = 0;         // bit n: we have enabled kind n
 };
 

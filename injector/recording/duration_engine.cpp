@@ -198,7 +198,11 @@ void DurationEngine::RunPeriod() noexcept {
     calls_.Restart();
   }
   // If nothing is lent, there is nothing to fetch: an idle program is not disturbed.
-  if (pool_.lent_weak() != 0 && !stop_.requested()) Flush(false);
+  if (pool_.lent_weak() != 0 && !stop_.requested()) {
+    Flush(false);
+  } else {
+    decoder_.CheckClock();
+  }
   if (!stopped_) CountCost(heard);
 }
 
@@ -219,6 +223,8 @@ void DurationEngine::Finish() noexcept {
   AwaitLateBuffers();
   // A forced flush returns every buffer, unless another client took over CUPTI and received ours.
   files_->Count(shm::Loss::kForeignBuffers, pool_.lent_weak());
+  const bool took_over = pool_.lent_weak() != 0 && !claim_.has_gap();
+  if (recording() && (claim_.Lost() || took_over)) claim_.ReportGap();
   producer_lock_.Lock();
   decoder_.Close();
   producer_lock_.Unlock();

@@ -95,18 +95,19 @@ bool RecordDecoder::Deliver(Decoded decoded, shm::KernelRecord& kernel, const ch
 }
 
 // Returns whether the record is to be recorded: its kernel did not start during a pause, and its
-// times are plausible. Counts it if not.
-bool RecordDecoder::Usable(Decoded decoded, const shm::KernelRecord& kernel) noexcept {
+// times are plausible. Counts it if not. Converts the times to nanoseconds.
+bool RecordDecoder::Usable(Decoded decoded, shm::KernelRecord& kernel) noexcept {
+  // Pauses are in the ticks of CUPTI's clock too.
   if (decoded != Decoded::kNoTimestamps && Control().pauses().Covers(kernel.start_ns)) {
     AddTo(files_->ring().header.paused, 1);
     return false;
   }
   if (decoded == Decoded::kKernel) {
-    const bool believed = clock_.Believes(kernel.start_ns, decoding_ns_);
+    const bool is_known = clock_.Convert(kernel.start_ns, kernel.duration_ns, decoding_ns_);
     // If the clock is stepped forward while a kernel runs, the kernel appears longer than the
     // program.
-    if (believed && kernel.duration_ns <= longest_ns_) return true;
-    if (!believed) SayClockReplaced();
+    if (is_known && kernel.duration_ns <= longest_ns_) return true;
+    if (!is_known) SayClockReplaced("records in its unit are lost");
   }
   writer_.Lose(decoded == Decoded::kNoTimestamps ? shm::Loss::kNoTimestamps
                : decoded == Decoded::kIncomplete ? shm::Loss::kIncomplete
@@ -196,21 +197,38 @@ bool RecordDecoder::Refuse() noexcept {
   return false;
 }
 
-void RecordDecoder::CheckClock() noexcept {
-  if (api_->GetTimestamp == nullptr) return;
-  std::uint64_t cupti = 0;
-  const std::uint64_t before = MonotonicNs();
-  if (api_->GetTimestamp(&cupti) != CUPTI_SUCCESS) return;
-  const std::uint64_t realtime = RealtimeNs();
-  clock_.Sample(before, cupti, realtime, MonotonicNs());
-  if (!clock_.sane()) SayClockReplaced();
+bool RecordDecoder::ReadClocks(CuptiClock::Reading& reading) const noexcept {
+  reading.monotonic_ns = MonotonicNs();
+  if (api_->GetTimestamp(&reading.ticks) != CUPTI_SUCCESS) return false;
+  reading.realtime_ns = RealtimeNs();
+  reading.apart_ns = MonotonicNs() - reading.monotonic_ns;
+  return true;
 }
 
-// Reports only once.
-void RecordDecoder::SayClockReplaced() noexcept {
+void RecordDecoder::CheckClock() noexcept {
+  CuptiClock::Reading from;
+  if (api_->GetTimestamp == nullptr || !ReadClocks(from)) return;
+  clock_.Sample(from);
+  if (!clock_.doubtful()) return;
+  std::atomic<std::uint32_t> never{0};  // never changes, so that waiting on it is a sleep
+  for (int attempt = 0; attempt < kCalibrationAttempts; ++attempt) {
+    FutexWait(never, 0, kCalibrationMs);
+    CuptiClock::Reading to;
+    if (!ReadClocks(to)) return;
+    if (clock_.Calibrate(from, to)) return SayClockReplaced("its times are converted");
+    from = to;
+  }
+}
+
+// Reports only once. `consequence`: for the records.
+void RecordDecoder::SayClockReplaced(const char* consequence) noexcept {
   // Relaxed: it only prevents a second report by another thread.
   if (said_clock_replaced_.exchange(true, std::memory_order_relaxed)) return;
-  files_->Remark("CUPTI's clock no longer counts nanoseconds: another profiler replaced it");
+  char remark[sizeof(shm::RingHeader::reason)];
+  ::snprintf(remark, sizeof(remark),
+             "CUPTI's clock no longer counts nanoseconds: another profiler replaced it; %s",
+             consequence);
+  files_->Remark(remark);
 }
 
 }  // namespace stemtap::inject

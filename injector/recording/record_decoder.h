@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RecordDecoder decodes activity buffers into the ring: it checks the records, leaves out
-// kernels of pauses, marks the captured launches, and defines kernel names.
+// RecordDecoder decodes activity buffers into the ring: it checks the records, leaves out kernels
+// of pauses, marks the captured launches, and defines kernel names.
 //
 // THREADS: Decode and Close by one producer at a time, under the lock of the caller; CheckClock by
-// the flusher; the rest from any thread. The only CUPTI call of Decode is
-// cuptiActivityGetNextRecord, which only reads the buffer and takes no lock that another thread
-// could hold while it waits for ours (otherwise: the deadlock of kineto#1347).
+// the initializing thread, then the flusher; the rest from any thread. The only CUPTI call of
+// Decode is cuptiActivityGetNextRecord, which only reads the buffer and takes no lock that another
+// thread could hold while it waits for ours (otherwise: the deadlock of kineto#1347).
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 
 #include "gate/pending_captures.h"
-#include "recording/clock_check.h"
+#include "recording/cupti_clock.h"
 #include "recording/decoder.h"
 #include "recording/definition_writer.h"
 #include "recording/mark_sender.h"
@@ -42,7 +42,7 @@ class RecordDecoder {
     gate_ = gate;
   }
 
-  // Compares CUPTI's clock to ours.
+  // Reads CUPTI's clock and ours. If CUPTI's was replaced, measures its rate, which takes 11 ms.
   void CheckClock() noexcept;
 
   PendingCaptures& pending() noexcept { return pending_; }
@@ -56,9 +56,15 @@ class RecordDecoder {
   // From a CUPTI that is newer than known, the first this many records must all look right.
   static constexpr std::uint32_t kOnProbation = 64;
 
+  // Attempts to measure the rate of a replaced clock, and the time of each. It is slightly more
+  // than CuptiClock::kShortestNs. An attempt fails if the thread is interrupted.
+  static constexpr int kCalibrationAttempts = 5;
+  static constexpr std::uint32_t kCalibrationMs = 11;
+
   void DecodeOne(const void* activity) noexcept;
   void DecodeOneGraph(const void* activity) noexcept;
-  bool Usable(Decoded decoded, const shm::KernelRecord& kernel) noexcept;
+  bool Usable(Decoded decoded, shm::KernelRecord& kernel) noexcept;
+  bool ReadClocks(CuptiClock::Reading& reading) const noexcept;
   bool PushKernel(std::uint32_t id, shm::KernelRecord& kernel,
                   const shm::LaunchMark& mark) noexcept;
   bool Deliver(Decoded decoded, shm::KernelRecord& kernel, const char* name,
@@ -68,7 +74,7 @@ class RecordDecoder {
   std::uint32_t Define(const char* name, std::uint32_t length) noexcept;
   bool PassesProbation(const shm::KernelRecord& kernel, const char* name) noexcept;
   bool Refuse() noexcept;
-  void SayClockReplaced() noexcept;
+  void SayClockReplaced(const char* consequence) noexcept;
 
   const CuptiApi* api_ = nullptr;
   SessionFiles* files_ = nullptr;
@@ -77,7 +83,7 @@ class RecordDecoder {
   PendingCaptures pending_;
   LostCapture* on_lost_ = nullptr;  // set if launches are captured
   void* gate_ = nullptr;            // argument of on_lost_
-  ClockCheck clock_;
+  CuptiClock clock_;
   std::atomic<bool> said_clock_replaced_{false};
   NameIds names_;
   MarkSender marks_;

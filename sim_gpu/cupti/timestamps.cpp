@@ -88,19 +88,42 @@ void ResetTimestampCallback() {
   g_registered.store(false, std::memory_order_relaxed);
 }
 
+namespace {
+
+// FAKE_CUPTI_TICKS: converts nanoseconds to ticks of CUPTI's own clock. A double has too few
+// digits. The clock stands still if it exceeds 64 bits.
+std::uint64_t ToTicks(std::uint64_t ns) {
+  const long double ticks = static_cast<long double>(ns) * settings().ticks;
+  return ticks < 0x1p64L ? static_cast<std::uint64_t>(ticks) : ~std::uint64_t{0};
+}
+
+void ConvertToTicks(const Buffer& buffer) {
+  for (const Entry& entry : buffer.entries) {
+    std::uint8_t* record = buffer.data + entry.offset;
+    RecordTimes times = ReadTimes(record);
+    times.start_ns = ToTicks(times.start_ns);
+    times.end_ns = ToTicks(times.end_ns);
+    WriteTimes(times, record);
+  }
+}
+
+}  // namespace
+
 std::uint64_t TimestampNow() {
   if (const Base base = BaseNow(); base.callback != nullptr) return base.callback();
   std::uint64_t now = Read(CLOCK_REALTIME);
   if (ConnectedDriver() != nullptr) {
     now += static_cast<std::uint64_t>(ConnectedDriver()->clock_step());
   }
-  if (settings().ticks == 1) return now;
-  return static_cast<std::uint64_t>(static_cast<double>(now) * settings().ticks);
+  return settings().ticks == 1 ? now : ToTicks(now);
 }
 
 void ConvertTimes(const Buffer& buffer) {
   const Base base = BaseNow();
-  if (base.callback == nullptr) return;
+  if (base.callback == nullptr) {
+    if (settings().ticks != 1) ConvertToTicks(buffer);
+    return;
+  }
   const double rate = RateOf(base);
   const auto convert = [&](std::uint64_t host_ns) {
     return base.client +

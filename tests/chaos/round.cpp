@@ -718,9 +718,10 @@ Verdict Play(const Round& round, const fs::path& folder, const std::string& pyth
   about.may_die_unborn = !round.run() && round.killed_from_away();
   about.unheard_launches = round.ending == Ending::kStorm || round.ending == Ending::kThreadExit ||
                            round.has(FaultKind::kOtherProfiler);
-  // The kernel during which the clock is set has a different duration.
+  // The kernel during which the clock is set has a different duration. Times of a clock that does
+  // not count nanoseconds are converted, and rounded.
   about.names_exact = !round.has(FaultKind::kHostileNames) && !round.has(FaultKind::kStaleNames) &&
-                      !round.has(FaultKind::kClockStepped);
+                      !round.has(FaultKind::kClockStepped) && !round.has(FaultKind::kCuptiTicks);
   const Fault* closed = round.Find(FaultKind::kFilesClosed);
   about.error_visible =
       !round.has(FaultKind::kErrorUnread) && (closed == nullptr || (closed->size & 4) == 0);
