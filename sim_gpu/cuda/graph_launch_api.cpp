@@ -20,53 +20,59 @@ namespace {
 
 using Yields = CUgraphExec_st::Yields;
 
-Launch LaunchOf(const CUgraphExec_st& exec, const ExecNode& node, CUstream_st& stream,
-                std::uint32_t correlation_id) {
-  const KernelNode& kernel = std::get<KernelNode>(node.work);
-  Launch launch;
-  launch.function = kernel.function;
-  launch.stream = &stream;
-  launch.grid = kernel.grid;
-  launch.block = kernel.block;
-  launch.shared_bytes = kernel.shared_bytes;
-  launch.duration_ns = kernel.requested_ns;
-  launch.launch_type = kernel.launch_type;
-  launch.correlation_id = correlation_id;
-  launch.graph_id = exec.id;
-  launch.graph_node_id = node.id;
-  launch.recorded = exec.yields == Yields::kKernels;
-  ApplyDurationModel(launch);
-  return launch;
-}
+// Place is where a launch of an executable graph runs.
+struct Place {
+  const CUgraphExec_st& exec;
+  CUstream_st& stream;
+  std::uint32_t correlation_id;
+};
 
 // Step is a node of one launch. Its times are set when the launch has its place in the stream.
 struct Step {
   const ExecNode* node;
-  std::uint64_t duration_ns = 0;
+  std::uint64_t duration_ns;
   std::uint64_t start_ns = 0;
   std::uint64_t end_ns = 0;
-  Launch launch;  // of kernels
 
-  bool is_kernel() const { return launch.function != nullptr; }
+  bool is_kernel() const {
+    return node->is_enabled && std::holds_alternative<KernelNode>(node->work);
+  }
 };
 
-std::vector<Step> StepsOf(const CUgraphExec_st& exec, CUstream_st& stream,
-                          std::uint32_t correlation_id) {
+std::uint64_t DurationOf(const ExecNode& node) {
+  if (!node.is_enabled) return 0;
+  if (const auto* kernel = std::get_if<KernelNode>(&node.work)) {
+    auto& model = kernel->function->model;
+    return model ? model->Next(kernel->grid, kernel->block, kernel->shared_bytes)
+                 : kernel->requested_ns;
+  }
+  if (const auto* copy = std::get_if<CUDA_MEMCPY3D>(&node.work)) return DurationNs(*copy);
+  if (const auto* fill = std::get_if<CUDA_MEMSET_NODE_PARAMS>(&node.work)) return DurationNs(*fill);
+  return 0;
+}
+
+// REQUIRES: step.is_kernel().
+Launch LaunchOf(const Step& step, const Place& place) {
+  const KernelNode& kernel = *std::get_if<KernelNode>(&step.node->work);
+  Launch launch;
+  launch.function = kernel.function;
+  launch.stream = &place.stream;
+  launch.grid = kernel.grid;
+  launch.block = kernel.block;
+  launch.shared_bytes = kernel.shared_bytes;
+  launch.duration_ns = step.duration_ns;
+  launch.launch_type = kernel.launch_type;
+  launch.correlation_id = place.correlation_id;
+  launch.graph_id = place.exec.id;
+  launch.graph_node_id = step.node->id;
+  launch.recorded = place.exec.yields == Yields::kKernels;
+  return launch;
+}
+
+std::vector<Step> StepsOf(const CUgraphExec_st& exec) {
   std::vector<Step> steps;
   steps.reserve(exec.nodes.size());
-  for (const ExecNode& node : exec.nodes) {
-    Step& step = steps.emplace_back();
-    step.node = &node;
-    if (!node.is_enabled) continue;
-    if (std::holds_alternative<KernelNode>(node.work)) {
-      step.launch = LaunchOf(exec, node, stream, correlation_id);
-      step.duration_ns = step.launch.duration_ns;
-    } else if (const auto* copy = std::get_if<CUDA_MEMCPY3D>(&node.work)) {
-      step.duration_ns = DurationNs(*copy);
-    } else if (const auto* fill = std::get_if<CUDA_MEMSET_NODE_PARAMS>(&node.work)) {
-      step.duration_ns = DurationNs(*fill);
-    }
-  }
+  for (const ExecNode& node : exec.nodes) steps.push_back({&node, DurationOf(node)});
   return steps;
 }
 
@@ -108,24 +114,24 @@ void DoWork(const Step& step, CUstream_st& stream) {
 
 // Runs one step after another, each as a launch of its own: while kernels are captured or run one
 // at a time.
-void RunSerially(std::vector<Step>& steps, CUstream_st& stream) {
+void RunSerially(std::vector<Step>& steps, const Place& place) {
   for (Step& step : steps) {
     if (step.is_kernel()) {
-      const Span span = Run(step.launch);
+      const Span span = Run(LaunchOf(step, place));
       step.start_ns = span.start_ns;
       step.end_ns = span.end_ns;
       continue;
     }
     if (step.duration_ns != 0) {
-      step.end_ns = Occupy(stream, step.duration_ns);
+      step.end_ns = Occupy(place.stream, step.duration_ns);
       step.start_ns = step.end_ns - step.duration_ns;
     }
-    DoWork(step, stream);
+    DoWork(step, place.stream);
   }
 }
 
-ClockStep RunTogether(std::vector<Step>& steps, CUstream_st& stream) {
-  OccupyWith(stream, [&steps](std::uint64_t begin_ns) { return Schedule(steps, begin_ns); });
+ClockStep RunTogether(std::vector<Step>& steps, const Place& place) {
+  OccupyWith(place.stream, [&steps](std::uint64_t begin_ns) { return Schedule(steps, begin_ns); });
   ClockStep clock;
   bool is_first = true;
   for (const Step& step : steps) {
@@ -133,19 +139,18 @@ ClockStep RunTogether(std::vector<Step>& steps, CUstream_st& stream) {
       const ClockStep one = StepOfNextLaunch();
       if (std::exchange(is_first, false)) clock = one;
       clock.at_end_ns = one.at_end_ns;
-      Record(step.launch, {step.start_ns, step.end_ns, one});
+      Record(LaunchOf(step, place), {step.start_ns, step.end_ns, one});
     } else {
-      DoWork(step, stream);
+      DoWork(step, place.stream);
     }
   }
   return clock;
 }
 
 // Reports the launch as a whole: from the start of its first to the end of its last timed node.
-void Report(const CUgraphExec_st& exec, const CUstream_st& stream, std::uint32_t correlation_id,
-            const std::vector<Step>& steps, ClockStep clock) {
+void Report(const Place& place, const std::vector<Step>& steps, ClockStep clock) {
   const FakeGpuHooks* hooks = HooksFor(FAKE_GPU_INTEREST_GRAPHS);
-  if (hooks == nullptr || exec.yields != Yields::kGraph) return;
+  if (hooks == nullptr || place.exec.yields != Yields::kGraph) return;
   FakeGpuGraph graph = {};
   for (const Step& step : steps) {
     if (!step.is_kernel() && step.duration_ns == 0) continue;
@@ -153,11 +158,11 @@ void Report(const CUgraphExec_st& exec, const CUstream_st& stream, std::uint32_t
     graph.end_ns = std::max(graph.end_ns, step.end_ns);
   }
   if (graph.start_ns == 0) return;
-  graph.device = static_cast<std::uint32_t>(stream.context->device);
-  graph.context_uid = stream.context->uid;
-  graph.stream_id = stream.id;
-  graph.correlation_id = correlation_id;
-  graph.graph_id = exec.id;
+  graph.device = static_cast<std::uint32_t>(place.stream.context->device);
+  graph.context_uid = place.stream.context->uid;
+  graph.stream_id = place.stream.id;
+  graph.correlation_id = place.correlation_id;
+  graph.graph_id = place.exec.id;
   graph.step = {clock.at_start_ns, clock.at_end_ns};
   hooks->graph(&graph);
 }
@@ -174,16 +179,17 @@ CUresult LaunchGraph(std::uint32_t cbid, const char* api_name, const Params& par
   if (IsCapturing(*stream)) {
     return call.Return(AddCaptured(*stream, ChildGraphNode{Unflatten(exec)}));
   }
-  std::vector<Step> steps = StepsOf(exec, *stream, call.correlation_id());
+  const Place place = {exec, *stream, call.correlation_id()};
+  std::vector<Step> steps = StepsOf(exec);
   CountGraphForTruth(static_cast<std::uint64_t>(
       std::count_if(steps.begin(), steps.end(), [](const Step& s) { return s.is_kernel(); })));
   ClockStep clock;
   if (RunsSerially()) {
-    RunSerially(steps, *stream);
+    RunSerially(steps, place);
   } else {
-    clock = RunTogether(steps, *stream);
+    clock = RunTogether(steps, place);
   }
-  Report(exec, *stream, call.correlation_id(), steps, clock);
+  Report(place, steps, clock);
   return call.Return(CUDA_SUCCESS);
 }
 
