@@ -4,6 +4,7 @@
 // reserved mapping of the process; physical memory is a file in memory, which can be mapped several
 // times.
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <map>
@@ -60,6 +61,12 @@ void DeleteIfUnused(Physical* physical) {
   ReleaseDeviceMemory(physical->properties.location.id, physical->bytes);
   close(physical->file);
   delete physical;
+}
+
+// Returns an empty file in memory. The library also runs with C libraries without memfd_create.
+int NewFile() {
+  constexpr unsigned kCloseOnExec = 1;  // MFD_CLOEXEC
+  return static_cast<int>(syscall(SYS_memfd_create, "simulated device memory", kCloseOnExec));
 }
 
 bool IsAligned(std::uint64_t value) {
@@ -149,7 +156,7 @@ FAKE_GPU_EXPORT CUresult cuMemCreate(CUmemGenericAllocationHandle* out, size_t b
   FAKE_GPU_REQUIRE(properties->location.id >= 0 && properties->location.id < settings().devices,
                    CUDA_ERROR_INVALID_DEVICE);
   FAKE_GPU_REQUIRE(ReserveDeviceMemory(properties->location.id, bytes), CUDA_ERROR_OUT_OF_MEMORY);
-  const int file = memfd_create("simulated device memory", MFD_CLOEXEC);
+  const int file = NewFile();
   if (file < 0 || ftruncate(file, static_cast<off_t>(bytes)) != 0) {
     if (file >= 0) close(file);
     ReleaseDeviceMemory(properties->location.id, bytes);
