@@ -27,7 +27,7 @@ static const struct {
 #include "introduced.inc"
     {"cuLaunchKernel_ptsz", 0}, {"cuNoSuchThing", 0}};
 
-enum { kResultSize = 128 };
+enum { kResultSize = 128, kNewestVersion = 13000 };
 
 static void Describe(FindFunction find, OldFindFunction old_find, const char* name, int version,
                      cuuint64_t flags, char* text) {
@@ -45,9 +45,10 @@ static void Describe(FindFunction find, OldFindFunction old_find, const char* na
 /* Prints each result that differs from the result for the version before. */
 static void PrintEntryPoints(FindFunction find, OldFindFunction old_find) {
   for (size_t i = 0; i < sizeof kFunctions / sizeof *kFunctions; ++i) {
+    if (kFunctions[i].version > kNewestVersion) continue;
     for (cuuint64_t flags = 0; flags <= CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM; ++flags) {
       char last[kResultSize] = "";
-      for (int version = 0; version <= 13000; version += version % 100 == 90 ? 910 : 10) {
+      for (int version = 0; version <= kNewestVersion; version += version % 100 == 90 ? 910 : 10) {
         char now[kResultSize];
         Describe(find, old_find, kFunctions[i].name, version, flags, now);
         if (strcmp(now, last) == 0) continue;

@@ -4,6 +4,9 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
+#include <sstream>
 #include <string>
 
 #include "probed.h"
@@ -39,6 +42,26 @@ TEST_CASE("an injected library that returns 0 is unloaded and is loaded again by
       "loaded\ninjected\ncuInit has returned\ncuInit has returned\ncuInit has returned\nunloaded\n";
   CHECK(Injections(FakeGpuDir(), "1") == once);
   CHECK(Injections(FakeGpuDir(), "-1") == once);
+}
+
+// Returns the functions that exist in no version.
+std::set<std::string> MissingFunctions(const std::string& entry_points) {
+  std::map<std::string, bool> exists;
+  std::istringstream lines(entry_points);
+  for (std::string line; std::getline(lines, line);) {
+    exists[line.substr(0, line.find(' '))] |= line.find(" found, ") != std::string::npos;
+  }
+  std::set<std::string> missing;
+  for (const auto& [name, does] : exists) {
+    if (!does && name.find("_v") == std::string::npos) missing.insert(name);
+  }
+  return missing;
+}
+
+TEST_CASE("the simulated driver has every function that the real driver has on Linux") {
+  const auto missing = MissingFunctions(Answers(FakeGpuDir(), {"entry_points"}));
+  CHECK(missing == std::set<std::string>{"cuEventCreateFromEGLSync", "cuLaunchKernel_ptsz",
+                                         "cuNoSuchThing", "cuWGLGetDevice"});
 }
 
 TEST_CASE("the real driver and the simulated driver treat an injected library alike") {
