@@ -5,20 +5,20 @@
 //   void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float> >(int, float)
 //   -> vectorized_elementwise_kernel<4, FillFunctor<float> >
 //   _ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11FillFunctorIfEEEEvif
-//   -> vectorized_elementwise_kernel<4 FillFunctor float>
+//   -> vectorized_elementwise_kernel<4, FillFunctor<float>>
 //
-// CUPTI reports mangled names. They are not demangled, because a few hundred bytes can demangle to
-// gigabytes; only their identifiers, numbers and types are extracted. A brief name is at most seven
-// times as long as the input.
+// CUPTI reports mangled names. A brief name has at most max(kMaxNameText, size of the name) bytes.
 #pragma once
 
 #include <string>
 #include <string_view>
 
+#include "model/name_text.h"
+
 namespace stemtap::model {
 
-// Returns `name` without return type, parameters, namespaces and classes, or all of `name` if these
-// cannot be identified.
-std::string BriefName(std::string_view name);
+// Returns `name` without return type, parameters, namespaces and classes, or with the `parts` of
+// them that are requested. Returns all of `name` if these cannot be identified.
+std::string BriefName(std::string_view name, NameParts parts = {});
 
 }  // namespace stemtap::model

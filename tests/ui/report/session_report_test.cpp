@@ -97,7 +97,7 @@ TEST_CASE("a report contains the short forms of names") {
   session.directory.Write("run/plan.json", other);
   report = LoadReport(session.run(), session.evaluation()).value();
   const json data = json::parse(test::DataOf(Html(report)));
-  CHECK(data["brief_names"][mangled] == "vectorized_elementwise_kernel<4 float>");
+  CHECK(data["brief_names"][mangled] == "vectorized_elementwise_kernel<4, float>");
   CHECK(data["plan"]["kernels"][0]["name"] == mangled);
 }
 
@@ -115,7 +115,7 @@ TEST_CASE("a report contains the comparison with a baseline as stemtap diff prin
   CHECK(data["diff"]["schema"] == "stemtap.diff/1");
   CHECK(data["diff"]["a"]["source"] == "before.csv");
   CHECK(data["diff"]["verdicts"]["gone"] == 1);
-  CHECK(data["brief_names"][mangled] == "vectorized_elementwise_kernel<4 float>");
+  CHECK(data["brief_names"][mangled] == "vectorized_elementwise_kernel<4, float>");
 }
 
 TEST_CASE("session content cannot end the script element") {
@@ -193,7 +193,7 @@ TEST_CASE("a report can be made from a profile and its plan") {
   CHECK(data["plan_file"] == "plan.json");
   CHECK(data["categories"]["kernels"] == json{0, 5});  // gemm, elementwise
   CHECK(data["brief_names"] ==
-        json{{plan.kernels[1].name, "vectorized_elementwise_kernel<4 float>"}});
+        json{{plan.kernels[1].name, "vectorized_elementwise_kernel<4, float>"}});
   for (const char* member : {"session", "overview", "mask", "evaluation", "diff"}) {
     CHECK(data[member].is_null());
   }

@@ -46,7 +46,7 @@ TEST_CASE("names are brief in the table and complete above the clusters") {
   made.kernels[0].name = "_ZN3lib4gemmILi4EfEEvPf";
   Shown mangled({made});
   mangled.model.Press({Key::kEnter});
-  CHECK(Has(mangled.Screen(), "\ngemm<4 float>\n_ZN3lib4gemmILi4EfEEvPf\n1 launch,"));
+  CHECK(Has(mangled.Screen(), "\ngemm<4, float>\n_ZN3lib4gemmILi4EfEEvPf\n1 launch,"));
   // A very long name leaves room for the table below it.
   made.kernels[0].name = std::string(4000, 'y');
   Shown longest({made});
