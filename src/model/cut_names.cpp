@@ -9,7 +9,6 @@
 #include <map>
 #include <set>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 #include "base/text.h"
@@ -236,20 +235,58 @@ class PartTable {
   std::map<std::pair<std::string_view, int>, std::vector<std::size_t>> holders_;
 };
 
+// Returns the indices of each text that occurs more than once.
+std::vector<std::vector<std::size_t>> Repeated(std::span<const std::string> texts) {
+  std::unordered_map<std::string_view, std::vector<std::size_t>> groups;
+  for (std::size_t i = 0; i < texts.size(); ++i) groups[texts[i]].push_back(i);
+  std::vector<std::vector<std::size_t>> repeated;
+  for (auto& [text, group] : groups) {
+    if (group.size() > 1) repeated.push_back(std::move(group));
+  }
+  return repeated;
+}
+
+// Gives the names of a group the shortest form in which they are different.
+void Distinguish(std::span<const std::string_view> names, const std::vector<std::size_t>& group,
+                 std::vector<std::string>& briefs) {
+  constexpr NameParts kForms[] = {{.scopes = true}, {.parameters = true}, {true, true}};
+  for (const NameParts parts : kForms) {
+    std::vector<std::string> forms;
+    for (const std::size_t i : group) forms.push_back(BriefName(names[i], parts));
+    if (!Repeated(forms).empty()) continue;
+    for (std::size_t at = 0; at < group.size(); ++at) briefs[group[at]] = std::move(forms[at]);
+    return;
+  }
+  for (const std::size_t i : group) briefs[i] = names[i];
+}
+
+// A longer form can be equal to the brief name of another kernel, which then also needs its name.
+void KeepRepeatedWhole(std::span<const std::string_view> names, std::vector<std::string>& briefs) {
+  for (;;) {
+    const std::vector<std::vector<std::size_t>> repeated = Repeated(briefs);
+    if (repeated.empty()) return;
+    for (const std::vector<std::size_t>& group : repeated) {
+      for (const std::size_t i : group) briefs[i] = names[i];
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> BriefNames(std::span<const std::string_view> names) {
-  std::vector<std::string> briefs;
-  std::unordered_map<std::string, std::string_view> first;  // name of each brief name
-  std::unordered_set<std::string> shared;
+  std::unordered_map<std::string_view, std::size_t> index;
+  std::vector<std::string_view> distinct;
   for (const std::string_view name : names) {
-    const std::string& brief = briefs.emplace_back(BriefName(name));
-    if (first.try_emplace(brief, name).first->second != name) shared.insert(brief);
+    if (index.try_emplace(name, distinct.size()).second) distinct.push_back(name);
   }
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (shared.contains(briefs[i])) briefs[i] = names[i];
-  }
-  return briefs;
+  std::vector<std::string> briefs;
+  for (const std::string_view name : distinct) briefs.push_back(BriefName(name));
+  for (const std::vector<std::size_t>& group : Repeated(briefs))
+    Distinguish(distinct, group, briefs);
+  KeepRepeatedWhole(distinct, briefs);
+  std::vector<std::string> shown;
+  for (const std::string_view name : names) shown.push_back(briefs[index[name]]);
+  return shown;
 }
 
 std::vector<std::string> CutNames(std::span<const std::string> names, std::size_t max_columns,

@@ -17,8 +17,10 @@
 
 namespace stemtap::model {
 
-// Returns the brief name of each kernel. Kernels with different names and the same brief name keep
-// their names.
+// Returns the brief name of each kernel. Different names stay different: if several have the same
+// brief name, they are shown with their namespaces, their parameters or both, and if that does not
+// distinguish them, whole. Pass all kernels of a run, or a brief name may have two meanings in it.
+// Takes O(total size of the names) time, unless longer forms of names collide again.
 std::vector<std::string> BriefNames(std::span<const std::string_view> names);
 
 // Returns names of at most `max_columns` columns; `mark` replaces the parts that are left out.

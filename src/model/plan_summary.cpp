@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -195,20 +196,33 @@ std::string PrefixOf(const PlanKernel& kernel) {
   return prefix;
 }
 
+// Returns the brief names of `kernels`, which are of `plan`. A kernel that is not shown may have
+// the same brief name as one that is.
+std::vector<std::string> BriefNamesOf(const Plan& plan,
+                                      std::span<const PlanKernel* const> kernels) {
+  std::vector<std::string_view> names;
+  for (const PlanKernel& kernel : plan.kernels) names.push_back(kernel.name);
+  std::vector<std::string> all = BriefNames(names);
+  std::vector<std::string> shown;
+  for (const PlanKernel* kernel : kernels) {
+    shown.push_back(std::move(all[static_cast<std::size_t>(kernel - plan.kernels.data())]));
+  }
+  return shown;
+}
+
 // Returns the names of the kernels in the table, of at most 60 columns with their prefix: lines
 // have 108 columns.
-std::vector<std::string> TableNames(std::span<const PlanKernel* const> kernels) {
+std::vector<std::string> TableNames(const Plan& plan, std::span<const PlanKernel* const> kernels) {
   constexpr std::size_t kNameColumns = 60;
   constexpr std::size_t kMinColumns = 24;  // without the prefix; fewer show one word
-  std::vector<std::string_view> names;
   std::vector<std::string> prefixes;
   std::size_t widest = 0;
   for (const PlanKernel* kernel : kernels) {
-    names.push_back(kernel->name);
     widest = std::max(widest, prefixes.emplace_back(PrefixOf(*kernel)).size());
   }
-  std::vector<std::string> shown = NamesForTerminal(
-      BriefNames(names), std::max(kMinColumns, kNameColumns - std::min(kNameColumns, widest)));
+  std::vector<std::string> shown =
+      NamesForTerminal(BriefNamesOf(plan, kernels),
+                       std::max(kMinColumns, kNameColumns - std::min(kNameColumns, widest)));
   for (std::size_t i = 0; i < shown.size(); ++i) shown[i].insert(0, prefixes[i]);
   return shown;
 }
@@ -236,7 +250,7 @@ std::string PlanSummary(const Plan& plan, std::size_t max_kernels) {
   text += "\n   time     launches   mean us  clusters  samples  kernel\n";
   const std::size_t left_out = kernels.size() - std::min(kernels.size(), max_kernels);
   kernels.resize(kernels.size() - left_out);
-  const std::vector<std::string> names = TableNames(kernels);
+  const std::vector<std::string> names = TableNames(plan, kernels);
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     text += TableRow(*kernels[i], names[i], plan.totals.duration_ns);
   }

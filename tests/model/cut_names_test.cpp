@@ -60,8 +60,30 @@ TEST_CASE("long names are cut quickly") {
   CHECK(CutNames(Names{name, name + "a", std::string(1'000'000, 'x')}, 44).size() == 3);
 }
 
-TEST_CASE("kernels with the same brief name keep their full names") {
-  const std::vector<std::string_view> names = {"void a::f(int)", "void a::f(float)",
-                                               "void a::g(int)", "void a::g(int)"};
-  CHECK(BriefNames(names) == Names{"void a::f(int)", "void a::f(float)", "g", "g"});
+TEST_CASE("kernels with the same brief name are shown with what distinguishes them") {
+  const auto briefs_of = [](std::vector<std::string_view> names) { return BriefNames(names); };
+  CHECK(briefs_of({"void a::f(int)", "void b::f(int)", "void a::g(int)", "void a::g(int)"}) ==
+        Names{"a::f", "b::f", "g", "g"});
+  CHECK(briefs_of({"void a::f(a::T)", "void a::f(float)", "void a::g(int)"}) ==
+        Names{"f(T)", "f(float)", "g"});
+  CHECK(briefs_of({"_ZN1a1fEi", "_ZN1a1fEf", "_ZN1b1fEf"}) ==
+        Names{"a::f(int)", "a::f(float)", "b::f(float)"});
+  // Names of anonymous namespaces differ only in what c++filt leaves out.
+  CHECK(briefs_of({"_ZN12_GLOBAL__N_11fEv", "_ZN19_GLOBAL__N__a_1_b_c1fEv"}) ==
+        Names{"_ZN12_GLOBAL__N_11fEv", "_ZN19_GLOBAL__N__a_1_b_c1fEv"});
+  CHECK(briefs_of({"f", "void f(int)", "void f(float)"}) == Names{"f", "f(int)", "f(float)"});
+}
+
+TEST_CASE("brief names of different names are different") {
+  std::vector<std::string> names;
+  const char* parts[] = {"f", "(", ")", "a::", "void ", "int", "<", ">", "::", "_ZN1a1fEi"};
+  for (int i = 0; i < 10'000; ++i) {
+    std::string name;
+    for (int n = i; n > 0 || name.empty(); n /= 10) name += parts[n % 10];
+    names.push_back(name);
+  }
+  const std::vector<std::string_view> views(names.begin(), names.end());
+  const Names briefs = BriefNames(views);
+  CHECK(std::set<std::string>(briefs.begin(), briefs.end()).size() ==
+        std::set<std::string>(names.begin(), names.end()).size());
 }

@@ -9,6 +9,8 @@
 #include <cstddef>
 #include <iterator>
 #include <optional>
+#include <string_view>
+#include <vector>
 
 #include "base/text.h"
 #include "model/cut_names.h"
@@ -130,10 +132,13 @@ struct KernelList {
   }
 
   // Returns for example "2 kernels are slower, first gemm +5.21 % (+4.64 % to +5.78 %)".
-  std::string Shown(const char* one, const char* many) const {
+  // `largest` is in `diff`.
+  std::string Shown(const RunDiff& diff, const char* one, const char* many) const {
     constexpr std::size_t kMaxName = 80;
-    const std::string_view name = largest->name;
-    const std::string brief = model::BriefNames({&name, 1}).front();
+    std::vector<std::string_view> names;
+    for (const KernelDiff& kernel : diff.kernels) names.push_back(kernel.name);
+    const std::string brief =
+        model::BriefNames(names)[static_cast<std::size_t>(largest - diff.kernels.data())];
     return fmt::format("{}{}{}{}{}", Plural(count, one, many), count == 1 ? ": " : ", first ",
                        ShortText(brief, kMaxName), ShownChange(*largest, is_of_launches),
                        ShownReason(largest->change));
@@ -166,13 +171,13 @@ DiffJudgment JudgeKernels(const RunDiff& diff, const DiffRule& rule) {
   const bool is_faster = rule.kind == DiffRuleKind::kFaster;
   if (beyond.count != 0) {
     return Judged(DiffOutcome::kFail, rule,
-                  is_faster ? beyond.Shown("kernel is faster", "kernels are faster")
-                            : beyond.Shown("kernel is slower", "kernels are slower"));
+                  is_faster ? beyond.Shown(diff, "kernel is faster", "kernels are faster")
+                            : beyond.Shown(diff, "kernel is slower", "kernels are slower"));
   }
   if (unclear.count == 0) return {};
   return Judged(DiffOutcome::kUnclear, rule,
-                is_faster ? unclear.Shown("kernel may be faster", "kernels may be faster")
-                          : unclear.Shown("kernel may be slower", "kernels may be slower"));
+                is_faster ? unclear.Shown(diff, "kernel may be faster", "kernels may be faster")
+                          : unclear.Shown(diff, "kernel may be slower", "kernels may be slower"));
 }
 
 DiffJudgment JudgeTotal(const RunDiff& diff, const DiffRule& rule) {
@@ -194,8 +199,8 @@ DiffJudgment JudgePresence(const RunDiff& diff, const DiffRule& rule) {
   }
   if (found.count == 0) return {};
   return Judged(DiffOutcome::kFail, rule,
-                is_new ? found.Shown("kernel is new", "kernels are new")
-                       : found.Shown("kernel is gone", "kernels are gone"));
+                is_new ? found.Shown(diff, "kernel is new", "kernels are new")
+                       : found.Shown(diff, "kernel is gone", "kernels are gone"));
 }
 
 DiffJudgment JudgeRule(const RunDiff& diff, const DiffRule& rule) {

@@ -8,13 +8,15 @@
 #include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <span>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "base/byte_source.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "model/brief_name.h"
+#include "model/cut_names.h"
 #include "model/json_text.h"
 #include "model/overview_check.h"
 #include "model/overview_reader.h"
@@ -118,19 +120,27 @@ Status WriteMask(const MaskEvents& mask, PackedText& packed) {
   return packed.Write(text + fmt::format("],\"left_out\":{}}}", mask.left_out));
 }
 
-void AddBriefName(const std::string& name, Report& report) {
-  std::string brief = model::BriefName(name);
-  if (brief != name) report.brief_names.emplace(name, std::move(brief));
+// Adds names to those that the report shows, and makes the brief names of all of them distinct.
+void AddNames(std::span<const std::string_view> more, Report& report) {
+  report.names.insert(more.begin(), more.end());
+  const std::vector<std::string_view> names(report.names.begin(), report.names.end());
+  std::vector<std::string> briefs = model::BriefNames(names);
+  report.brief_names.clear();
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (briefs[i] != names[i]) report.brief_names.emplace(names[i], std::move(briefs[i]));
+  }
 }
 
 // Adds what the report derives from the plan.
 void AddDerived(const model::Plan& plan, Report& report) {
   report.totals = plan.totals;
+  std::vector<std::string_view> names;
   for (const model::PlanKernel& kernel : plan.kernels) {
     report.categories.push_back(model::CategoryOf(kernel.name));
-    AddBriefName(kernel.name, report);
-    for (const model::PooledKernel& pooled : kernel.pooled) AddBriefName(pooled.name, report);
+    names.push_back(kernel.name);
+    for (const model::PooledKernel& pooled : kernel.pooled) names.push_back(pooled.name);
   }
+  AddNames(names, report);
 }
 
 Result<model::Plan> ReadPlan(const fs::path& path, Report& report) {
@@ -219,7 +229,9 @@ Result<Report> ReportOfPlan(const model::Plan& plan, const std::string& profile)
 Status AddDiff(const analysis::RunDiff& diff, Report& report) {
   report.diff = analysis::DiffJson(diff);
   STEMTAP_TRY(CheckSize(report.diff, diff.a.source, "comparison"));
-  for (const analysis::KernelDiff& kernel : diff.kernels) AddBriefName(kernel.name, report);
+  std::vector<std::string_view> names;
+  for (const analysis::KernelDiff& kernel : diff.kernels) names.push_back(kernel.name);
+  AddNames(names, report);
   return Success{};
 }
 

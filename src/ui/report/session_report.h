@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,7 +34,8 @@ struct Report {
   std::string name;       // of the session directory or the profile, for display
   std::string plan_file;  // "run/plan.json" of a session in run/, or the plan's file name; of a
                           // profile, the name under which the page saves the plan
-  std::map<std::string, std::string> brief_names;  // of names of the plan and the diff
+  std::set<std::string> names;                     // of kernels of the plan and the diff
+  std::map<std::string, std::string> brief_names;  // of `names`, if different; all are distinct
   std::vector<model::KernelCategory> categories;   // of the kernels of the plan
   std::string cost;                                // model::CostText; empty if there are no samples
   model::PlanTotals totals;

@@ -5,7 +5,7 @@
 #include <array>
 #include <utility>
 
-#include "model/brief_name.h"
+#include "model/cut_names.h"
 #include "ui/top/text_cells.h"
 
 namespace stemtap::ui {
@@ -36,8 +36,7 @@ bool ContainsIgnoringCase(std::string_view text, std::string_view part) {
 
 const std::string& Model::SessionOf(const KernelRow& row) const {
   static const std::string kNone;
-  return row.kernel->process == 0 ? kNone
-                                  : sessions_[run_.part_sessions[row.first_part]].directory;
+  return row.kernel->process == 0 ? kNone : sessions_[run_.part_sessions[row.first_part]].directory;
 }
 
 Model::Identity Model::IdentityOf(const KernelRow& row) const {
@@ -60,7 +59,23 @@ void Model::Show(std::vector<Session> sessions) {
 void Model::Rebuild() {
   if (only_ >= static_cast<int>(sessions_.size())) only_ = -1;
   run_ = MakeShownRun(sessions_, only_);
+  UpdateBriefNames();
   Sort();
+}
+
+// Most overviews have the same kernels as the previous one.
+void Model::UpdateBriefNames() {
+  const bool has_all =
+      std::all_of(run_.kernels.begin(), run_.kernels.end(),
+                  [&](const KernelRow& row) { return brief_names_.contains(row.kernel->name); });
+  if (has_all) return;
+  std::vector<std::string_view> names;
+  for (const KernelRow& row : run_.kernels) names.push_back(row.kernel->name);
+  std::vector<std::string> briefs = model::BriefNames(names);
+  brief_names_.clear();
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    brief_names_.emplace(names[i], std::move(briefs[i]));
+  }
 }
 
 void Model::Sort() {
@@ -98,9 +113,9 @@ void Model::Sort() {
       greatest_first([](const KernelRow& row) { return row.captured; });
       break;
     case Order::kName: {
-      std::vector<std::string> names;  // as displayed
-      for (const KernelRow& row : run_.kernels) names.push_back(model::BriefName(row.kernel->name));
-      sort([&](std::uint32_t a, std::uint32_t b) { return names[a] < names[b]; });
+      sort([&](std::uint32_t a, std::uint32_t b) {
+        return BriefNameOf(run_.kernels[a]) < BriefNameOf(run_.kernels[b]);
+      });
       break;
     }
   }

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "ui/top/shown_run.h"
@@ -60,6 +61,10 @@ class Model {
   const ShownRun& run() const { return run_; }
   // Returns the indices of run().kernels that pass the filter, in display order.
   const std::vector<std::uint32_t>& order() const { return order_; }
+  // Returns the brief name of a kernel of run(). No other kernel of run() has it.
+  const std::string& BriefNameOf(const KernelRow& row) const {
+    return brief_names_.at(row.kernel->name);
+  }
   // Returns the kernel whose clusters are shown; null if the overview does not contain it.
   const KernelRow* chosen() const;
 
@@ -94,6 +99,7 @@ class Model {
   const std::string& SessionOf(const KernelRow& row) const;
 
   void Rebuild();
+  void UpdateBriefNames();
   void Sort();
   void FollowHeld();
   void Hold();
@@ -108,6 +114,8 @@ class Model {
 
   std::vector<Session> sessions_;
   ShownRun run_;
+  std::unordered_map<std::string, std::string>
+      brief_names_;  // of kernels of run_, and of earlier ones
   std::vector<std::uint32_t> order_;
   View view_ = View::kKernels;
   View before_help_ = View::kKernels;

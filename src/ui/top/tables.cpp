@@ -10,7 +10,6 @@
 #include <string_view>
 #include <utility>
 
-#include "model/brief_name.h"
 #include "model/cut_names.h"
 #include "ui/top/figures.h"
 
@@ -134,19 +133,16 @@ std::string TimeShare(std::uint64_t duration_ns, std::uint64_t all) {
 
 // Returns the names of `rows`, cut to `room` columns so that they stay different. A snapshot has
 // the whole names.
-std::vector<std::string> NamesOf(std::span<const KernelRow* const> rows, int room,
-                                 const Canvas& canvas) {
+std::vector<std::string> NamesOf(const Model& model, std::span<const KernelRow* const> rows,
+                                 int room, const Canvas& canvas) {
   constexpr int kMaxColumns = 4096;  // of a name before it is cut; limits the time for a screen
   constexpr int kMinColumns = 16;    // a longer prefix is cut with the line
-  std::vector<std::string_view> names;
+  std::vector<std::string> shown;
   int prefix = 0;
   for (const KernelRow* row : rows) {
-    names.push_back(row->kernel->name);
+    shown.push_back(canvas.snapshot ? row->kernel->name : model.BriefNameOf(*row));
     prefix = std::max(prefix, static_cast<int>(Apart(*row->kernel).size()));
   }
-  std::vector<std::string> shown = canvas.snapshot
-                                       ? std::vector<std::string>(names.begin(), names.end())
-                                       : model::BriefNames(names);
   for (std::string& name : shown) {
     name = ShownText(name, canvas.unicode, canvas.snapshot ? canvas.width : kMaxColumns);
   }
@@ -273,7 +269,7 @@ std::vector<Line> KernelTable(const Model& model, Place at, std::size_t seen,
   for (std::size_t i = at.first; i < model.order().size() && i - at.first < seen; ++i) {
     rows.push_back(&model.run().kernels[model.order()[i]]);
   }
-  std::vector<std::string> names = NamesOf(rows, NameRoom(columns, canvas), canvas);
+  std::vector<std::string> names = NamesOf(model, rows, NameRoom(columns, canvas), canvas);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     lines.push_back(KernelLine(model, *rows[i], std::move(names[i]), has, columns,
                                at.first + i == at.cursor ? Style::kCursor : Style::kPlain, canvas));
@@ -316,7 +312,7 @@ std::vector<Line> ChosenKernel(const Model& model, std::size_t name_lines, const
     }
   };
   const bool mangled = name.starts_with("_Z");
-  add_name(Apart(*row.kernel) + (mangled ? model::BriefName(name) : name), Style::kStrong);
+  add_name(Apart(*row.kernel) + (mangled ? model.BriefNameOf(row) : name), Style::kStrong);
   if (mangled) add_name(name, Style::kDim);
   LineMaker sums = canvas.NewLine();
   sums.Add(fmt::format("{} {}, {} each, {} captured, {} of them imputed", Count(row.invocations),
