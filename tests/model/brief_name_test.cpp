@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "model/kernel_category.h"
 #include "support/paths.h"
 
 using stemtap::model::BriefName;
@@ -39,7 +40,7 @@ TEST_CASE("a name that is not C++ is unchanged") {
 }
 
 // The brief names in the file have only identifiers and numbers of what c++filt prints.
-TEST_CASE("kernels of PyTorch and llama.cpp have the expected brief name") {
+TEST_CASE("kernels of PyTorch and llama.cpp have the expected brief name and category") {
   std::ifstream file(stemtap::test::SourceDir() / "tests/data/kernel_names.tsv");
   std::string name;
   std::string brief;
@@ -49,6 +50,7 @@ TEST_CASE("kernels of PyTorch and llama.cpp have the expected brief name") {
          std::getline(file, category)) {
     CAPTURE(name);
     CHECK(BriefName(name) == brief);
+    CHECK(stemtap::model::NameOf(stemtap::model::CategoryOf(name)) == category);
     ++names;
   }
   CHECK(names > 150);
