@@ -39,7 +39,8 @@ TEST_CASE("a name that is not C++ is unchanged") {
   }
 }
 
-// The brief names in the file have only identifiers and numbers of what c++filt prints.
+// The brief names in the file have only identifiers and numbers of what c++filt prints, which
+// real_names_test verifies for all kernels of the two libraries that the names are from.
 TEST_CASE("kernels of PyTorch and llama.cpp have the expected brief name and category") {
   std::ifstream file(stemtap::test::SourceDir() / "tests/data/kernel_names.tsv");
   std::string name;
