@@ -2,26 +2,13 @@
 #include "model/kernel_name.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <optional>
 
-// The demangler behind abi::__cxa_demangle, which cannot stop at a size: calls `add` for each piece
-// of the C++ form. Returns 0 if `mangled` is valid. See CMakeLists.txt.
-// NOLINTNEXTLINE(bugprone-reserved-identifier): libstdc++ chose the name
-extern "C" int __gcclibcxx_demangle_callback(const char* mangled,
-                                             void (*add)(const char*, std::size_t, void*),
-                                             void* context);
+#include "model/name_text.h"
 
 namespace stemtap::model {
 namespace {
-
-// TooLong ends the demangling of a name that exceeds kMaxDemangledBytes. The demangler allocates
-// only on the stack, so an exception may leave it.
-struct TooLong {};
-
-void AddPiece(const char* piece, std::size_t bytes, void* text) {
-  auto& demangled = *static_cast<std::string*>(text);
-  if (demangled.size() + bytes > kMaxDemangledBytes) throw TooLong();
-  demangled.append(piece, bytes);
-}
 
 // Function is the position of the function in a demangled name.
 struct Function {
@@ -92,14 +79,11 @@ std::size_t CastLength(std::string_view text) {
 }  // namespace
 
 std::string Demangled(std::string_view name) {
-  std::string mangled(name);
-  if (!name.starts_with("_Z") || name.size() > kMaxDemangledBytes) return mangled;
   std::string text;
-  try {
-    if (__gcclibcxx_demangle_callback(mangled.c_str(), &AddPiece, &text) == 0) return text;
-  } catch (const TooLong&) {
+  if (const std::optional<ParsedName> parsed = ParseMangledName(name, true)) {
+    text = NameText(*parsed, {.everything = true});
   }
-  return mangled;
+  return text.empty() ? std::string(name) : text;
 }
 
 std::string BaseName(std::string_view name) {

@@ -4,21 +4,13 @@
 // without template arguments and parameters, or the function name only.
 #pragma once
 
-#include <cstddef>
 #include <string>
 #include <string_view>
 
 namespace stemtap::model {
 
-// Maximum bytes of the C++ form of a mangled name. Substitutions can repeat a part of a name, which
-// may repeat other parts: 300 bytes demangle to gigabytes. If smaller, names of template-heavy
-// libraries (about 5,000 bytes) keep their mangled form, which other tools do not print; if larger,
-// a hostile profile costs more time and memory per name.
-inline constexpr std::size_t kMaxDemangledBytes = 65536;
-
-// Returns the C++ form of a mangled name. Returns `name` itself if it is not mangled, if its C++
-// form has more than kMaxDemangledBytes, or if the demangler of libstdc++ rejects it, as it does
-// with mangled names of more than 1,024 bytes.
+// Returns the C++ form of a mangled name, as c++filt writes it. Returns `name` itself if it is not
+// mangled or beyond a limit (mangled_name.h, name_text.h).
 std::string Demangled(std::string_view name);
 
 // Returns the unqualified function name: "gemm" for "void lib::gemm<float, 4>(float const*)", for

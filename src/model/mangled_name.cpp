@@ -132,10 +132,9 @@ class NameParser {
  public:
   explicit NameParser(std::string_view text) : left_(text) {}
 
-  std::optional<ParsedName> Parse(bool with_parameters) {
+  std::optional<ParsedName> Parse(bool with_types) {
     Expect("_Z");
-    parsed_.name = Name();
-    if (with_parameters) parsed_.parameters = Types([this] { return left_.empty(); });
+    parsed_.name = with_types ? Encoding([this] { return left_.empty(); }) : Name();
     if (failed_) return std::nullopt;
     return std::move(parsed_);
   }
@@ -216,6 +215,7 @@ class NameParser {
   Id AddScoped(Id scope, Id name) {
     return scope == kNoName ? name : Add({.kind = Kind::kScoped, .first = scope, .second = name});
   }
+  Id Expansion(Id pattern) { return Add({.kind = Kind::kExpansion, .first = pattern}); }
   // Returns the first part, then the second, with nothing between them.
   Id AddJoined(Id first, Id second) {
     return Add({.kind = Kind::kSuffixed, .first = first, .second = second});
@@ -231,16 +231,22 @@ class NameParser {
     if (!failed_) substitutions_.push_back(id);
     return id;
   }
-  // Returns a pack of the types up to an end. The list of no types is void.
+  // Returns a pack of the types up to an end.
   template <typename IsEnd>
   Id Types(IsEnd is_end) {
     std::vector<Id> types;
     while (!failed_ && !is_end()) types.push_back(Type());
-    if (types.size() == 1 && parsed_.nodes[types[0]].text == "void") types.clear();
     return Add({.kind = Kind::kPack}, types);
   }
 
   // Names.
+  template <typename IsEnd>
+  Id Encoding(IsEnd is_end) {
+    const Id name = Name();
+    const std::string_view qualifiers = qualifiers_;
+    return Add({.kind = Kind::kEncoding, .first = name, .text = qualifiers},
+               parsed_.ListOf(Types(is_end)));
+  }
   Id Name() {
     const Level level(*this);
     if (Peek() == 'N') return NestedName();
@@ -252,12 +258,14 @@ class NameParser {
       name = TakeIf("St") ? AddStandard(UnqualifiedName(kNoName)) : UnqualifiedName(kNoName);
       if (Peek() == 'I') Substitutable(name);
     }
-    return Peek() == 'I' ? TemplateOf(name) : name;
+    if (Peek() == 'I') name = TemplateOf(name);
+    qualifiers_ = {};
+    return name;
   }
   Id NestedName() {
     Expect("N");
-    TakeWhile([](char c) { return c == 'r' || c == 'V' || c == 'K'; });
-    if (Peek() == 'R' || Peek() == 'O') left_.remove_prefix(1);
+    const std::string_view qualifiers = TakeWhile(
+        [](char c) { return std::string_view("rVKRO").find(c) != std::string_view::npos; });
     Id prefix = kNoName;
     while (!Ends()) {
       if (Peek() == 'S') {
@@ -269,6 +277,7 @@ class NameParser {
       TakeIf("M");  // the next part is in the initializer of this member
       if (Peek() != 'E') Substitutable(prefix);
     }
+    qualifiers_ = qualifiers;
     return prefix == kNoName ? Fail() : prefix;
   }
   Id PrefixPart(Id prefix) {
@@ -279,8 +288,7 @@ class NameParser {
   }
   Id LocalName() {
     Expect("Z");
-    const Id function = Name();
-    Types([this] { return Ends(); });
+    const Id function = Encoding([this] { return Ends(); });
     if (TakeIf("s")) {
       Discriminator();
       return Add({.kind = Kind::kLocal, .first = function, .second = AddText("string literal")});
@@ -353,11 +361,11 @@ class NameParser {
       scope = node->kind == Kind::kScoped ? node->second : node->first;
     }
     if (scope == kNoName) return Fail();
-    return destroys ? Add({.kind = Kind::kPrefixed, .first = scope, .text = "~"}) : scope;
+    return Add({.kind = Kind::kSpecial, .first = scope, .text = destroys ? "~" : ""});
   }
   Id OperatorName() {
     if (TakeIf("cv")) {
-      return Add({.kind = Kind::kPrefixed, .first = Type(), .text = "operator "});
+      return Add({.kind = Kind::kSpecial, .first = Type(), .text = "operator "});
     }
     if (TakeIf("li")) {
       return Add({.kind = Kind::kPrefixed, .first = SourceName(), .text = "operator\"\" "});
@@ -502,7 +510,7 @@ class NameParser {
     }
     if (TakeIf("DF16b")) return AddText("std::bfloat16_t");
     if (TakeIf("DF")) return FloatType();
-    if (TakeIf("Dp")) return Substitutable(Type());  // a pack expansion
+    if (TakeIf("Dp")) return Substitutable(Expansion(Type()));
     if (TakeIf("Do")) return Substitutable(FunctionType());
     if (TakeIf("Dv")) return Substitutable(VectorType());
     return Substitutable(Decltype());
@@ -548,9 +556,7 @@ class NameParser {
   Id PrimaryExpression() {
     Expect("L");
     if (TakeIf("_Z") || TakeIf("Z")) {
-      const Id function = Name();
-      Types([this] { return Ends(); });
-      return function;
+      return Encoding([this] { return Ends(); });
     }
     if (TakeIf("b0E")) return AddText("false");
     if (TakeIf("b1E")) return AddText("true");
@@ -576,12 +582,12 @@ class NameParser {
     if (c == 'L') return PrimaryExpression();
     if (c == 'T') return TemplateParameter();
     if (IsDigit(c) || left_.starts_with("on") || left_.starts_with("sr")) return UnresolvedName();
-    if (TakeIf("sp")) return Expression();  // a pack expansion
-    if (TakeIf("st")) return Call("sizeof", Type());
-    if (TakeIf("sz")) return Call("sizeof", Expression());
+    if (TakeIf("sp")) return Expansion(Expression());
+    if (TakeIf("st")) return Call("sizeof ", Type());
+    if (TakeIf("sz")) return Call("sizeof ", Expression());
     if (TakeIf("sZ")) return Call("sizeof...", Expression());
-    if (TakeIf("at")) return Call("alignof", Type());
-    if (TakeIf("az")) return Call("alignof", Expression());
+    if (TakeIf("at")) return Call("alignof ", Type());
+    if (TakeIf("az")) return Call("alignof ", Expression());
     if (TakeIf("nx")) return Call("noexcept", Expression());
     if (TakeIf("cl")) return Call(Expression());
     if (TakeIf("cv")) return Conversion();
@@ -633,6 +639,7 @@ class NameParser {
       while (!Ends()) scope = AddScoped(scope, SimpleName());
     } else if (TakeIf("sr")) {
       scope = Type();
+      if (Peek() == 'E') return Fail();  // clang's form, which has other substitutions
     }
     return AddScoped(scope, SimpleName());
   }
@@ -644,15 +651,16 @@ class NameParser {
   std::string_view left_;
   ParsedName parsed_;
   std::vector<Id> substitutions_;
+  std::string_view qualifiers_;  // of the last nested name, if it may be a function
   std::size_t levels_ = 0;
   bool failed_ = false;
 };
 
 }  // namespace
 
-std::optional<ParsedName> ParseMangledName(std::string_view mangled, bool with_parameters) {
+std::optional<ParsedName> ParseMangledName(std::string_view mangled, bool with_types) {
   if (mangled.size() > kMaxMangledName) return std::nullopt;
-  return NameParser(mangled).Parse(with_parameters);
+  return NameParser(mangled).Parse(with_types);
 }
 
 }  // namespace stemtap::model

@@ -33,8 +33,11 @@ struct NameNode {
     kUnnamed,    // {unnamed type#number}
     kParameter,  // template argument `number` of the function, counted from 0
     kPack,       // list
+    kExpansion,  // first, once for each element of the pack that it contains
+    kEncoding,   // function `first` with the types `list` and qualifiers `text`, such as "K"
     kSuffixed,   // first text
     kPrefixed,   // text first
+    kSpecial,    // text first; a constructor, destructor or conversion, which has no return type
     kPointer,    // first text, where text is for example "&"
     kMember,     // second first::*
     kFunction,   // first (list)
@@ -56,8 +59,7 @@ struct NameNode {
 struct ParsedName {
   std::vector<NameNode> nodes = {NameNode{}};  // of kNoName
   std::vector<NameId> lists;
-  NameId name = kNoName;
-  NameId parameters = kNoName;  // a pack; kNoName if they were not parsed
+  NameId name = kNoName;  // kEncoding if the types were parsed
 
   std::vector<NameId> ListOf(NameId id) const {
     const auto begin = lists.begin() + nodes[id].list_begin;
@@ -69,9 +71,9 @@ struct ParsedName {
 inline constexpr std::size_t kMaxMangledName = 65'536;  // bytes; limits the memory of a parsed name
 inline constexpr std::size_t kMaxNameLevels = 192;      // limits the stack to about 200 KB
 
-// Returns the name of the function in `mangled`, and the types of its parameters if
-// `with_parameters`. Returns nullopt if `mangled` is not the name of a function, is beyond a limit,
-// or contains a production that names of kernels do not have. The result refers to `mangled`.
-std::optional<ParsedName> ParseMangledName(std::string_view mangled, bool with_parameters);
+// Returns the name of the function in `mangled`, and its types if `with_types`. Returns nullopt if
+// `mangled` is not the name of a function, is beyond a limit, or contains a production that names
+// of kernels do not have. The result refers to `mangled`.
+std::optional<ParsedName> ParseMangledName(std::string_view mangled, bool with_types);
 
 }  // namespace stemtap::model

@@ -80,7 +80,7 @@ TEST_CASE("a mangled name may contain all kinds of types and expressions") {
        "f<allocator<char>, string, vector<int, allocator<int>>>"},
       {"_Z1fIXadL_ZN1n1gEvEEXadL_ZN1n1hIiEEvT_EEEvv", "f<&g, &h<int>>"},
       {"_Z1fIXsrN1n1AIiEE1vEXeqLi1ELi2EEXntLb1EEXszLi1EEXstiEEvv",
-       "f<A<int>::v, 1==2, !true, sizeof(1), sizeof(int)>"},
+       "f<A<int>::v, 1==2, !true, sizeof (1), sizeof (int)>"},
       {"_ZN1n1AIiE1fIfEEvv", "A<int>::f<float>"},
       {"_ZN1n1AIiE1B1fEv", "A<int>::f"},
       {"_Z1fIDv4_fU3vecIiEiEvv", "f<float __vector(4), int vec<int>>"},
