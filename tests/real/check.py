@@ -162,6 +162,56 @@ def judge(bare, outcome, level, sessions):
     return f'{text}, {outcome.launches:,} launched, {outcome.seconds:.1f} s', faults
 
 
+def read_trace(file):
+    """Returns the launches by name in a trace of torch.profiler."""
+    events = json.loads(file.read_text(encoding='utf-8'))['traceEvents']
+    return collections.Counter(event['name'] for event in events if event.get('cat') == 'kernel')
+
+
+def demangled(kernels):
+    names = subprocess.run(['c++filt'], input='\n'.join(kernels), capture_output=True, text=True, check=True).stdout
+    result = collections.Counter()
+    for name, count in zip(names.splitlines(), kernels.values()):
+        result[name] += count
+    return result
+
+
+def check_profiler(build, program, work, bare, level, part):
+    """Runs a program that runs torch.profiler in a part of its time, under stemtap or (level None) alone.
+
+    Kernels must have the same real times for the profiler as for its operators, so the clock is real.
+    """
+    session = work.parent / f'{work.name}-session'
+    shutil.rmtree(session, ignore_errors=True)
+    before = stemtap_run(build, level, session) if level else ()
+    outcome = run(build, program, work, before, {'FAKE_GPU_CLOCK': 'real'})
+    faults = changes(bare, outcome)
+    trace = work / 'trace.json'
+    if not trace.exists():
+        return 'no trace', [*faults, f'torch.profiler wrote no trace: {outcome.err[-1000:]}']
+    traced = read_trace(trace)
+    text = f'{sum(traced.values()):,} launches traced, {outcome.launches:,} launched'
+    # The profiler runs all the time: its trace has every kernel, also if stemtap lost CUPTI to it.
+    if part == 'all' and level != 'gate' and traced != demangled(outcome.kernels):
+        difference = (traced - demangled(outcome.kernels)) + (demangled(outcome.kernels) - traced)
+        faults.append(f'the trace differs: {difference.most_common(3)}')
+    if level is None:
+        return text, faults
+    kernels, details = read_session(session) if (session / 'plan.json').exists() else (collections.Counter(), None)
+    recorded = sum(kernels.values())
+    text += f', {recorded:,} recorded'
+    if recorded + sum(traced.values()) > outcome.launches * (2 if part == 'twice' else 1):
+        faults.append('launches were recorded by both')
+    gaps = details and details['counters']['losses']['gaps']
+    remarks = ' '.join(process['reason'] for process in details['processes']) if details else outcome.err
+    if not gaps and 'another' not in remarks:
+        faults.append(f'the session does not report the other profiler: {remarks}')
+    # Launches before and after the profile are recorded, except those of a flush period and of a buffer.
+    if part == 'middle' and level == 'kernels' and recorded < outcome.launches / 3:
+        faults.append(f'{recorded} launches recorded; expected at least a third of {outcome.launches}')
+    return text, faults
+
+
 def check_interrupt(build, program, work, number, after_s):
     """Sends a signal to a program under stemtap after a time. The session must be readable and true."""
     session = work.parent / f'{work.name}-session'

@@ -198,6 +198,8 @@ def pytorch(build, work):
     return {'decode': script('generate.py'),
             'decode-graph': script('generate.py', '--graph'),
             'generate': script('generate.py', '--generate', '--steps'),
+            **{f'profiled-{part}': script('generate.py', '--profile=trace.json', f'--when={part}')
+               for part in ('all', 'middle', 'twice')},
             'train': script(*train),
             'compile': script(*train, '--compile'),
             'torchrun': Program([python, '-m', 'torch.distributed.run', '--nproc-per-node=2', '--standalone',
