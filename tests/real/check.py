@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -49,14 +50,23 @@ def read_truth(directory):
     return kernels, graph_launches, graph_kernels
 
 
+def environment_of(build, program):
+    libraries = [*program.library_path, build / 'lib/fake_gpu']
+    return dict(program.environment, LD_LIBRARY_PATH=':'.join(str(path) for path in libraries))
+
+
+def shell_command(build, program):
+    """Returns a command line that runs a program on the simulated GPU."""
+    words = [f'{name}={value}' for name, value in environment_of(build, program).items()]
+    return shlex.join(['env', *words, *(str(word) for word in program.command)])
+
+
 def start(build, program, work, before=(), environment=None):
     """Starts a program on the simulated GPU; its files go to the directory `work`, which is emptied."""
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
     env = {name: value for name, value in os.environ.items() if not name.startswith(('FAKE_', 'STEMTAP_', 'LD_'))}
-    libraries = [*program.library_path, build / 'lib/fake_gpu']
-    env.update(program.environment, FAKE_GPU_TRUTH=str(work / 'truth.%p'),
-               LD_LIBRARY_PATH=':'.join(str(path) for path in libraries), **(environment or {}))
+    env.update(environment_of(build, program), FAKE_GPU_TRUTH=str(work / 'truth.%p'), **(environment or {}))
     command = [str(word) for word in (*before, *program.command)]
     return subprocess.Popen(command, cwd=work, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE, text=True)

