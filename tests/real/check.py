@@ -7,6 +7,7 @@ import dataclasses
 import json
 import os
 import pathlib
+import random
 import re
 import shlex
 import shutil
@@ -69,7 +70,7 @@ def start(build, program, work, before=(), environment=None):
     env.update(environment_of(build, program), FAKE_GPU_TRUTH=str(work / 'truth.%p'), **(environment or {}))
     command = [str(word) for word in (*before, *program.command)]
     return subprocess.Popen(command, cwd=work, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE, text=True)
+                            stderr=subprocess.PIPE, text=True, start_new_session=True)
 
 
 def finish(process, work):
@@ -222,25 +223,30 @@ def check_profiler(build, program, work, bare, level, part):
     return text, faults
 
 
-def check_interrupt(build, program, work, number, after_s):
-    """Sends a signal to a program under stemtap after a time. The session must be readable and true."""
+def check_signal(build, program, work, bare, number):
+    """Sends a signal to a program under stemtap at a random time. SIGINT goes to both, as from a terminal; SIGKILL goes to
+    the program. The session must be readable, and may contain only launches that the program made."""
     session = work.parent / f'{work.name}-session'
     shutil.rmtree(session, ignore_errors=True)
     process = start(build, program, work, stemtap_run(build, 'kernels', session))
-    time.sleep(after_s)
-    target = process.pid
-    if number == signal.SIGKILL:  # of the program, not of stemtap
-        children = pathlib.Path(f'/proc/{process.pid}/task/{process.pid}/children').read_text(encoding='utf-8').split()
-        target = int(children[0]) if children else process.pid
-    os.kill(target, number)
+    delay = random.uniform(0.3, 1.2) * bare.seconds  # programs load libraries at first
+    time.sleep(delay)
+    children = pathlib.Path(f'/proc/{process.pid}/task/{process.pid}/children')
+    if number == signal.SIGINT:
+        os.killpg(process.pid, number)
+    elif process.poll() is None and (found := children.read_text(encoding='utf-8').split()):
+        os.kill(int(found[0]), number)
     outcome = finish(process, work)
     faults = []
-    if outcome.code not in (128 + number, -number, 0):
-        faults.append(f'exit code {outcome.code} after signal {number}: {outcome.err[-500:]}')
-    if (session / 'plan.json').exists():
-        kernels, details = read_session(session)
-        faults += dropped(details)
-        return f'{sum(kernels.values()):,} launches recorded', faults
-    if not re.search(r'no (kernel|process)|nothing', outcome.err):
-        faults.append(f'no session and no reason: {outcome.err[-500:]}')
-    return 'ended before the first kernel', faults
+    # A program can also end before the signal, or handle it with an exit code of its own.
+    if outcome.code not in (0, 1, 128 + number, -number):
+        faults.append(f'exit code {outcome.code} after signal {number} at {delay:.1f} s: {outcome.err[-500:]}')
+    if not (session / 'plan.json').exists():
+        if outcome.code == -number:
+            return 'ended before stemtap handled signals', faults
+        return 'no session', [*faults, f'no session after signal {number} at {delay:.1f} s: {outcome.err[-500:]}']
+    kernels, details = read_session(session)
+    faults += dropped(details)
+    faults += [f'{name[:80]}: {count} launches recorded, {bare.kernels[name]} expected at most'
+               for name, count in kernels.items() if count > bare.kernels[name]]
+    return f'{sum(kernels.values()):,} launches recorded after {delay:.1f} s', faults

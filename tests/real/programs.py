@@ -209,6 +209,7 @@ def pytorch(build):
 
     train = ('train.py', '--tiny', '--steps=8', '--batch=4')
     return {'decode': script('generate.py'),
+            'decode-long': script('generate.py', '--tokens=480'),
             'decode-graph': script('generate.py', '--graph'),
             'generate': script('generate.py', '--generate', '--steps'),
             **{f'profiled-{part}': script('generate.py', '--profile=trace.json', f'--when={part}')
