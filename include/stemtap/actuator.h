@@ -69,7 +69,8 @@ typedef struct stemtap_capture {
   uint32_t device;         /* ordinal inside the process, or STEMTAP_CAPTURE_NO_DEVICE */
   uint32_t correlation_id; /* CUPTI correlation id, as in its activity records and in other tools */
   int32_t result;          /* stop: CUresult of the launch call, 0 on success; start: 0 */
-  uint64_t launch_number;  /* earlier launch calls in this process, counted over all threads */
+  uint64_t launch_number;  /* earlier launches in this process, counted over all threads; launches
+                              that became nodes of a graph are not among them */
 } stemtap_capture;
 
 /* Called before the launch. Return 0 to capture it, followed by stop, or nonzero to skip it. */

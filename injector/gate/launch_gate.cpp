@@ -86,6 +86,7 @@ void CUPTIAPI LaunchGate::OnCallback(void* self, CUpti_CallbackDomain domain, CU
 // The path of every launch is one function, which saves 2 of 20 ns. Rarely needed code is outside.
 [[gnu::flatten]] void LaunchGate::Enter(const LaunchCall& call,
                                         const CUpti_CallbackData& data) noexcept {
+  if (graph_captures_.any() && IsAdded(call, data)) return;
   shm::RingHeader& header = files_->ring().header;
   const std::uint64_t number = header.launches_gated.fetch_add(1, std::memory_order_relaxed);
   const bool timed = number % kTimedEvery == 0;
@@ -99,7 +100,6 @@ void CUPTIAPI LaunchGate::OnCallback(void* self, CUpti_CallbackDomain domain, CU
 
 bool LaunchGate::Decide(const LaunchCall& call, const CUpti_CallbackData& data,
                         std::uint64_t number) noexcept {
-  if (graph_captures_.any() && IsAdded(call, data)) return false;
   const char* symbol = SymbolOf(data);
   bool denied = false;
   FunctionCache::Entry& function = functions_.Find(call.function, symbol, denied);
@@ -209,9 +209,11 @@ bool LaunchGate::StartActuator(const Chosen& launch) noexcept {
   VisitLaunch(cbid, data.functionParams, [&](const LaunchCall&) { is_counted = true; });
   if (!is_counted) return;
   shm::RingHeader& header = files_->ring().header;
-  header.launches_failed.fetch_add(1, std::memory_order_relaxed);
-  if (data.correlationData == nullptr || *data.correlationData != kAdding) return;
-  header.launches_added.fetch_sub(1, std::memory_order_relaxed);
+  if (data.correlationData != nullptr && *data.correlationData == kAdding) {
+    header.launches_added.fetch_sub(1, std::memory_order_relaxed);
+  } else {
+    header.launches_failed.fetch_add(1, std::memory_order_relaxed);
+  }
 }
 
 void LaunchGate::Exit(const CUpti_CallbackData& data) noexcept {

@@ -35,9 +35,11 @@ Completeness CompareLaunches(std::span<const ProcessReport> processes) {
     sum.dropped += p.dropped();
     sum.paused += p.paused;
     sum.graph_records += p.graph_records;
-    if (p.launches_gated == 0) continue;
+    const std::uint64_t graph_launches =
+        p.losses[static_cast<std::uint32_t>(shm::Loss::kGraphLaunches)];
+    if (p.launches_gated + p.launches_added + graph_launches == 0) continue;
     sum.is_counted = true;
-    const std::uint64_t launches = Minus(p.launches_gated, p.launches_failed + p.launches_added);
+    const std::uint64_t launches = Minus(p.launches_gated, p.launches_failed);
     // Records that CUPTI dropped are in `seen`, but never were in a buffer.
     const std::uint64_t cupti = p.losses[static_cast<std::uint32_t>(shm::Loss::kCuptiDropped)];
     const std::uint64_t records = Minus(Minus(p.seen, cupti) + p.paused, p.graph_records);
@@ -72,8 +74,8 @@ std::string CompletenessLine(std::span<const ProcessReport> processes) {
                         c.graph_records);
   }
   if (c.surplus != 0) {
-    line += fmt::format("; {} records belong to launches that the callback does not see",
-                        c.surplus);
+    line +=
+        fmt::format("; {} records belong to launches that the callback does not see", c.surplus);
   }
   return line;
 }

@@ -4,7 +4,7 @@
 // level gate, the launch callback counts launches independently of CUPTI's records, so records that
 // CUPTI lost without reporting it show as missing:
 //
-//   launches = launch calls - failed calls - calls that only added a node to a graph
+//   launches = launch calls - failed calls; calls that only add a node to a graph do not count
 //   records  = kernel records in CUPTI's buffers - records of kernels that graphs launched
 //
 // A graph launches any number of kernels with one call, so kernels of graphs cannot be compared.

@@ -57,7 +57,7 @@ struct ProcessReport {
   std::uint64_t launches_gated = 0;
   std::uint64_t launches_captured = 0;
   std::uint64_t launches_failed = 0;  // of launches_gated: the call returned an error
-  std::uint64_t launches_added = 0;   // of launches_gated: became nodes of a graph
+  std::uint64_t launches_added = 0;   // became nodes of a graph; not in launches_gated
   std::uint64_t graph_records = 0;    // kernel records of graph launches
   std::uint64_t paused =
       0;  // records of kernels that started while the program had paused recording

@@ -76,7 +76,7 @@ struct RingHeader {
   // Records of complete definitions. Written by the producer (release) before it pushes a record
   // that refers to them; pairs with the acquire load in the collector.
   std::atomic<std::uint32_t> definitions{0};
-  char program[64] = {};             // /proc/self/comm, 0-terminated
+  char program[64] = {};  // /proc/self/comm, 0-terminated
 
   // Written by the traced process, read by the collector. The release store of `state` publishes,
   // with kDisabled, `reason_bytes` and, with kClosed, all counters. Pairs with the acquire load in
@@ -90,13 +90,15 @@ struct RingHeader {
   // Counters, written by the traced process with relaxed adds, read by the collector with relaxed
   // loads. They are independent and do not publish other data. They are exact once `state` is
   // kClosed or the process has ended.
-  std::atomic<std::uint64_t> seen{0};            // kernel records found in CUPTI buffers
-  std::atomic<std::uint64_t> kept{0};            // kernel records pushed
-  std::atomic<std::uint64_t> skipped{0};         // activity records of other kinds
-  std::atomic<std::uint64_t> launches_gated{0};  // launches that the gate evaluated
+  std::atomic<std::uint64_t> seen{0};     // kernel records found in CUPTI buffers
+  std::atomic<std::uint64_t> kept{0};     // kernel records pushed
+  std::atomic<std::uint64_t> skipped{0};  // activity records of other kinds
+  // Launches that the gate evaluated. Launches that became nodes of a graph and graph launches are
+  // not among them.
+  std::atomic<std::uint64_t> launches_gated{0};
   std::atomic<std::uint64_t> launches_captured{0};
   std::atomic<std::uint64_t> launches_failed{0};  // of launches_gated: the call returned an error
-  std::atomic<std::uint64_t> launches_added{0};   // of launches_gated: became nodes of a graph
+  std::atomic<std::uint64_t> launches_added{0};   // became nodes of a graph
   std::atomic<std::uint64_t> graph_records{0};    // kernel records of graph launches
   std::atomic<std::uint64_t> paused{0};   // kernel records of pauses (stemtap_stop); not in seen
   std::atomic<std::uint64_t> buffers{0};  // activity buffers returned by CUPTI

@@ -288,8 +288,8 @@ TEST_CASE("a kernel whose exploratory capture has no record is captured again") 
   const std::string go = injected.scratch("go").string();
   // The second record, the first one of `a`, is lost.
   Process child(Command(STEMTAP_TEST_LAUNCH_LIST, {"b:1", "a:1", "wait/" + go, "a:3"}),
-                injected.Options(GateLevel(
-                    {{"FAKE_CUPTI_ZERO_TIMESTAMPS", "2"}, {"STEMTAP_FLUSH_MS", "10"}})));
+                injected.Options(
+                    GateLevel({{"FAKE_CUPTI_ZERO_TIMESTAMPS", "2"}, {"STEMTAP_FLUSH_MS", "10"}})));
   REQUIRE(child.WaitForOutput("waiting\n"));
   Ring ring(injected.RingFile());
   REQUIRE(WaitUntil([&] { return ring.lost(shm::Loss::kNoTimestamps) == 1; }));
@@ -329,6 +329,8 @@ TEST_CASE("kernels that are added to a graph do not run and spend no credit") {
   ring.Drain();
   CHECK(ring.kept() == 1000);
   CHECK(ring.captured() == 0);
+  CHECK(ring.gated() == 0);
+  CHECK(ring.header().launches_added.load() == 10);
   CHECK(injected.gate().spent(kSlot) == 0);
   CHECK(ring.lost(shm::Loss::kGraphLaunches) == 100);
   CHECK(injected.ReadTruth().captured == 0);

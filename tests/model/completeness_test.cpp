@@ -31,7 +31,7 @@ TEST_CASE("a process whose launches all have a record is complete") {
 
 TEST_CASE("failed calls and calls that build a graph need no record") {
   ProcessReport process = Recorded(10);
-  process.launches_gated += 3;
+  process.launches_gated += 1;
   process.launches_failed = 1;
   process.launches_added = 2;
   CHECK(LineOf(process) == "all 10 launches were recorded");
@@ -45,11 +45,16 @@ TEST_CASE("kernels of graphs are not compared with launches") {
         "all 10 launches were recorded; 100 kernels of CUDA graphs cannot be compared with "
         "launches");
   process = Recorded(0);
-  process.launches_gated = process.launches_added = 10;
+  process.launches_added = 10;
   process.seen = process.graph_records = 100;
-  CHECK(LineOf(process) ==
-        "no kernel was launched outside of graphs; 100 kernels of CUDA graphs cannot be compared "
-        "with launches");
+  const std::string line =
+      "no kernel was launched outside of graphs; 100 kernels of CUDA graphs cannot be compared "
+      "with launches";
+  CHECK(LineOf(process) == line);
+  // A graph that was not captured from a stream.
+  process.launches_added = 0;
+  Lose(shm::Loss::kGraphLaunches, 10, process);
+  CHECK(LineOf(process) == line);
 }
 
 TEST_CASE("launches without a record are counted with the reason") {
