@@ -207,6 +207,7 @@ export interface SessionDevice {
   device: number | null;
   launches: number;
   graph_kernels?: number;
+  graph_duration_ns?: number;
   duration_ns: number;
   busy_ns: number;
   busy_cut_ns?: number;

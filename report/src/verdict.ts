@@ -127,6 +127,7 @@ function lossLines(model: Model): Line[] {
       why: "No sample was drawn from these launches; the samples of the other launches of their cluster represent them. " +
         "The bound includes the bias in full. Intervals of other metrics do not cover it." });
   }
+  lines.push(...graphLines(model));
   if (some(totals.imputed)) {
     lines.push({ level: "note", text: `${plural(totals.imputed, "launch", "launches")} are imputed ` +
       `(${duration(totals.imputed_duration_ns ?? null)}).`, why: "Captures perturbed these launches, so each is assigned the mean of its context." });
@@ -155,6 +156,18 @@ function lossLines(model: Model): Line[] {
       `(${duration(totals.excluded_duration_ns ?? null)}).`, why: "Totals and bounds do not include them." });
   }
   return lines;
+}
+
+// Describes graph launches at level gate, as stemtap's summary does (src/model/graph_launches.cpp).
+function graphLines(model: Model): Line[] {
+  const launches = model.data.session?.counters?.losses?.["graph_launches"];
+  const devices = model.data.session?.devices ?? [];
+  const ofGraphs = devices.reduce((sum, device) => sum + (device.graph_duration_ns ?? 0), 0);
+  const share = ofGraphs / Math.max(1, devices.reduce((sum, device) => sum + device.duration_ns, 0));
+  if (!some(launches) || share < 0.01) return [];
+  return [{ level: "care", text: `Kernels of ${plural(launches, "graph launch", "graph launches")} ` +
+    `(${percent(share)} of the time) cannot be captured one by one.`,
+    why: "The bound counts those without another sample in full. Use --level graph, or run without graphs." }];
 }
 
 function processLines(model: Model): Line[] {

@@ -97,6 +97,19 @@ test("an observed error above the certified bound is the stated bound", () => {
   assert.deepEqual([page({ bound: null, certified_bound: null }).bound], [null]);
 });
 
+test("graph launches at level gate are reported with their share", () => {
+  const data = payload("small");
+  const session = data.session!;
+  const has = (): boolean => judge(makeModel(data)).lines.some((line) => line.level === "care" &&
+    /Kernels of 996 graph launches \(97(\.\d+)? % of the time\) cannot be captured one by one/.test(line.text));
+  assert.ok(!has());
+  session.counters!.losses!["graph_launches"] = 996;
+  session.devices![0]!.graph_duration_ns = 0.97 * session.devices![0]!.duration_ns;
+  assert.ok(has());
+  session.counters!.losses!["graph_launches"] = 0;
+  assert.ok(!has());
+});
+
 test("joined launches are reported with their share", () => {
   const data = payload("small");
   Object.assign(data.plan!.totals!, { joined_fraction: 0.012 });

@@ -114,7 +114,8 @@ struct DeviceTotals {
   std::int32_t pid = 0;       // 0 if unknown
   std::uint16_t device = 0;   // ordinal inside the process, or shm::kUnknown16 if unknown
   std::uint64_t launches = 0;
-  std::uint64_t graph_kernels = 0;  // launches made by CUDA graphs
+  std::uint64_t graph_kernels = 0;      // launches made by CUDA graphs
+  std::uint64_t graph_duration_ns = 0;  // of these launches
   std::uint64_t duration_ns = 0;
   std::uint64_t busy_ns = 0;
   std::uint64_t cut_ns = 0;           // busy_ns is too small by at most this

@@ -70,9 +70,9 @@ inline constexpr auto kTable<DeviceTotals> = std::tuple(
     Nullable<&D::pid>("pid").NullIfAbsent(),
     Nullable<&D::device>("device", shm::kUnknown16).NullIfAbsent(),
     Nullable<&D::launches>("launches"), Nullable<&D::graph_kernels>("graph_kernels"),
-    Nullable<&D::duration_ns>("duration_ns"), Nullable<&D::busy_ns>("busy_ns"),
-    Nullable<&D::cut_ns>("busy_cut_ns"), Nullable<&D::span_ns>("span_ns"),
-    Nullable<&D::start_ns>("start_ns", kNoTime).OmitIfAbsent(),
+    Nullable<&D::graph_duration_ns>("graph_duration_ns"), Nullable<&D::duration_ns>("duration_ns"),
+    Nullable<&D::busy_ns>("busy_ns"), Nullable<&D::cut_ns>("busy_cut_ns"),
+    Nullable<&D::span_ns>("span_ns"), Nullable<&D::start_ns>("start_ns", kNoTime).OmitIfAbsent(),
     Nullable<&D::idle>("idle").OmitIfAbsent(),
     Nullable<&D::longest_gaps>("longest_gaps").OmitIfAbsent(), Nullable<&D::streams>("streams"),
     Nullable<&D::session>("session", kNoSession).OmitIfAbsent());
@@ -109,9 +109,9 @@ inline constexpr auto kTable<RecordedSession> = std::tuple(
     Required<&R::options>("options"), Required<&R::host>("host"),
     Required<&R::elapsed_s>("elapsed_s"), Required<&R::exit_code>("exit_code"),
     Required<&R::signal>("signal"), Required<&R::counters>("counters"),
-    Nullable<&S::completeness>("completeness").OmitIfAbsent(),
-    Required<&S::processes>("processes"), Required<&S::devices>("devices"),
-    Required<&S::warnings>("warnings"), Nullable<&S::sessions>("sessions").OmitIfAbsent());
+    Nullable<&S::completeness>("completeness").OmitIfAbsent(), Required<&S::processes>("processes"),
+    Required<&S::devices>("devices"), Required<&S::warnings>("warnings"),
+    Nullable<&S::sessions>("sessions").OmitIfAbsent());
 
 namespace {
 

@@ -110,7 +110,10 @@ void DeviceUse::Add(const shm::KernelRecord& record, std::uint16_t process) {
   const std::uint32_t key = std::uint32_t{process} << 16 | record.device;
   if (last_ == nullptr || key != last_key_) SelectDevice(key);
   Device& device = *last_;
-  device.graph_kernels += record.graph_id != 0;
+  if (record.graph_id != 0) {
+    ++device.graph_kernels;
+    device.graph_duration_ns += record.duration_ns;
+  }
   if (device.last == nullptr || device.last->stream != record.stream) {
     SelectStream(record.stream, device);
   }
@@ -130,8 +133,8 @@ void DeviceUse::SelectDevice(std::uint32_t key) {
     const std::uint32_t first = key & ~std::uint32_t{shm::kUnknown16};
     const std::uint32_t unknown = first | shm::kUnknown16;
     const auto known = std::distance(devices_.lower_bound(first), devices_.lower_bound(unknown));
-    const bool full = static_cast<std::size_t>(known) >= kMaxDevices ||
-                      devices_.size() >= kMaxAllDevices;
+    const bool full =
+        static_cast<std::size_t>(known) >= kMaxDevices || devices_.size() >= kMaxAllDevices;
     at = devices_.try_emplace(full ? unknown : key).first;
   }
   last_ = &at->second;
@@ -163,6 +166,7 @@ std::vector<DeviceTotals> DeviceUse::Totals() const {
     totals.process = static_cast<std::uint16_t>(key >> 16);
     totals.device = static_cast<std::uint16_t>(key);
     totals.graph_kernels = device.graph_kernels;
+    totals.graph_duration_ns = device.graph_duration_ns;
     totals.busy_ns = device.busy.busy_ns();
     totals.cut_ns = device.busy.cut_ns();
     const std::uint64_t start = device.busy.first_start();

@@ -115,6 +115,7 @@ class DeviceUse {
  private:
   struct Device {
     std::uint64_t graph_kernels = 0;
+    std::uint64_t graph_duration_ns = 0;
     BusyTime busy;
     IdleTime idle;  // of the final stretches
     std::map<std::uint32_t, StreamTotals> streams;
@@ -129,7 +130,7 @@ class DeviceUse {
   std::map<std::uint32_t, Device> devices_;  // by process << 16 | device
   stats::TimeSlices launches_{model::Activity::kMaxSlices};
   stats::TimeSlices busy_{model::Activity::kMaxSlices};  // final stretches of all devices
-  std::size_t streams_ = 0;  // of all devices
+  std::size_t streams_ = 0;                              // of all devices
   std::uint32_t last_key_ = 0;
   Device* last_ = nullptr;
 };

@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "model/completeness.h"
+#include "model/graph_launches.h"
 #include "session/session_report.h"
 
 namespace stemtap::session {
@@ -67,9 +68,9 @@ std::string PauseLine(const SessionReport& report) {
 
 // Returns what a process reported and whether its launches may be missing.
 std::string ProcessLines(const ProcessReport& p) {
-  const std::string who =
-      p.combined != 0 ? Plural(p.combined, "other process", "other processes")
-                      : fmt::format("process {} ({})", p.pid, EscapeForTerminal(p.program));
+  const std::string who = p.combined != 0
+                              ? Plural(p.combined, "other process", "other processes")
+                              : fmt::format("process {} ({})", p.pid, EscapeForTerminal(p.program));
   std::string text;
   if (p.state == ProcessState::kDisabled) {
     text += fmt::format("{}: nothing was recorded: {}\n", who, EscapeForTerminal(p.reason));
@@ -103,6 +104,10 @@ std::string SessionSummary(const SessionReport& report, const model::Plan& plan)
   std::string text =
       plan.totals.invocations == 0 ? "no kernel was recorded\n" : model::PlanSummary(plan);
   if (std::string line = model::CompletenessLine(report.processes); !line.empty()) {
+    text += line + "\n";
+  }
+  if (std::string line = model::GraphLaunchesLine(report.processes, report.devices);
+      !line.empty()) {
     text += line + "\n";
   }
   text += DeviceLines(report);

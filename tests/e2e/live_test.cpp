@@ -85,6 +85,12 @@ TEST_CASE("launches that build a graph need no record") {
   CHECK(process["graph_records"] == 1000);
   CHECK(process["launches_gated"] == 0);
   CHECK(session["completeness"].get<std::string>().starts_with("no kernel was launched outside"));
+  CHECK(session["devices"][0]["graph_duration_ns"] == session["devices"][0]["duration_ns"]);
+  const std::string line =
+      "kernels of 100 graph launches (100.00 % of the time) cannot be captured one by one, and the "
+      "bound counts those without another sample in full: use --level graph";
+  CHECK(ReadFile(scratch / "session/summary.txt").find(line) != std::string::npos);
+  CHECK(run.err.find(line) != std::string::npos);
 }
 
 TEST_CASE("launches whose records a killed process did not deliver are stated as missing") {
@@ -950,8 +956,8 @@ TEST_CASE("a program that damages its ring neither ends the collector nor change
     if (what == "header") CHECK(process["reason"] == "its counters are damaged");
     if (what == "records") CHECK(process["malformed"] >= 900);
     const auto& counters = session["counters"];
-    CHECK(counters["seen"] == counters["kept"].get<std::uint64_t>() +
-                                  counters["dropped"].get<std::uint64_t>());
+    CHECK(counters["seen"] ==
+          counters["kept"].get<std::uint64_t>() + counters["dropped"].get<std::uint64_t>());
   }
 }
 

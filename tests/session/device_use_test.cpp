@@ -108,6 +108,19 @@ TEST_CASE("there are totals for each process, device and stream") {
   CHECK(totals[2].busy_ns == 40);
 }
 
+TEST_CASE("launches of graphs have their own totals") {
+  DeviceUse use;
+  shm::KernelRecord of_graph = At(100, 50, 0, 7);
+  of_graph.graph_id = 3;
+  use.Add(of_graph, 0);
+  use.Add(of_graph, 0);
+  use.Add(At(200, 10, 0, 7), 0);
+  const std::vector<DeviceTotals> totals = use.Totals();
+  CHECK(totals[0].graph_kernels == 2);
+  CHECK(totals[0].graph_duration_ns == 100);
+  CHECK(totals[0].duration_ns == 110);
+}
+
 TEST_CASE("each bin of gaps begins at its edge") {
   for (std::size_t i = 1; i < model::kIdleBins; ++i) {
     for (const std::uint64_t gap : {model::kIdleEdges[i] - 1, model::kIdleEdges[i]}) {

@@ -11,6 +11,7 @@
 
 #include "base/text.h"
 #include "model/completeness.h"
+#include "model/graph_launches.h"
 #include "session/session_report.h"
 #include "stemtap/version.h"
 
@@ -190,6 +191,8 @@ std::string MergedSummary(const model::Plan& plan, const RecordedSession& sessio
     text += SessionLine(i, plan.sessions[i], session.sessions[i]);
   }
   if (!session.completeness.empty()) text += EscapeForTerminal(session.completeness) + "\n";
+  const std::string graphs = model::GraphLaunchesLine(session.processes, session.devices);
+  if (!graphs.empty()) text += graphs + "\n";
   for (const model::ProcessReport& process : session.processes) text += ProcessLine(process);
   for (std::uint32_t i = 0; i < shm::kLossCount; ++i) {
     const std::uint64_t count = session.counters.losses[i];
