@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "model/graph_name.h"
 #include "model/mangled_name.h"
 
 namespace stemtap::model {
@@ -106,6 +107,7 @@ std::string_view WithoutFile(std::string_view name) {
 }  // namespace
 
 std::string BriefName(std::string_view name, NameParts parts) {
+  if (IsGraphName(name)) return BriefGraphName(name);
   const std::string_view symbol = WithoutFile(name);
   std::string brief;
   if (!symbol.starts_with("_Z")) {

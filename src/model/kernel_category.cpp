@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "model/brief_name.h"
+#include "model/graph_name.h"
 
 namespace stemtap::model {
 namespace {
@@ -159,6 +160,8 @@ std::string Searchable(std::string_view text) {
 }  // namespace
 
 KernelCategory CategoryOf(std::string_view name) {
+  // A graph runs kernels of many categories.
+  if (IsGraphName(name)) return Category::kOther;
   const std::string function = Searchable(FunctionOf(BriefName(name)));
   const Category category = IsWrapper(function) ? Category::kOther : FirstMatch(function);
   if (category != Category::kOther) return category;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <optional>
 
+#include "model/graph_name.h"
 #include "model/name_text.h"
 
 namespace stemtap::model {
@@ -95,6 +96,7 @@ std::string BaseName(std::string_view name) {
 }
 
 std::string FunctionName(std::string_view name) {
+  if (IsGraphName(name)) return std::string(name);
   std::string text = Demangled(name);
   if (text.find_first_of("(<") == std::string::npos) return text;
   const Function function = FindFunction(text);
