@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ApiCall reports one launch call to the simulated CUPTI: it numbers the call and reports its entry
+// ApiCall reports one call to the simulated CUPTI: it numbers the call and reports its entry
 // and, when it goes out of scope, its exit. Without a listener it costs one load.
 #pragma once
 

@@ -6,6 +6,8 @@
 
 #include <cstdio>
 
+#include "cuda/api_call.h"
+#include "cuda/contexts.h"
 #include "cuda/graphs.h"
 #include "cuda/state.h"
 
@@ -26,13 +28,32 @@ CUgraphExec_st::Yields YieldsNow() {
 }
 
 CUresult Instantiate(CUgraphExec* out, CUgraph graph, unsigned long long flags) {
-  FAKE_GPU_REQUIRE_READY();
   FAKE_GPU_REQUIRE(out != nullptr && graph != nullptr, CUDA_ERROR_INVALID_VALUE);
   std::optional<std::vector<ExecNode>> nodes = Flatten(*graph);
   FAKE_GPU_REQUIRE(nodes.has_value(), CUDA_ERROR_INVALID_VALUE);
   *out =
       new CUgraphExec_st{NewExecId(), flags, YieldsNow(), std::move(*nodes), graph->user_objects};
   return CUDA_SUCCESS;
+}
+
+// `Params` is the struct of an instantiation call.
+template <typename Params>
+CUresult InstantiateBy(std::uint32_t cbid, const char* api_name, const Params& params,
+                       unsigned long long flags) {
+  FAKE_GPU_REQUIRE_READY();
+  ApiCall call(cbid, api_name, &params, nullptr, CurrentContext());
+  return call.Return(Instantiate(params.phGraphExec, params.hGraph, flags));
+}
+
+template <typename Params>
+CUresult InstantiateWithParams(std::uint32_t cbid, const char* api_name, const Params& params) {
+  CUDA_GRAPH_INSTANTIATE_PARAMS* p = params.instantiateParams;
+  FAKE_GPU_REQUIRE(p != nullptr, CUDA_ERROR_INVALID_VALUE);
+  const CUresult result = InstantiateBy(cbid, api_name, params, p->flags);
+  p->hErrNode_out = nullptr;
+  p->result_out = result == CUDA_SUCCESS ? CUDA_GRAPH_INSTANTIATE_SUCCESS
+                                         : CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE;
+  return result;
 }
 
 // Compares two flattened graphs; sets the index of the first difference.
@@ -129,13 +150,16 @@ FAKE_GPU_EXPORT CUresult cuGraphDebugDotPrint(CUgraph graph, const char* path, u
 
 FAKE_GPU_EXPORT CUresult cuGraphInstantiateWithFlags(CUgraphExec* out, CUgraph graph,
                                                      unsigned long long flags) {
-  return Instantiate(out, graph, flags);
+  return InstantiateBy(CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiateWithFlags,
+                       "cuGraphInstantiateWithFlags",
+                       cuGraphInstantiateWithFlags_params{out, graph, flags}, flags);
 }
 
 FAKE_GPU_EXPORT CUresult cuGraphInstantiate_v2(CUgraphExec* out, CUgraph graph, CUgraphNode* error,
-                                               char*, size_t) {
+                                               char* log, size_t bytes) {
   if (error != nullptr) *error = nullptr;
-  return Instantiate(out, graph, 0);
+  return InstantiateBy(CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiate_v2, "cuGraphInstantiate_v2",
+                       cuGraphInstantiate_v2_params{out, graph, error, log, bytes}, 0);
 }
 
 #undef cuGraphInstantiate
@@ -146,14 +170,17 @@ FAKE_GPU_EXPORT CUresult cuGraphInstantiate(CUgraphExec* out, CUgraph graph, CUg
 
 FAKE_GPU_EXPORT CUresult cuGraphInstantiateWithParams(CUgraphExec* out, CUgraph graph,
                                                       CUDA_GRAPH_INSTANTIATE_PARAMS* params) {
-  FAKE_GPU_REQUIRE(params != nullptr, CUDA_ERROR_INVALID_VALUE);
-  const CUresult result = Instantiate(out, graph, params->flags);
-  params->hErrNode_out = nullptr;
-  params->result_out = result == CUDA_SUCCESS ? CUDA_GRAPH_INSTANTIATE_SUCCESS
-                                              : CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE;
-  return result;
+  return InstantiateWithParams(CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiateWithParams,
+                               "cuGraphInstantiateWithParams",
+                               cuGraphInstantiateWithParams_params{out, graph, params});
 }
-FAKE_GPU_ALIAS("cuGraphInstantiateWithParams_ptsz", "cuGraphInstantiateWithParams");
+
+FAKE_GPU_EXPORT CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec* out, CUgraph graph,
+                                                           CUDA_GRAPH_INSTANTIATE_PARAMS* params) {
+  return InstantiateWithParams(CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiateWithParams_ptsz,
+                               "cuGraphInstantiateWithParams_ptsz",
+                               cuGraphInstantiateWithParams_ptsz_params{out, graph, params});
+}
 
 FAKE_GPU_EXPORT CUresult cuGraphExecDestroy(CUgraphExec exec) {
   FAKE_GPU_REQUIRE_READY();
