@@ -31,6 +31,11 @@ class CuptiClaim {
   // Claims CUPTI again and reports the gap.
   void TakeBack() noexcept;
 
+  // Returns whether a graph launch yields one record.
+  bool times_graphs() const noexcept {
+    return (enabled_ >> CUPTI_ACTIVITY_KIND_GRAPH_TRACE & 1) != 0;
+  }
+
   // Counts a time during which another profiler received our records.
   void ReportGap() noexcept;
   bool has_gap() const noexcept { return has_gap_; }

@@ -49,9 +49,12 @@ class DurationEngine {
 
   // Sets the function that the producer calls with captures whose records are lost. Call before
   // Start.
-  void OnLostCapture(LostCapture* call, void* gate) noexcept {
-    decoder_.OnLostCapture(call, gate);
-  }
+  void OnLostCapture(LostCapture* call, void* gate) noexcept { decoder_.OnLostCapture(call, gate); }
+
+  // Sets the names of graphs. Call before Start at level graph.
+  void SetGraphNames(GraphNames& names) noexcept { decoder_.SetGraphNames(names); }
+  // Returns whether graph launches are timed as one. Call after Start.
+  bool times_graphs() const noexcept { return claim_.times_graphs(); }
 
   // Called in a forked child, where CUPTI's threads do not exist and its calls would hang. Written
   // by the child, read by callbacks and the flusher; relaxed.

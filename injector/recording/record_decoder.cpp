@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "control/program_control.h"
+#include "graphs/graph_names.h"
 #include "shm/context_key.h"
 #include "startup/runtime.h"
 
@@ -82,9 +83,9 @@ void RecordDecoder::DecodeOneGraph(const void* activity) noexcept {
     return;
   }
   if (!Usable(decoded, graph)) return;
-  char name[24];
-  const int length = ::snprintf(name, sizeof(name), "graph %u", graph.graph_id);
-  PushKernel(Define(name, static_cast<std::uint32_t>(length)), graph, {});
+  char name[kGraphNameBytes];
+  const std::uint32_t length = graph_names_->Write(graph.graph_id, name);
+  PushKernel(Define(name, length), graph, {});
 }
 
 // Returns whether the record was staged for the ring; counts it as lost if not.

@@ -26,6 +26,8 @@
 
 namespace stemtap::inject {
 
+class GraphNames;
+
 using LostCapture = void(void* gate, const PendingCapture& capture);
 
 class RecordDecoder {
@@ -41,6 +43,9 @@ class RecordDecoder {
     on_lost_ = call;
     gate_ = gate;
   }
+
+  // Sets the names of graphs. Call before Decode if graph launches are timed as one.
+  void SetGraphNames(GraphNames& names) noexcept { graph_names_ = &names; }
 
   // Reads CUPTI's clock and ours. If CUPTI's was replaced, measures its rate, which takes 11 ms.
   void CheckClock() noexcept;
@@ -83,6 +88,7 @@ class RecordDecoder {
   PendingCaptures pending_;
   LostCapture* on_lost_ = nullptr;  // set if launches are captured
   void* gate_ = nullptr;            // argument of on_lost_
+  GraphNames* graph_names_ = nullptr;
   CuptiClock clock_;
   std::atomic<bool> said_clock_replaced_{false};
   NameIds names_;

@@ -60,6 +60,7 @@ const char* LoadCuptiApi(void* library, CuptiApi& api) noexcept {
   Load(library, "cuptiGetResultString", api.GetResultString);
   Load(library, "cuptiGetTimestamp", api.GetTimestamp);
   Load(library, "cuptiActivityGetAttribute", api.ActivityGetAttribute);
+  Load(library, "cuptiGetGraphExecId", api.GetGraphExecId);
 #define STEMTAP_LOAD(function, name) \
   if (!Load(library, name, api.function)) return name
   STEMTAP_LOAD(GetVersion, "cuptiGetVersion");

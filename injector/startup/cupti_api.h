@@ -32,6 +32,8 @@ struct CuptiApi {
   CUptiResult (*ActivityFlushAll)(std::uint32_t) = nullptr;
   CUptiResult (*ActivityGetNextRecord)(std::uint8_t*, std::size_t, CUpti_Activity**) = nullptr;
   CUptiResult (*ActivityGetNumDroppedRecords)(CUcontext, std::uint32_t, std::size_t*) = nullptr;
+  // Returns the id that the records of a graph's launches contain.
+  CUptiResult (*GetGraphExecId)(CUgraphExec, std::uint32_t*) = nullptr;  // may be null
 
   std::uint32_t version = 0;  // CUPTI_API_VERSION of the library: 12 (CUDA 10.x) .. 28, 130000 ..
 

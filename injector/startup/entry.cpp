@@ -15,6 +15,7 @@
 
 #include "control/program_control.h"
 #include "gate/launch_gate.h"
+#include "graphs/graph_names.h"
 #include "recording/duration_engine.h"
 #include "shm/cupti_version.h"
 #include "startup/collector_starter.h"
@@ -49,6 +50,7 @@ struct Library {
   RecordingThreads threads;
   DurationEngine engine;
   LaunchGate gate;
+  GraphNames graph_names;
   void* chained = nullptr;  // library of STEMTAP_CHAIN
   pid_t pid = 0;            // process that initialized the library; a forked child has another id
 };
@@ -83,23 +85,26 @@ bool JoinSession(Library& library) noexcept {
   return false;
 }
 
-// Claims CUPTI's only subscriber slot. At level gate it is kept. Otherwise it is released at once,
-// so that torch.profiler can use it later.
+// Claims CUPTI's only subscriber slot. The levels gate and graph keep it while they need callbacks.
+// At level kernels it is released at once, so that torch.profiler can use it later.
 bool Subscribe(Library& library, CUpti_SubscriberHandle& subscriber, char* problem) noexcept {
   char incumbent[64] = {};
   CUptiResult result = CUPTI_SUCCESS;
+  const bool graph = library.options.level == Level::kGraph;
+  const CUpti_CallbackFunc call = graph ? GraphNames::OnCallback : LaunchGate::OnCallback;
+  void* const self = graph ? static_cast<void*>(&library.graph_names) : &library.gate;
   if (library.api.SubscribeV2 != nullptr) {
     CUpti_SubscriberParams params = {};
     params.structSize = CUpti_SubscriberParams_STRUCT_SIZE;
     params.subscriberName = "stemtap";
     params.oldSubscriberName = incumbent;
     params.oldSubscriberSize = sizeof(incumbent);
-    result = library.api.SubscribeV2(&subscriber, LaunchGate::OnCallback, &library.gate, &params);
+    result = library.api.SubscribeV2(&subscriber, call, self, &params);
   } else {
-    result = library.api.Subscribe(&subscriber, LaunchGate::OnCallback, &library.gate);
+    result = library.api.Subscribe(&subscriber, call, self);
   }
   if (result == CUPTI_SUCCESS) {
-    if (library.options.level != Level::kGate) library.api.Unsubscribe(subscriber);
+    if (library.options.level == Level::kKernels) library.api.Unsubscribe(subscriber);
     return true;
   }
   if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED) {
@@ -127,6 +132,17 @@ bool StartGate(Library& library, void* driver) noexcept {
   char remark[kReasonBytes];
   ::snprintf(remark, sizeof(remark), "%s: %.220s", kWhat, problem);
   library.files.Remark(remark);
+  return false;
+}
+
+// Returns whether graphs are named by their structure. If not, the subscriber slot is released: the
+// names by number need no callback.
+bool StartGraphNames(Library& library, void* driver, CUpti_SubscriberHandle subscriber) noexcept {
+  library.engine.SetGraphNames(library.graph_names);
+  if (library.graph_names.Start(library.files, library.engine, library.api, driver, subscriber)) {
+    return true;
+  }
+  library.api.Unsubscribe(subscriber);
   return false;
 }
 
@@ -184,13 +200,18 @@ bool StartRecording(Library& library, char* problem) noexcept {
   const bool gated = gate && StartGate(library, driver);
   // Release the subscriber slot as at level kernels, so that torch.profiler can use it.
   if (gate && !gated) library.api.Unsubscribe(subscriber);
+  const bool graph = library.options.level == Level::kGraph;
+  const bool names_graphs = graph && StartGraphNames(library, driver, subscriber);
   if (!library.engine.Start(library.api, library.files, library.options, library.threads, problem,
                             kReasonBytes)) {
-    if (gated) {
-      library.gate.Close();
-      library.api.Unsubscribe(subscriber);
-    }
+    if (gated) library.gate.Close();
+    if (gated || names_graphs) library.api.Unsubscribe(subscriber);
     return false;
+  }
+  // This CUPTI cannot time graphs as one, so no graph needs a name.
+  if (names_graphs && !library.engine.times_graphs()) {
+    library.graph_names.Stop();
+    library.api.Unsubscribe(subscriber);
   }
   std::uint32_t refused = 0;
   if (gated && !library.gate.EnableCallbacks(library.api, subscriber, refused)) {

@@ -93,6 +93,46 @@ TEST_CASE("launches that build a graph need no record") {
   CHECK(run.err.find(line) != std::string::npos);
 }
 
+TEST_CASE("a graph is one kernel in two runs, and in their merged session") {
+  TempDir scratch;
+  const std::string program = TestProgram("graph_list").string();
+  // The second run has another graph before it, so its number differs.
+  const std::vector<std::vector<std::string>> graphs = {{"a1,b2,b2/01,02", "again:"},
+                                                        {"c1,m64/", "b2,a1,b2/10,12", "again:"}};
+  for (const std::string run : {"0", "1"}) {
+    std::vector<std::string> argv = {
+        StemtapProgram().string(), "run", "-q", "-o", run, "--level", "graph", "--", program};
+    const std::vector<std::string>& more = graphs[run == "1"];
+    argv.insert(argv.end(), more.begin(), more.end());
+    REQUIRE(RunProcess(argv, OnFakeGpu(scratch)).exit_code == 0);
+  }
+  const auto plan = ReadJson(scratch / "0/plan.json");
+  REQUIRE(plan["kernels"].size() == 1);
+  const std::string name = plan["kernels"][0]["name"];
+  CHECK(name.starts_with("graph of 3 kernels, 2 x kernel_b #"));
+  const auto run = [&](const std::vector<std::string>& arguments) {
+    std::vector<std::string> argv = {StemtapProgram().string()};
+    argv.insert(argv.end(), arguments.begin(), arguments.end());
+    const auto result = RunProcess(argv, OnFakeGpu(scratch));
+    CAPTURE(result.err);
+    CHECK(result.exit_code == 0);
+    return result.out;
+  };
+  run({"merge", "0", "1", "-o", "both"});
+  const auto merged = ReadJson(scratch / "both/plan.json");
+  REQUIRE(merged["kernels"].size() == 2);
+  for (const auto& kernel : merged["kernels"]) {
+    CHECK(kernel["invocations"] == (kernel["name"] == name ? 4 : 1));
+  }
+  const auto diff = nlohmann::json::parse(run({"diff", "0", "1", "--json"}));
+  bool found = false;
+  for (const auto& kernel : diff["kernels"]) found = found || kernel["name"] == name;
+  CHECK(found);
+  const std::string brief = "graph of 3: 2 x kernel_b #" + name.substr(name.find('#') + 1, 8);
+  CHECK(run({"stats", "both"}).find(brief) != std::string::npos);
+  CHECK(ReadFile(scratch / "0/summary.txt").find(brief) != std::string::npos);
+}
+
 TEST_CASE("launches whose records a killed process did not deliver are stated as missing") {
   TempDir scratch;
   const std::string program = TestProgram("exit_sigkill").string();
@@ -119,7 +159,7 @@ TEST_CASE(
   CHECK(plan["totals"]["invocations"] == 2000);
   CHECK(plan["totals"]["graph_launches"] == 2000);
   CHECK(plan["totals"]["samples"].get<int>() >= 2);
-  CHECK(plan["kernels"][0]["name"].get<std::string>().starts_with("graph "));
+  CHECK(plan["kernels"][0]["name"].get<std::string>().starts_with("graph of 10 kernels, "));
   CHECK(run.err.find("2000 launches are whole graphs") != std::string::npos);
   const auto exported =
       RunProcess({StemtapProgram().string(), "export", "--plan", scratch / "session/plan.json",

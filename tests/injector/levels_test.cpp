@@ -34,7 +34,8 @@ TEST_CASE("the graph level has one record per graph launch, with the duration of
     for (const Ring::Kernel& graph : ring.kernels()) {
       CHECK(graph.record.flags == shm::kFlagGraph);
       CHECK(graph.record.graph_id != 0);
-      CHECK(graph.name == "graph " + std::to_string(graph.record.graph_id));
+      CHECK(graph.name == ring.kernels()[0].name);
+      CHECK(graph.name.starts_with("graph of 10 kernels, 4 x gemm_tile_128 #"));
       CHECK(graph.record.shared_bytes == shm::kUnknown32);
       CHECK(graph.record.grid[0] == shm::kUnknownExtent);
       CHECK(graph.record.device == 0);

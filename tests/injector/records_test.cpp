@@ -181,14 +181,30 @@ TEST_CASE("recording resumes when another profiler stops, and the gap is counted
   }
 }
 
-TEST_CASE("at the gate level, a later profiler receives an error from CUPTI") {
-  const Injected injected;
-  const ProcessResult result =
-      injected.Run("profiler_client", {"9000", "after"}, {{"STEMTAP_LEVEL", "gate"}});
-  CHECK(result.out == "subscribe=39 records=0\n");
-  Ring ring(injected.RingFile());
-  CheckAccounts(ring, 9000);
-  CHECK(ring.kept() == 9000);
+TEST_CASE("at the levels gate and graph, a later profiler receives an error from CUPTI") {
+  for (const char* level : {"gate", "graph"}) {
+    CAPTURE(level);
+    const Injected injected;
+    const ProcessResult result =
+        injected.Run("profiler_client", {"9000", "after"}, {{"STEMTAP_LEVEL", level}});
+    CHECK(result.out == "subscribe=39 records=0\n");
+    Ring ring(injected.RingFile());
+    CheckAccounts(ring, 9000);
+    CHECK(ring.kept() == 9000);
+  }
+}
+
+TEST_CASE("at level graph, a later profiler can subscribe if graphs have no names by structure") {
+  for (const std::string fail : {"cuptiEnableCallback=1", "cuptiActivityEnable@2=27"}) {
+    CAPTURE(fail);
+    const Injected injected;
+    const ProcessResult result =
+        injected.Run("profiler_client", {"9000", "after"},
+                     {{"STEMTAP_LEVEL", "graph"}, {"FAKE_CUPTI_FAIL", fail}});
+    CAPTURE(result.out);
+    CAPTURE(result.err);
+    CHECK(result.out.starts_with("subscribe=0 "));
+  }
 }
 
 }  // namespace
