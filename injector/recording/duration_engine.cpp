@@ -197,8 +197,10 @@ void DurationEngine::RunPeriod() noexcept {
     claim_.TakeBack();
     calls_.Restart();
   }
+  unheard_ = heard ? 0 : unheard_ + 1;
   // If nothing is lent, there is nothing to fetch: an idle program is not disturbed.
-  if (pool_.lent_weak() != 0 && !stop_.requested()) {
+  const bool is_due = unheard_ < 2 || unheard_ % kUnheardPeriods == 0;
+  if (pool_.lent_weak() != 0 && is_due && !stop_.requested()) {
     Flush(false);
   } else {
     decoder_.CheckClock();

@@ -82,6 +82,11 @@ class DurationEngine {
   static constexpr std::uint32_t kMaxPeriodMs = 200;
   static constexpr std::uint32_t kPeriodsOfRun = 8;
 
+  // If two flushes in a row bring nothing, only each 16th period flushes: either a kernel has been
+  // running since, or another profiler has CUPTI. A flush takes that profiler's buffers too, and
+  // Kineto does not mark the end of a profile if it has no buffer left.
+  static constexpr std::uint32_t kUnheardPeriods = 16;
+
   static void CUPTIAPI OnRequest(std::uint8_t** buffer, std::size_t* size,
                                  std::size_t* max_records);
   static void CUPTIAPI OnComplete(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t size,
@@ -119,6 +124,7 @@ class DurationEngine {
   std::atomic<bool> asked_{false};
   // Accessed only by the flusher once it runs.
   std::uint64_t first_ns_ = 0;  // when asked_ was seen
+  std::uint32_t unheard_ = 0;   // periods since the last callback
   bool stopped_ = false;  // recording stopped because of its cost, or because no collector reads it
   CuptiClaim claim_;
   OverheadBudget budget_;
