@@ -212,8 +212,10 @@ def pytorch(build):
             'decode-long': script('generate.py', '--tokens=480'),
             'decode-graph': script('generate.py', '--graph'),
             'generate': script('generate.py', '--generate', '--steps'),
-            **{f'profiled-{part}': script('generate.py', '--profile=trace.json', f'--when={part}')
-               for part in ('all', 'middle', 'twice')},
+            'profiled-all': script('generate.py', '--profile=trace.json', '--when=all'),
+            # Each part takes a second or more, several times as long as records wait to be fetched.
+            **{f'profiled-{part}': script('generate.py', '--profile=trace.json', f'--when={part}', '--tokens=400')
+               for part in ('middle', 'twice')},
             'train': script(*train),
             'compile': script(*train, '--compile'),
             'compile-cold': dataclasses.replace(
