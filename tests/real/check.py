@@ -227,6 +227,18 @@ def check_profiler(build, program, work, bare, level, part):
     return text, faults
 
 
+def measure(build, program, work, levels, rounds):
+    """Returns the seconds of alternating runs by level; level None is without stemtap."""
+    seconds = {level: [] for level in (None, *levels)}
+    session = work.parent / f'{work.name}-session'
+    for _ in range(rounds):
+        for level, measured in seconds.items():
+            shutil.rmtree(session, ignore_errors=True)
+            outcome = run(build, program, work, stemtap_run(build, level, session) if level else ())
+            measured.append(outcome.seconds)
+    return seconds
+
+
 def check_signal(build, program, work, bare, number):
     """Sends a signal to a program under stemtap at a random time. SIGINT goes to both, as from a terminal; SIGKILL goes to
     the program. The session must be readable, and may contain only launches that the program made."""

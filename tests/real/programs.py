@@ -208,7 +208,8 @@ def pytorch(build):
         return Program([python, EXAMPLES / 'pytorch' / name, *arguments], [nvidia], environment)
 
     train = ('train.py', '--tiny', '--steps=8', '--batch=4')
-    return {'decode': script('generate.py'),
+    return {'import': Program([python, '-c', 'import torch'], [nvidia], environment),
+            'decode': script('generate.py'),
             'decode-long': script('generate.py', '--tokens=480'),
             'decode-graph': script('generate.py', '--graph'),
             'generate': script('generate.py', '--generate', '--steps'),
