@@ -84,7 +84,7 @@ def pip_install(python, requirements, directory):
 
 def simulated(build, name, programs):
     """Makes NVIDIA's libraries for `programs` in the build directory, unless they are newer than what they need."""
-    archives = build / 'lib/simulated'
+    archives = build / 'lib/fake_libraries'
     driver = build / 'lib/fake_gpu/libcuda.so.1'
     inputs = [*archives.glob('*.a'), driver, HERE / 'simulated_libraries.py', *programs]
     if not archives.is_dir() or not driver.exists():

@@ -130,14 +130,14 @@ def make_library(library, symbols, archive, driver, out):
 def make_all(programs, archives, driver, out):
     """Makes every library of NVIDIA that `programs` link, in the directory `out`.
 
-    `archives` is the directory with the implementations: libcudart.so.13 comes from libsim_cudart.a. `driver` is
+    `archives` is the directory with the implementations: libcudart.so.13 comes from libfake_cudart.a. `driver` is
     the simulated libcuda.so.1.
     Returns the lines of a summary.
     """
     out.mkdir(parents=True, exist_ok=True)
     lines = []
     for library, symbols in sorted(symbols_by_library([pathlib.Path(program) for program in programs]).items()):
-        archive = archives / (re.match(r'lib(\w+)', library)[0].replace('lib', 'libsim_', 1) + '.a')
+        archive = archives / (re.match(r'lib(\w+)', library)[0].replace('lib', 'libfake_', 1) + '.a')
         stubs = make_library(library, symbols, archive if archive.exists() else None, driver, out)
         lines.append(f'{library}: {len(symbols) - stubs} functions and {stubs} stubs')
     return lines

@@ -6,8 +6,8 @@
  *
  * THREADS: every function may be called from any thread.
  */
-#ifndef SIM_GPU_FAKE_GPU_H_
-#define SIM_GPU_FAKE_GPU_H_
+#ifndef FAKE_GPU_FAKE_GPU_H_
+#define FAKE_GPU_FAKE_GPU_H_
 
 #include <cuda.h>
 #include <stddef.h>
@@ -167,4 +167,4 @@ CUresult fakeGpuGraphExecId(CUgraphExec exec, uint32_t* id);
 }
 #endif
 
-#endif /* SIM_GPU_FAKE_GPU_H_ */
+#endif /* FAKE_GPU_FAKE_GPU_H_ */
