@@ -261,10 +261,9 @@ void LaunchGate::Close() noexcept {
   watch_.Disable();
   if (!actuator_.acts()) return;
   // Never left: a thread that launches while the process exits finds the actuator taken.
-  std::atomic<std::uint32_t> never{0};
   for (std::uint32_t waited = 0; !actuator_.Enter(); ++waited) {
     if (waited == kCloseMs) return;  // the thread may still be inside the actuator library
-    FutexWait(never, 0, 1);
+    SleepMs(1);
   }
   actuator_.Exit();
 }

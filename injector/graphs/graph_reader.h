@@ -48,8 +48,7 @@ class GraphReader {
  public:
   // Maximum nodes, including nodes of child graphs. The largest graphs of programs, whole training
   // steps, have some ten thousand. If smaller, such graphs are named by number; if larger, an
-  // instantiation takes longer: 100,000 nodes take
-  // 0.13 s, and the driver's time.
+  // instantiation takes longer: 100,000 nodes take 0.13 s, and the driver's time.
   static constexpr std::uint32_t kMaxNodes = 1u << 18;
   // Maximum edges of one graph, so that a wrong answer of the driver does not take all memory.
   static constexpr std::uint32_t kMaxEdges = 1u << 21;

@@ -3,7 +3,7 @@
 // CuptiClock converts the times of CUPTI's records to CLOCK_REALTIME. CUPTI's own clock is
 // CLOCK_REALTIME, and then nothing is converted. Any client can replace the clock for the whole
 // process, without notice, and it cannot be restored: Kineto installs the CPU's cycle counter,
-// which counts 2 to 4 times per nanosecond.
+// which counts 2 to 4 times per nanosecond. Under WSL, CUPTI's own clock is CLOCK_MONOTONIC_RAW.
 //
 // So the flusher reads both clocks in every period. If CUPTI's clock is more than a day from
 // CLOCK_REALTIME, a *calibration* measures its rate between two readings. A record whose start is
@@ -37,11 +37,15 @@ class CuptiClock {
   // Shortest interval of a calibration. A longer one delays the first records after the clock was
   // replaced.
   static constexpr std::uint64_t kShortestNs = 10'000'000;
-  // A calibration is repeated over longer intervals: its error falls to 1e-5 and 1e-6.
+  // A calibration is repeated over longer intervals: its error falls from 1e-3 to 1e-5 and 1e-6.
   static constexpr std::uint64_t kLongerNs[] = {1'000'000'000, 10'000'000'000};
   // A rate that differs more from what was measured is a different clock.
   static constexpr double kAllowed = 0.03;
-  // Rates of cycle counters, and of counters of microseconds, are within these limits.
+  // A clock whose rate is this close to one tick per nanosecond counts nanoseconds. It is more than
+  // the error of a calibration. A cycle counter within 0.5 % of 1 GHz is not detected.
+  static constexpr double kNanoseconds = 0.005;
+  // Nanoseconds per tick of cycle counters, and of counters of microseconds, are within these
+  // limits.
   static constexpr double kMinRate = 1e-3, kMaxRate = 1e4;
   // Maximum distance of a record's time from now. Programs delay records for less, and running
   // clocks are stepped by less, except on a machine without a battery whose clock starts in 1970. A
@@ -76,8 +80,11 @@ class CuptiClock {
   // Returns whether the last reading is not explained by CLOCK_REALTIME or by the calibration.
   bool doubtful() const noexcept { return doubtful_; }
 
-  // Returns whether records have been or will be converted.
-  bool is_replaced() const noexcept { return count_.load(std::memory_order_relaxed) != 0; }
+  // Returns whether CUPTI's last clock does not count nanoseconds, so that a client installed it.
+  bool is_replaced() const noexcept {
+    const Calibration* calibration = Latest();
+    return calibration != nullptr && calibration->ns_per_tick != 1;
+  }
 
   // Converts the start and the duration of a record. Returns false if the clock is unknown.
   // `realtime_ns` is the current time.
@@ -132,7 +139,8 @@ class CuptiClock {
   bool Publish(const Reading& from, const Reading& to) noexcept {
     const std::size_t count = count_.load(std::memory_order_relaxed);
     const auto counted = static_cast<double>(static_cast<std::int64_t>(to.ticks - from.ticks));
-    const double rate = static_cast<double>(to.monotonic_ns - from.monotonic_ns) / counted;
+    double rate = static_cast<double>(to.monotonic_ns - from.monotonic_ns) / counted;
+    if (rate > 1 - kNanoseconds && rate < 1 + kNanoseconds) rate = 1;
     if (!(rate >= kMinRate && rate <= kMaxRate) || count == kMaxCalibrations) return false;
     calibrations_[count] = {to.ticks, to.realtime_ns, rate};
     // Release: publishes the calibration; pairs with the acquire in Latest.

@@ -198,8 +198,9 @@ void DurationEngine::RunPeriod() noexcept {
     calls_.Restart();
   }
   unheard_ = heard ? 0 : unheard_ + 1;
+  const bool is_due =
+      !decoder_.clock_is_replaced() || unheard_ < 2 || unheard_ % kUnheardPeriods == 0;
   // If nothing is lent, there is nothing to fetch: an idle program is not disturbed.
-  const bool is_due = unheard_ < 2 || unheard_ % kUnheardPeriods == 0;
   if (pool_.lent_weak() != 0 && is_due && !stop_.requested()) {
     Flush(false);
   } else {
@@ -239,9 +240,8 @@ void DurationEngine::Finish() noexcept {
 }
 
 void DurationEngine::AwaitLateBuffers() noexcept {
-  std::atomic<std::uint32_t> never{0};  // never changes, so that waiting on it is a sleep
   const std::uint64_t deadline = MonotonicNs() + std::uint64_t{kLateMs} * 1000000u;
-  while (pool_.lent_weak() != 0 && MonotonicNs() < deadline) FutexWait(never, 0, 1);
+  while (pool_.lent_weak() != 0 && MonotonicNs() < deadline) SleepMs(1);
 }
 
 void DurationEngine::Stop() noexcept {

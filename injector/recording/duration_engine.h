@@ -49,7 +49,9 @@ class DurationEngine {
 
   // Sets the function that the producer calls with captures whose records are lost. Call before
   // Start.
-  void OnLostCapture(LostCapture* call, void* gate) noexcept { decoder_.OnLostCapture(call, gate); }
+  void OnLostCapture(LostCapture* call, void* gate) noexcept {
+    decoder_.OnLostCapture(call, gate);
+  }
 
   // Sets the names of graphs. Call before Start at level graph.
   void SetGraphNames(GraphNames& names) noexcept { decoder_.SetGraphNames(names); }
@@ -82,9 +84,10 @@ class DurationEngine {
   static constexpr std::uint32_t kMaxPeriodMs = 200;
   static constexpr std::uint32_t kPeriodsOfRun = 8;
 
-  // If two flushes in a row bring nothing, only each 16th period flushes: either a kernel has been
-  // running since, or another profiler has CUPTI. A flush takes that profiler's buffers too, and
-  // Kineto does not mark the end of a profile if it has no buffer left.
+  // If another profiler has replaced CUPTI's clock and two flushes in a row bring nothing, it has
+  // CUPTI, or a kernel has been running since. Then only each 16th period flushes: a flush takes
+  // the profiler's buffers too, and Kineto does not mark the end of a profile if it has no buffer
+  // left. If smaller, more ends are missed; if larger, records of long kernels are fetched later.
   static constexpr std::uint32_t kUnheardPeriods = 16;
 
   static void CUPTIAPI OnRequest(std::uint8_t** buffer, std::size_t* size,

@@ -211,12 +211,14 @@ void RecordDecoder::CheckClock() noexcept {
   if (api_->GetTimestamp == nullptr || !ReadClocks(from)) return;
   clock_.Sample(from);
   if (!clock_.doubtful()) return;
-  std::atomic<std::uint32_t> never{0};  // never changes, so that waiting on it is a sleep
   for (int attempt = 0; attempt < kCalibrationAttempts; ++attempt) {
-    FutexWait(never, 0, kCalibrationMs);
+    SleepMs(kCalibrationMs);
     CuptiClock::Reading to;
     if (!ReadClocks(to)) return;
-    if (clock_.Calibrate(from, to)) return SayClockReplaced("its times are converted");
+    if (clock_.Calibrate(from, to)) {
+      if (clock_.is_replaced()) SayClockReplaced("its times are converted");
+      return;
+    }
     from = to;
   }
 }

@@ -47,8 +47,11 @@ class RecordDecoder {
   // Sets the names of graphs. Call before Decode if graph launches are timed as one.
   void SetGraphNames(GraphNames& names) noexcept { graph_names_ = &names; }
 
-  // Reads CUPTI's clock and ours. If CUPTI's was replaced, measures its rate, which takes 11 ms.
+  // Reads CUPTI's clock and ours. If CUPTI's is another clock than before, measures its rate, which
+  // takes 11 ms, or 55 ms if all attempts fail.
   void CheckClock() noexcept;
+  // Returns whether another profiler replaced CUPTI's clock.
+  bool clock_is_replaced() const noexcept { return clock_.is_replaced(); }
 
   PendingCaptures& pending() noexcept { return pending_; }
   // Returns whether a record on probation looked wrong. Nothing more is decoded then.

@@ -132,6 +132,11 @@ void FutexWakeAll(std::atomic<std::uint32_t>& word) noexcept {
   ::syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
 }
 
+void SleepMs(std::uint32_t ms) noexcept {
+  std::atomic<std::uint32_t> never{0};  // never changes, so that waiting on it is a sleep
+  FutexWait(never, 0, ms);
+}
+
 bool StartThread(void* (*body)(void*), void* argument) noexcept {
   if (pthread_create == nullptr || pthread_detach == nullptr) return false;
   // The new thread inherits the mask. On Linux, sigprocmask affects only the calling thread.

@@ -28,6 +28,8 @@ std::uint64_t ThreadNumber() noexcept;
 void FutexWait(std::atomic<std::uint32_t>& word, std::uint32_t expected,
                std::uint32_t timeout_ms) noexcept;
 void FutexWakeAll(std::atomic<std::uint32_t>& word) noexcept;
+// May return early.
+void SleepMs(std::uint32_t ms) noexcept;
 
 // Starts a detached thread with all signals blocked, so that the application's handlers do not run
 // on it. Returns false if the process cannot start threads.

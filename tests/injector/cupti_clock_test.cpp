@@ -74,7 +74,7 @@ TEST_CASE("times of a cycle counter are converted after the next reading") {
     const auto ticks = static_cast<std::uint64_t>(clocks.ticks);
     CHECK_FALSE(clocks.Convert(ticks, 1'000).is_known);
     CHECK(clocks.Sample(rate));
-    CHECK(clocks.clock.is_replaced());
+    CHECK(clocks.clock.is_replaced() == (rate != 1.0));
     clocks.Pass(kPeriod, rate);
     const auto start = static_cast<std::uint64_t>(clocks.ticks);
     const auto times = clocks.Convert(start, static_cast<std::uint64_t>(5e6 * rate));
@@ -84,6 +84,18 @@ TEST_CASE("times of a cycle counter are converted after the next reading") {
     // Records from before the replacement arrive late.
     CHECK(clocks.Convert(clocks.realtime - kPeriod, 700).duration == 700);
   }
+}
+
+TEST_CASE("durations of another clock of nanoseconds are unchanged, as under WSL") {
+  Clocks clocks;
+  clocks.Replace(7e12);  // CLOCK_MONOTONIC_RAW, two hours after the start of the machine
+  CHECK(clocks.Sample(1.0004));
+  CHECK_FALSE(clocks.clock.is_replaced());
+  clocks.Pass(kPeriod, 1.0004);
+  const auto times = clocks.Convert(static_cast<std::uint64_t>(clocks.ticks), 123'456'789);
+  CHECK(times.is_known);
+  CHECK(Apart(times.start, clocks.realtime) < kMs);
+  CHECK(times.duration == 123'456'789);
 }
 
 TEST_CASE("the rate of a calibration gets more exact with time") {

@@ -51,8 +51,8 @@ Graph Rings(std::initializer_list<std::uint32_t> rings) {
   return graph;
 }
 
-// A random graph in which every node is of a kind of its own, so that any two different graphs are
-// not isomorphic.
+// A random graph in which every node has a different kind, so that no two different graphs are
+// isomorphic.
 Graph RandomGraph(std::mt19937_64& random, std::uint32_t nodes, std::uint32_t edges) {
   Graph graph;
   for (std::uint32_t i = 0; i < nodes; ++i) graph.nodes.push_back(random());
