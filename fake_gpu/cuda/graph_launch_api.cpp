@@ -112,8 +112,8 @@ void DoWork(const Step& step, CUstream_st& stream) {
   }
 }
 
-// Runs one step after another, each as a launch of its own: while kernels are captured or run one
-// at a time.
+// Runs one step after another, each as a separate launch: while kernels are captured or run one at
+// a time.
 void RunSerially(std::vector<Step>& steps, const Place& place) {
   for (Step& step : steps) {
     if (step.is_kernel()) {

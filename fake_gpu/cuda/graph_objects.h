@@ -25,7 +25,7 @@ struct CUuserObject_st {
 
 namespace fake_gpu {
 
-// UserObjects is a set of references to user objects. A copy has references of its own.
+// UserObjects is a set of references to user objects. A copy has its own references.
 class UserObjects {
  public:
   UserObjects() = default;

@@ -24,7 +24,7 @@ extern std::atomic<std::uint64_t> g_pending_host_work;
 // Runs `work` on the thread after all earlier work, with the real clock not before `not_before_ns`.
 void PostHostWork(CUstream_st& stream, std::uint64_t not_before_ns, std::function<void()> work);
 
-// Runs `work` after earlier host functions: at once if there are none.
+// Runs `work` after earlier host functions: immediately if there are none.
 template <typename Work>
 void RunInOrder(CUstream_st& stream, Work&& work) {
   // Acquire pairs with the release after the work has run.

@@ -64,8 +64,7 @@ inline std::optional<Allocation> FindAllocation(const void* address) {
   return FindAllocation(reinterpret_cast<std::uintptr_t>(address));
 }
 
-// Reserves device memory that has no address of its own: cuMemCreate. Returns whether the device
-// has enough.
+// Reserves device memory that has no address: cuMemCreate. Returns whether the device has enough.
 bool ReserveDeviceMemory(int device, std::size_t bytes);
 void ReleaseDeviceMemory(int device, std::size_t bytes);
 

@@ -108,7 +108,7 @@ def has_cuda_filters(ffmpeg, environment):
 
 
 def unpack_debian_ffmpeg(directory):
-    """Downloads ffmpeg and those of its dependencies that are not installed, and unpacks them."""
+    """Downloads ffmpeg with the dependencies that are not installed, and unpacks them."""
     uris = re.findall(r"^'([^']+)' (\S+\.deb) ", call('apt-get', 'install', '--print-uris', '-qq', '-y',
                                                       '--no-install-recommends', 'ffmpeg'), re.M)
     packages = [name.split('_')[0] for _, name in uris]
@@ -261,5 +261,8 @@ def names():
 # Each function brings a program into the cache and returns its runs by name. Its argument is a build directory with the
 # simulated GPU.
 PROGRAMS = {'ffmpeg': ffmpeg, 'llama': llama, 'pytorch': pytorch}
+# Runs that launch no kernels. They are only timed.
+ONLY_TIMED = ('import',)
+
 # These bring files that other tests read, and return their directory.
 FILES = {'cupti': cupti, 'names': names}
