@@ -15,11 +15,12 @@ namespace stemtap::analysis {
 
 struct Curve {
   double within = 1.0;            // elasticity within clusters of width `log_width`
+  double borrowed = 0.0;          // share of `within` that comes from the other kernels
   double own_variance = 0.0;      // variance of `within` due to this kernel's samples
   double common_variance = 0.0;   // variance of `within` due to an error that all kernels share
   double leverage = 0.0;          // degrees of freedom that `within` uses
   double singles_leverage = 0.0;  // degrees of freedom of the single samples that slopes use
-  double log_width = 0.0;         // mean over the kernel's samples (width_effect.h)
+  double log_width = 0.0;         // mean over the samples behind `within` (width_effect.h)
   double tilt = 0.0;              // change of the elasticity per unit of log width, all kernels
   double tilt_variance = 0.0;
   double between = 1.0;       // exponent of the curve through the means of clusters

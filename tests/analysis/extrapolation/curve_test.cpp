@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 #include "analysis/extrapolation/estimate.h"
@@ -84,6 +85,27 @@ TEST_CASE("a few clusters do not decide how the elasticity changes with width") 
   clusters.resize(4);
   const std::vector<Curve> curves = FitCurves(ByKernel(clusters));
   CHECK(std::fabs(curves[0].tilt) < 0.05);
+}
+
+TEST_CASE("narrow clusters that do not follow durations do not determine wide ones") {
+  Rng rng(3);
+  // Returns the standard deviations of the elasticities of a narrow and of a wide cluster, the
+  // latter with two samples that are almost alike.
+  const auto doubts = [&](double elasticity) {
+    std::vector<ObservedCluster> clusters;
+    for (std::size_t k = 0; k < 30; ++k) {
+      clusters.push_back(MakeCluster(k, {0.02, elasticity, 0.001, 2}, rng));
+    }
+    clusters.push_back({30, 18.0, kMeanNs, 1.2 * kMeanNs, {{700.0, 0.7}, {701.0, 0.702}}});
+    const std::vector<Curve> curves = FitCurves(ByKernel(clusters));
+    return std::pair(std::sqrt(curves[0].CommonVarianceAt(clusters[0])),
+                     std::sqrt(curves[30].CommonVarianceAt(clusters[30])));
+  };
+  const auto [narrow, wide] = doubts(0.0);
+  CHECK(narrow < 0.05);
+  CHECK(wide > 0.8);  // 1.3: a full return to 1 over a factor of 24 in width
+  // If narrow clusters follow durations, wide ones do too.
+  CHECK(doubts(1.0).second < 0.3);
 }
 
 TEST_CASE("clusters with single samples determine the slopes between and within clusters") {
