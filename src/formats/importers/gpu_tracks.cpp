@@ -1,35 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/importers/gpu_tracks.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <limits>
 
 #include "base/decimal.h"
+#include "base/text.h"
 
 namespace stemtap::formats {
 namespace {
 
 constexpr std::string_view kGpuProcess = "/device:GPU:";
+constexpr std::string_view kDevice = "Device ";
 
-// Parses the number after `prefix`, up to the first non-digit.
-std::optional<std::uint64_t> NumberAfter(std::string_view text, std::string_view prefix) {
-  if (!text.starts_with(prefix)) return std::nullopt;
-  text.remove_prefix(prefix.size());
-  return WholeNumber(text.substr(0, text.find_first_not_of("0123456789")));
+constexpr std::uint64_t kMaxNumber = std::numeric_limits<std::int64_t>::max();
+
+constexpr std::array<std::string_view, 2> kStreamThreads = {"Stream #", "Stream "};
+
+// Returns the id in the name of a stream: "7" for "Stream #7(Compute)".
+std::optional<std::string_view> StreamId(std::string_view thread) {
+  for (const std::string_view prefix : kStreamThreads) {
+    if (!thread.starts_with(prefix)) continue;
+    thread.remove_prefix(prefix.size());
+    return thread.substr(0, thread.find_first_of("(, "));
+  }
+  return std::nullopt;
 }
 
-std::optional<std::uint32_t> StreamOf(std::string_view thread) {
-  std::optional<std::uint64_t> number = NumberAfter(thread, "Stream #");
-  if (!number) number = NumberAfter(thread, "Stream ");
-  if (!number || *number >= shm::kUnknown32) return std::nullopt;
-  return static_cast<std::uint32_t>(*number);
-}
-
-std::optional<std::uint16_t> DeviceOf(std::string_view process, std::string_view prefix) {
-  const std::optional<std::uint64_t> number = NumberAfter(process, prefix);
-  if (!number || *number >= shm::kUnknown16) return std::nullopt;
-  return static_cast<std::uint16_t>(*number);
+// Returns whether an id is a number: 7, -1, 0x7f21.
+bool IsNumber(std::string_view id) {
+  if (id.starts_with('-')) id.remove_prefix(1);
+  return !id.empty() && id[0] >= '0' && id[0] <= '9';
 }
 
 // Parses "4,106,2", each at most `max`.
@@ -47,59 +51,98 @@ bool ReadExtents(std::string_view text, std::uint64_t max, std::array<T, 3>& ext
 
 }  // namespace
 
+// Returns the id of a process ("pid") or thread ("tid"). A number may also be a string, as in all
+// cells of an event.
+std::optional<GpuTracks::Id> GpuTracks::IdOf(const simdjson::dom::object& event,
+                                             std::string_view key) {
+  simdjson::dom::element value;
+  if (event.at_key(key).get(value) != simdjson::SUCCESS) return std::nullopt;
+  std::int64_t number = 0;
+  if (value.get_int64().get(number) == simdjson::SUCCESS) return Id{number, {}};
+  std::string_view text;
+  std::string printed;
+  if (value.is_number()) {  // 2^63 or more, or 7.0
+    printed = simdjson::minify(value);
+    text = printed;
+  } else if (value.get_string().get(text) != simdjson::SUCCESS) {
+    return std::nullopt;
+  }
+  if (const std::optional<JsonDecimal> decimal = ParseDecimal(text, 0);
+      decimal && decimal->exact && decimal->magnitude <= kMaxNumber) {
+    const auto magnitude = static_cast<std::int64_t>(decimal->magnitude);
+    return Id{decimal->negative ? -magnitude : magnitude, {}};
+  }
+  return Id{0, std::string(text)};
+}
+
+// Returns the number after `prefix`, up to the first non-digit; unknown if there is none that fits.
+std::uint16_t GpuTracks::DeviceOf(std::string_view process, std::string_view prefix) {
+  const std::string_view rest = process.substr(prefix.size());
+  const std::optional<std::uint64_t> number =
+      WholeNumber(rest.substr(0, rest.find_first_not_of("0123456789")));
+  if (number && *number < shm::kUnknown16) return static_cast<std::uint16_t>(*number);
+  if (odd_device_.empty()) odd_device_ = process;
+  return shm::kUnknown16;
+}
+
 void GpuTracks::Learn(const simdjson::dom::object& event) {
   std::string_view what;
   std::string_view name;
-  std::int64_t process = 0;
-  if (event.at_key("name").get_string().get(what) != simdjson::SUCCESS ||
-      event.at_key("pid").get_int64().get(process) != simdjson::SUCCESS ||
+  const std::optional<Id> process = IdOf(event, "pid");
+  if (!process || event.at_key("name").get_string().get(what) != simdjson::SUCCESS ||
       event.at_pointer("/args/name").get_string().get(name) != simdjson::SUCCESS) {
     return;
   }
-  std::int64_t thread = 0;
   if (what == "process_name") {
-    const std::optional<std::uint16_t> device = DeviceOf(name, kGpuProcess);
-    if (!device) return;
-    devices_[process] = *device;
-  } else if (what == "thread_name" &&
-             event.at_key("tid").get_int64().get(thread) == simdjson::SUCCESS) {
-    const std::optional<std::uint32_t> stream = StreamOf(name);
-    if (!stream) return;
-    streams_[{process, thread}] = *stream;
+    if (!name.starts_with(kGpuProcess)) return;
+    devices_[*process] = DeviceOf(name, kGpuProcess);
+  } else if (what == "thread_name") {
+    const std::optional<Id> thread = IdOf(event, "tid");
+    const std::optional<std::string_view> stream = StreamId(name);
+    if (!thread || !stream) return;
+    streams_[{*process, *thread}] = numbers_.Of(*stream);
   } else {
     return;
   }
-  named_late_ = named_late_ || (devices_.contains(process) && passed_.contains(process));
+  named_late_ = named_late_ || (devices_.contains(*process) && passed_.contains(*process));
 }
 
 std::optional<GpuTrack> GpuTracks::Find(const simdjson::dom::object& event) {
   std::string_view name;
   if (event.at_key("tid").get_string().get(name) == simdjson::SUCCESS) {
-    const std::optional<std::uint32_t> stream = StreamOf(name);
-    if (!stream) return std::nullopt;
-    GpuTrack track;
-    track.stream = *stream;
-    if (event.at_key("pid").get_string().get(name) == simdjson::SUCCESS) {
-      const std::size_t at = name.rfind("Device ");  // a file name may precede it
-      if (at != std::string_view::npos) {
-        track.device = DeviceOf(name.substr(at), "Device ").value_or(shm::kUnknown16);
+    const std::optional<std::string_view> stream = StreamId(name);
+    if (stream && IsNumber(*stream)) {
+      GpuTrack track;
+      track.stream = numbers_.Of(*stream);
+      if (event.at_key("pid").get_string().get(name) == simdjson::SUCCESS) {
+        const std::size_t at = name.rfind(kDevice);  // a file name may precede it
+        if (at != std::string_view::npos) track.device = DeviceOf(name.substr(at), kDevice);
       }
+      return track;
     }
-    return track;
   }
-  std::int64_t process = 0;
-  std::int64_t thread = 0;
-  if (event.at_key("pid").get_int64().get(process) != simdjson::SUCCESS ||
-      event.at_key("tid").get_int64().get(thread) != simdjson::SUCCESS) {
-    return std::nullopt;
-  }
-  const auto device = devices_.find(process);
-  const auto stream = streams_.find({process, thread});
+  const std::optional<Id> process = IdOf(event, "pid");
+  const std::optional<Id> thread = IdOf(event, "tid");
+  if (!process || !thread) return std::nullopt;
+  const auto device = devices_.find(*process);
+  const auto stream = streams_.find({*process, *thread});
   if (device == devices_.end() || stream == streams_.end()) {
-    passed_.insert(process);
+    passed_.insert(*process);
     return std::nullopt;
   }
-  return GpuTrack{device->second, stream->second};
+  GpuTrack track;
+  track.device = device->second;
+  track.stream = stream->second;
+  return track;
+}
+
+void GpuTracks::Finish(const std::string& source, RecordedLaunches& launches) const {
+  numbers_.Finish(source, launches);
+  if (odd_device_.empty()) return;
+  launches.Warn(
+      fmt::format("{}: '{}' has no device number from 0 to {}; the devices of such processes are "
+                  "unknown",
+                  source, ShownCell(odd_device_), shm::kUnknown16 - 1));
 }
 
 bool NamesNoKernel(std::string_view name) {

@@ -3,18 +3,23 @@
 // GpuTracks finds the tracks of a Chrome trace that are GPU streams. XLA (JAX, TensorFlow) names
 // tracks in metadata events: process "/device:GPU:0", thread "Stream #7(Compute)". Converters such
 // as nsys2json use names as ids: "pid": "Device 0", "tid": "Stream 7".
+//
+// A stream may have any id ("Stream #94384723984016", "Stream #0x7f21"); see StreamNumbers.
 #pragma once
 
 #include <simdjson.h>
 
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
+#include <string>
 #include <string_view>
-#include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
+#include "formats/importers/recorded_launches.h"
+#include "formats/importers/stream_numbers.h"
 #include "shm/record.h"
 
 namespace stemtap::formats {
@@ -36,11 +41,28 @@ class GpuTracks {
   // Whether a stream was named after events of its process, which Find may have missed.
   bool named_late() const { return named_late_; }
 
+  // Makes the streams of `launches` final and warns about unusual ids. REQUIRES: `launches` is not
+  // finished.
+  void Finish(const std::string& source, RecordedLaunches& launches) const;
+
  private:
-  std::unordered_map<std::int64_t, std::uint16_t> devices_;                 // by pid
-  std::map<std::pair<std::int64_t, std::int64_t>, std::uint32_t> streams_;  // by pid, tid
-  std::unordered_set<std::int64_t> passed_;  // pids of events that were not on a stream
+  // A process or thread id.
+  struct Id {
+    std::int64_t number = 0;
+    std::string other;  // an id that is not a number of 64 bits
+
+    auto operator<=>(const Id&) const = default;
+  };
+
+  static std::optional<Id> IdOf(const simdjson::dom::object& event, std::string_view key);
+  std::uint16_t DeviceOf(std::string_view process, std::string_view prefix);
+
+  StreamNumbers numbers_;
+  std::map<Id, std::uint16_t> devices_;                 // by process
+  std::map<std::pair<Id, Id>, std::uint32_t> streams_;  // by process, thread
+  std::set<Id> passed_;                                 // processes of events not on a stream
   bool named_late_ = false;
+  std::string odd_device_;  // the first process that has no device number from 0 to 65534
 };
 
 // Returns whether an event on a stream is not a kernel, for example a copy or a CUDA API call.

@@ -86,6 +86,7 @@ Result<std::unique_ptr<model::ProfileReader>> KinetoReader::ReadAll() {
         stream_.name(), events_)};
   }
   STEMTAP_TRY(CheckKernels());
+  others_.tracks.Finish(stream_.name(), *launches_);
   WarnAtEnd();
   launches_->Finish(stream_.name());
   return std::unique_ptr<model::ProfileReader>(std::move(launches_));

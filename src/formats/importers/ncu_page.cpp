@@ -126,6 +126,7 @@ class PageReader {
   Result<std::size_t> NewMetric(std::string name, std::string_view label);
   Status Deliver();
   void NoteOther();
+  std::uint64_t Place(Column column, std::uint64_t unknown);
   void Warn(std::string warning) { page_.warnings.push_back(std::move(warning)); }
   void Report();
 
@@ -157,6 +158,8 @@ class PageReader {
   std::pair<std::uint64_t, std::uint64_t> last_ = {};
   bool has_last_ = false;
   NcuDecimalMark mark_;
+  std::uint64_t bad_places_ = 0;  // cells of devices and streams without a number
+  std::string first_bad_place_;
   std::uint64_t others_ = 0;
   std::uint64_t notes_ = 0;
   std::uint64_t rules_ = 0;
@@ -325,14 +328,23 @@ Status PageReader::StartLaunch() {
       launch.record.grid[i] = static_cast<std::uint32_t>(extents[i]);
     }
   }
-  if (const auto device = WholeNumber(Cell(kDevice)); device && *device < shm::kUnknown16) {
-    launch.record.device = static_cast<std::uint16_t>(*device);
-  }
-  if (const auto stream = WholeNumber(Cell(kStream)); stream && *stream < shm::kUnknown32) {
-    launch.record.stream = static_cast<std::uint32_t>(*stream);
-  }
+  launch.record.device = static_cast<std::uint16_t>(Place(kDevice, shm::kUnknown16));
+  launch.record.stream = static_cast<std::uint32_t>(Place(kStream, shm::kUnknown32));
   page_.launches.push_back(launch);
   return Success{};
+}
+
+// Returns the number of a device or stream; `unknown`, and counted unless the cell is empty, if it
+// is not a whole number below `unknown`.
+std::uint64_t PageReader::Place(Column column, std::uint64_t unknown) {
+  const std::string_view cell = Cell(column);
+  const std::optional<std::uint64_t> number = WholeNumber(cell);
+  if (number && *number < unknown) return *number;
+  if (!cell.empty() && bad_places_++ == 0) {
+    first_bad_place_ =
+        lines_.At(fmt::format("{} is '{}'", kColumnNames[column], ShownCell(cell))).message;
+  }
+  return unknown;
 }
 
 Status PageReader::ReadRow() {
@@ -404,6 +416,10 @@ void PageReader::Report() {
         fmt::format("{}: the ID does not increase ({} such rows); the order of the rows is used as "
                     "the launch order",
                     lines_.name(), ids_back_));
+  }
+  if (bad_places_ > 0) {
+    Warn(fmt::format("{}, which is not a number ({}); treated as unknown", first_bad_place_,
+                     Plural(bad_places_, "such cell")));
   }
   if (repeated_ > 0) {
     Warn(fmt::format("{} has another value in a later row; the first is kept ({} such values)",

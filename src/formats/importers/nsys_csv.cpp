@@ -18,6 +18,7 @@
 #include "base/text.h"
 #include "formats/importers/nsys_report.h"
 #include "formats/importers/recorded_launches.h"
+#include "formats/importers/stream_numbers.h"
 
 namespace stemtap::formats {
 namespace {
@@ -115,6 +116,7 @@ class ReportReader {
   Status ReadExtents(Column first, std::uint32_t max, std::array<std::uint32_t, 3>& extents);
   Result<std::uint64_t> SharedBytes();
   std::uint16_t Device();
+  std::uint32_t Stream();
 
   CsvReader csv_;
   RecordedLaunches& launches_;
@@ -123,6 +125,7 @@ class ReportReader {
   std::array<int, kColumns> exponents_ = {};        // of time units
   std::array<std::uint64_t, kColumns> bytes_ = {};  // of memory units
   std::string plain_;                               // the last number that contained commas
+  StreamNumbers streams_;
   std::size_t columns_ = 0;
   std::array<int, kColumns> decimals_ = {};                           // maximum seen, in times
   std::int64_t launched_ = std::numeric_limits<std::int64_t>::min();  // of the previous row
@@ -265,6 +268,13 @@ std::uint16_t ReportReader::Device() {
   return shm::kUnknown16;
 }
 
+std::uint32_t ReportReader::Stream() {
+  const std::string_view text = Trimmed(Cell(kStream));
+  if (text.empty()) return shm::kUnknown32;
+  const std::optional<Decimal> number = Take(kStream);  // without thousands separators
+  return streams_.Of(number && !number->negative ? number->text : text);
+}
+
 // Rows must be in order of the launch calls, as nsys writes them, because the report has no other
 // order.
 Status ReportReader::CheckLaunched() {
@@ -302,9 +312,7 @@ Status ReportReader::AddRow() {
   record.duration_ns = static_cast<std::uint64_t>(duration);
 
   record.device = Device();
-  const Result<std::uint64_t> stream = Number(kStream, shm::kUnknown32 - 1, shm::kUnknown32);
-  if (!stream.ok()) return stream.error();
-  record.stream = static_cast<std::uint32_t>(stream.value());
+  record.stream = Stream();
   const std::uint64_t correlation =
       STEMTAP_TRY(Number(kCorrelation, std::numeric_limits<std::int64_t>::max(), 0));
   record.correlation_id = static_cast<std::uint32_t>(correlation);
@@ -342,6 +350,7 @@ Status ReportReader::LeaveRest() {
 
 void ReportReader::Warn() {
   const std::string& file = csv_.name();
+  streams_.Finish(file, launches_);
   if (report_ == &kKernExecTrace) {
     launches_.Warn(
         fmt::format("{}: the report {} omits streams, shared memory, and kernels whose launch call "

@@ -16,6 +16,7 @@
 #include "base/memory_source.h"
 #include "base/text.h"
 #include "formats/importers/recorded_launches.h"
+#include "formats/importers/stream_numbers.h"
 
 namespace stemtap::formats {
 namespace {
@@ -125,6 +126,7 @@ class NvprofTable {
   int duration_exponent_ = 0;
   std::array<double, 2> shared_unit_ = {1.0, 1.0};  // static, dynamic
   std::unique_ptr<RecordedLaunches> launches_ = std::make_unique<RecordedLaunches>();
+  StreamNumbers streams_;
   std::uint64_t copies_ = 0;  // memcpy, memset, unified memory
   std::uint64_t others_ = 0;
   std::uint64_t no_suffix_ = 0;
@@ -221,9 +223,13 @@ Status NvprofTable::AddKernel(std::string_view name) {
     if (!block.ok()) return block.error();
     record.block[i] = static_cast<std::uint16_t>(block.value());
   }
-  const auto stream = Number(kStream, 0, shm::kUnknown32 - 1, shm::kUnknown32);
-  if (!stream.ok()) return stream.error();
-  record.stream = static_cast<std::uint32_t>(stream.value());
+  const std::string_view stream = Cell(kStream);
+  if (!stream.empty()) {
+    if (stream.find_first_of("0123456789") == std::string_view::npos) {
+      return Bad(kStream, "the number of a stream");
+    }
+    record.stream = streams_.Of(stream);
+  }
   const auto shared = STEMTAP_TRY(SharedBytes());
   record.shared_bytes = shared;
   if (!Cell(kDevice).empty()) {
@@ -262,6 +268,7 @@ void NvprofTable::Report() {
     launches_->Warn(fmt::format("{}: {} no correlation id", lines_.name(),
                                 Plural(no_suffix_, "launch has", "launches have")));
   }
+  streams_.Finish(lines_.name(), *launches_);
   launches_->Finish(lines_.name());
 }
 

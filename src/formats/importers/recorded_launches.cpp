@@ -59,6 +59,16 @@ void RecordedLaunches::SetProcess(std::uint64_t id) {
   if (process_ids_.size() > 1) processes_.resize(records_.size(), 0);
 }
 
+std::size_t RecordedLaunches::NumberStreams() {
+  std::unordered_map<std::uint32_t, std::uint32_t> numbers;
+  for (shm::KernelRecord& record : records_) {
+    if (record.stream == shm::kUnknown32) continue;
+    const auto next = static_cast<std::uint32_t>(numbers.size());
+    record.stream = numbers.try_emplace(record.stream, next).first->second;
+  }
+  return numbers.size();
+}
+
 void RecordedLaunches::Finish(std::string_view source) {
   if (names_cut_ > 0) {
     Warn(fmt::format("{}: {} a name of more than {} bytes; it is truncated", source,

@@ -53,6 +53,10 @@ class RecordedLaunches : public model::ProfileReader {
 
   std::size_t size() const { return records_.size(); }
 
+  // Numbers the known streams 0, 1, ... in order of their first launch added; returns how many
+  // there are. Call it before Finish. See StreamNumbers.
+  std::size_t NumberStreams();
+
   // Sorts the launches, numbers devices and sets the first start to 0. `source` is the file name in
   // warnings. Call once, before reading.
   void Finish(std::string_view source);

@@ -375,6 +375,66 @@ TEST_CASE("jax: names, durations, devices, streams, extents and launch order are
   CHECK(profile.records[2].grid[0] == shm::kUnknownExtent);
 }
 
+// Returns a trace of process "/device:GPU:0" with one kernel per name of a stream.
+std::string OnStreams(const std::vector<std::string>& threads) {
+  std::string names = Named(1, "process_name", "/device:GPU:0");
+  std::string kernels;
+  for (std::size_t i = 0; i < threads.size(); ++i) {
+    const int tid = static_cast<int>(i) + 1;
+    names += "," + Named(1, "thread_name", threads[i], tid);
+    kernels += "," + Xla(1, tid, std::to_string(2 * i), "k" + std::to_string(i), kDetails);
+  }
+  return "[" + names + kernels + "]";
+}
+
+TEST_CASE("jax: a kernel is read whatever the id of its stream is") {
+  for (const char* const id : {"94384723984016", "18446744073709551615", "4294967295", "-1",
+                               "0x7f21c0", "99999999999999999999", "default", ""}) {
+    CAPTURE(id);
+    const model::Profile profile =
+        MustParse(OnStreams({"Stream #7(Compute)", "Stream #" + std::string(id) + "(Compute)"}));
+    REQUIRE(profile.records.size() == 2);
+    CHECK(profile.records[0].stream == 0);
+    CHECK(profile.records[1].stream == 1);
+    CHECK(Has(profile.warnings, "streams are numbered 0 to 1 in order of appearance"));
+  }
+  const model::Profile pointers =
+      MustParse(OnStreams({"Stream #94384723990000(Compute)", "Stream #94384723984016(Compute)"}));
+  CHECK(pointers.records[0].stream == 0);
+  CHECK(pointers.records[1].stream == 1);
+}
+
+TEST_CASE("jax: a kernel is read whatever the ids of its process and thread are") {
+  for (const char* const id : {"-1", "18446744073709551615", "\"7\"", "7.0", "\"gpu\"", "1e3"}) {
+    CAPTURE(id);
+    const auto named = [&](const char* what, const char* name) {
+      return std::string(R"({"ph":"M","pid":)") + id + R"(,"tid":)" + id + R"(,"name":")" + what +
+             R"(","args":{"name":")" + name + "\"}}";
+    };
+    const model::Profile profile = MustParse(
+        "[" + named("process_name", "/device:GPU:0") + "," + named("thread_name", "Stream #7") +
+        R"(,{"ph":"X","pid":)" + id + R"(,"tid":)" + id + R"(,"ts":1,"dur":2,"name":"k"}])");
+    REQUIRE(profile.records.size() == 1);
+    CHECK(profile.records[0].device == 0);
+    CHECK(profile.records[0].stream == 7);
+    CHECK(profile.warnings.empty());
+  }
+}
+
+TEST_CASE("jax: a GPU with an unusual number is unknown, with a warning") {
+  for (const char* const number : {"65535", "99999999999999999999", "-1", "0:1"}) {
+    CAPTURE(number);
+    const std::string process = "/device:GPU:" + std::string(number);
+    const model::Profile profile =
+        MustParse("[" + Named(1, "process_name", process) + "," +
+                  Named(1, "thread_name", "Stream #7", 7) + "," + Xla(1, 7, "1", "k", "") + "]");
+    REQUIRE(profile.records.size() == 1);
+    const bool fits = process == "/device:GPU:0:1";  // the number ends at the colon
+    CHECK(profile.records[0].device == (fits ? 0 : shm::kUnknown16));
+    CHECK(Has(profile.warnings, "has no device number from 0 to 65534") != fits);
+  }
+}
+
 TEST_CASE("jax: malformed details leave the extents unknown and are counted") {
   for (const std::string_view details :
        {"regs:32", "grid:1,1,1", "grid:1,1 block:1,1,1", "grid:1,1,1,1 block:1,1,1",
@@ -422,6 +482,14 @@ TEST_CASE("a trace with other categories of GPU events is read or rejected") {
   CHECK(profile.records[0].device == 2);
   CHECK(profile.records[0].stream == 7);
   CHECK(profile.records[0].duration_ns == 2000);
+  const model::Profile pointer = MustParse(
+      R"([{"ph":"X","cat":"cuda","name":"k","pid":"Device 99999","tid":"Stream 140234567890123",)"
+      R"("ts":1,"dur":2}])");
+  REQUIRE(pointer.records.size() == 1);
+  CHECK(pointer.records[0].device == shm::kUnknown16);
+  CHECK(pointer.records[0].stream == 0);
+  CHECK(Has(pointer.warnings, "'Device 99999' has no device number"));
+  CHECK(Has(pointer.warnings, "stream ids such as '140234567890123'"));
 
   const model::Profile guessed = MustParse(
       R"([{"ph":"X","cat":"cuda","name":"k","pid":0,"tid":7,"ts":1,"dur":2,"args":{"stream":3}},)"

@@ -93,6 +93,23 @@ TEST_CASE("ncu raw page: launches, units and metrics are read between other line
   }
 }
 
+TEST_CASE("ncu: a device or stream that is not a number is unknown, with a warning") {
+  const auto replaced = [](std::string text, const std::string& what, const std::string& by) {
+    return text.replace(text.find(what), what.size(), by);
+  };
+  const std::string row = Launch("0", "a") + ",\"1\",\"4.19\",\"x\",\"8\"\n";
+  const model::Profile p =
+      MustParse(kRawHeader + kRawUnits + replaced(row, "\"7\"", "\"0x7f21\"") +
+                replaced(replaced(row, "\"0\"", "\"1\""), "\"0\",\"9.0\"", "\"65535\",\"9.0\""));
+  REQUIRE(p.records.size() == 2);
+  CHECK(p.records[0].stream == shm::kUnknown32);
+  CHECK(p.records[0].device == 0);
+  CHECK(p.records[1].stream == 7);
+  CHECK(p.records[1].device == shm::kUnknown16);
+  CHECK(p.warnings[0] ==
+        "t.csv:3: Stream is '0x7f21', which is not a number (2 such cells); treated as unknown");
+}
+
 TEST_CASE("ncu details page: each row is one metric") {
   const model::Profile p = MustParse(
       kDetailsHeader + Detail("0", "a", "Duration", "us", "3.52", "GPU Speed Of Light") +

@@ -122,6 +122,15 @@ TEST_CASE("cuda_gpu_trace: ids of different devices may belong to different proc
   CHECK(NameOf(profile, 3) == "d");
 }
 
+TEST_CASE("a stream may have any id") {
+  const model::Profile profile = MustParse(
+      "Start (ns),Duration (ns),CorrId,GrdX,Device,Strm,Name\n"
+      "10,1,1,1,0,\"1,024\",a\n20,1,2,1,0,94384723984016,b\n30,1,3,1,0,-1,c\n");
+  REQUIRE(profile.records.size() == 3);
+  for (std::uint32_t i = 0; i < 3; ++i) CHECK(profile.records[i].stream == i);
+  CHECK(profile.warnings[0].find("stream ids such as '94384723984016'") != std::string::npos);
+}
+
 TEST_CASE("columns are found by name, and most may be missing") {
   const model::Profile profile =
       MustParse("Row#,Name,GrdX,Duration (ns),Start (ns),\n1,k,4,20,10,\n");

@@ -51,6 +51,19 @@ TEST_CASE("nvprof: every cell of a row is read") {
   }
 }
 
+TEST_CASE("nvprof: a stream may have any number") {
+  for (const std::string id : {"94384723984016", "4294967295", "-1", "0x7f21"}) {
+    CAPTURE(id);
+    std::string row = kRow;
+    row.replace(row.find("\"7\""), 3, "\"" + id + "\"");
+    const model::Profile p = MustParse(kHeader + kUnits + kRow + row);
+    REQUIRE(p.records.size() == 2);
+    CHECK(p.records[0].stream != p.records[1].stream);
+    CHECK(p.records[1].stream < 2);
+    CHECK(p.warnings[0].find("stream ids such as '" + id + "'") != std::string::npos);
+  }
+}
+
 TEST_CASE("nvprof: each column has its unit") {
   for (const auto& [units, start, duration, shared] :
        {std::tuple("s,s", 2'000'000'000ULL, 3'000'000'000ULL, 4096U),
