@@ -41,6 +41,9 @@ constexpr std::array kKnownTables = {
     KnownTable{"rocpd_op", nullptr,
                "is a database of rocmProfileData (rpd), which stemtap cannot read; record with "
                "'rocprofv3 --kernel-trace -- PROGRAM' instead"},
+    KnownTable{"KERN", nullptr,
+               "is a database of rocprof, which stemtap cannot read; record a table with 'rocprof "
+               "--timestamp on -o results.csv PROGRAM', or use rocprofv3"},
 };
 
 Status ReadLaunches(Database& database, std::int64_t file_bytes, RecordedLaunches& launches) {

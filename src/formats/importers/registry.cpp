@@ -48,7 +48,7 @@ constexpr std::array kFormats = {
     ProfileFormat{"nvprof-csv", "nvprof GPU trace CSV",
                   "nvprof --csv --print-gpu-trace --log-file trace.csv ./app", LooksLikeNvprofCsv,
                   kHeld, OpenNvprofCsv},
-    ProfileFormat{"rocprofv3-csv", "rocprofv3 kernel trace CSV",
+    ProfileFormat{"rocprofv3-csv", "kernel trace CSV of rocprofv3, rocprofv2, rocprof, Omniperf",
                   "rocprofv3 --kernel-trace --output-format csv -- ./app", LooksLikeRocprofCsv,
                   kHeld, OpenRocprofCsv},
     ProfileFormat{"kineto", "torch.profiler (Kineto) or JAX trace JSON, plain, .gz or .zst",

@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "formats/importers/rocprof_kernel.h"
 #include "formats/importers/row_times.h"
+#include "formats/importers/stream_numbers.h"
 
 namespace stemtap::formats {
 namespace {
@@ -71,10 +72,11 @@ constexpr std::array<const char*, kColumns> kColumnNames = {"start",
 class DispatchTable {
  public:
   DispatchTable(Database& database, std::int64_t file_bytes, std::string suffix,
-                RecordedLaunches& launches)
+                StreamNumbers& streams, RecordedLaunches& launches)
       : database_(database),
         file_bytes_(file_bytes),
         suffix_(std::move(suffix)),
+        streams_(streams),
         launches_(launches) {}
 
   // Assigns a unique number to each process of each recording.
@@ -98,11 +100,12 @@ class DispatchTable {
   Database& database_;
   std::int64_t file_bytes_;
   std::string suffix_;
+  StreamNumbers& streams_;
   RecordedLaunches& launches_;
   Statement find_name_;
   std::unordered_map<std::int64_t, std::uint32_t> name_ids_;  // by kernel_id
   std::unordered_map<std::int64_t, std::uint16_t> devices_;   // by agent_id
-  RowTimes times_;
+  RowTimes times_{kRocprofZero};
   std::uint64_t uneven_ = 0;
   std::uint64_t no_device_ = 0;
 };
@@ -118,7 +121,8 @@ Status DispatchTable::ReadAgents() {
     const bool more = STEMTAP_TRY(rows.Next());
     if (!more) return Success{};
     const std::int64_t id = STEMTAP_TRY(rows.Number(0, -kAny, kAny, kNone));
-    const std::int64_t index = STEMTAP_TRY(rows.Number(1, 0, shm::kUnknown16 - 1, shm::kUnknown16));
+    const std::int64_t index = STEMTAP_TRY(rows.Number(1, -kAny, kAny, kNone));
+    if (index < 0 || index >= shm::kUnknown16) continue;
     devices_.emplace(id, static_cast<std::uint16_t>(index));
   }
 }
@@ -159,16 +163,17 @@ Status DispatchTable::SetPlace(const TableRows& rows, shm::KernelRecord& record)
   const auto device = devices_.find(agent);
   if (device != devices_.end()) record.device = device->second;
   no_device_ += record.device == shm::kUnknown16 ? 1 : 0;
-  const Result<std::int64_t> stream =
-      rows.Number(rows.Has(kStream) ? kStream : kQueue, 0, shm::kUnknown32 - 1, shm::kUnknown32);
-  if (!stream.ok()) return stream.error();
-  record.stream = static_cast<std::uint32_t>(stream.value());
+  const std::int64_t stream =
+      STEMTAP_TRY(rows.Number(rows.Has(kStream) ? kStream : kQueue, kNone + 1, kAny, kNone));
+  if (stream != kNone) record.stream = streams_.Of(stream);
   const std::int64_t shared =
       STEMTAP_TRY(rows.Number(kShared, 0, shm::kUnknown32 - 1, shm::kUnknown32));
   record.shared_bytes = static_cast<std::uint32_t>(shared);
   // A counter of the process's dispatches, including dispatches of HIP graphs.
-  const std::int64_t dispatch = STEMTAP_TRY(rows.Number(kDispatch, 0, kAny, 0));
-  record.correlation_id = static_cast<std::uint32_t>(dispatch);
+  const std::int64_t dispatch = STEMTAP_TRY(rows.Number(kDispatch, 0, kAny, kNone));
+  if (dispatch != kNone) {
+    record.correlation_id = RocprofLaunchNumber(static_cast<std::uint64_t>(dispatch));
+  }
   const std::int64_t graph = STEMTAP_TRY(rows.Number(kGraph, 0, kAny, 0));
   record.graph_id = static_cast<std::uint32_t>(graph);
   return Success{};
@@ -237,12 +242,14 @@ Status ReadRocpdDispatches(Database& database, std::int64_t file_bytes,
                     database.name(), kRocpdDispatchTable)};
   }
   DispatchTable::Processes processes;
+  StreamNumbers streams;
   std::set<std::int64_t> nodes;
   for (const std::string& table : tables) {
-    STEMTAP_TRY(
-        DispatchTable(database, file_bytes, table.substr(kRocpdDispatchTable.size()), launches)
-            .Read(processes, nodes));
+    STEMTAP_TRY(DispatchTable(database, file_bytes, table.substr(kRocpdDispatchTable.size()),
+                              streams, launches)
+                    .Read(processes, nodes));
   }
+  streams.Finish(database.name(), launches);
   if (nodes.size() > 1) {
     launches.Warn(
         fmt::format("{}: launches of {} machines are in order of start, but clocks of different "

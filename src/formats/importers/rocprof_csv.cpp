@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -20,87 +21,146 @@
 #include "base/text.h"
 #include "formats/importers/recorded_launches.h"
 #include "formats/importers/rocprof_kernel.h"
+#include "formats/importers/row_times.h"
+#include "formats/importers/stream_numbers.h"
 
 namespace stemtap::formats {
 namespace {
 
-// The columns that are read, in lower case, because rocprofv3 and rocpd use different case.
+// The columns that are read.
 enum Column : std::size_t {
   kKind,
+  kDomain,
   kAgent,
   kQueue,
   kStream,
+  kProcess,
+  kDispatch,
+  kXcc,
   kKernelId,
   kKernelName,
   kCorrelation,
   kStart,
   kEnd,
-  kLds,
-  kGroupSegment,
+  kShared,
   kWorkgroupX,
   kWorkgroupY,
   kWorkgroupZ,
+  kWorkgroup,
   kGridX,
   kGridY,
   kGridZ,
+  kGrid,
   kColumns
 };
-constexpr std::array<std::string_view, kColumns> kColumnNames = {"kind",
-                                                                 "agent_id",
-                                                                 "queue_id",
-                                                                 "stream_id",
-                                                                 "kernel_id",
-                                                                 "kernel_name",
-                                                                 "correlation_id",
-                                                                 "start_timestamp",
-                                                                 "end_timestamp",
-                                                                 "lds_block_size",
-                                                                 "group_segment_size",
-                                                                 "workgroup_size_x",
-                                                                 "workgroup_size_y",
-                                                                 "workgroup_size_z",
-                                                                 "grid_size_x",
-                                                                 "grid_size_y",
-                                                                 "grid_size_z"};
+
+// Names of the columns in lower case, because tools and versions use different case. If a file has
+// several names of a column, the first one here counts.
+struct ColumnName {
+  std::string_view name;
+  Column column;
+};
+constexpr std::array kColumnNames = {
+    ColumnName{"kind", kKind},
+    ColumnName{"domain", kDomain},
+    ColumnName{"agent_id", kAgent},
+    ColumnName{"gpu_id", kAgent},
+    ColumnName{"gpu-id", kAgent},
+    ColumnName{"queue_id", kQueue},
+    ColumnName{"queue-id", kQueue},
+    ColumnName{"stream_id", kStream},
+    ColumnName{"guid", kProcess},
+    ColumnName{"process_id", kProcess},
+    ColumnName{"pid", kProcess},
+    ColumnName{"dispatch_id", kDispatch},
+    ColumnName{"index", kDispatch},
+    ColumnName{"xcc_index", kXcc},
+    ColumnName{"kernel_id", kKernelId},
+    ColumnName{"kernel_name", kKernelName},
+    ColumnName{"kernelname", kKernelName},
+    ColumnName{"correlation_id", kCorrelation},
+    ColumnName{"start_timestamp", kStart},
+    ColumnName{"beginns", kStart},
+    ColumnName{"end_timestamp", kEnd},
+    ColumnName{"stop_timestamp", kEnd},
+    ColumnName{"endns", kEnd},
+    ColumnName{"lds_block_size", kShared},
+    ColumnName{"group_segment_size", kShared},
+    ColumnName{"lds_per_workgroup", kShared},
+    ColumnName{"lds", kShared},
+    ColumnName{"workgroup_size_x", kWorkgroupX},
+    ColumnName{"workgroup_size_y", kWorkgroupY},
+    ColumnName{"workgroup_size_z", kWorkgroupZ},
+    ColumnName{"workgroup_size", kWorkgroup},
+    ColumnName{"wgr", kWorkgroup},
+    ColumnName{"grid_size_x", kGridX},
+    ColumnName{"grid_size_y", kGridY},
+    ColumnName{"grid_size_z", kGridZ},
+    ColumnName{"grid_size", kGrid},
+    ColumnName{"grd", kGrid},
+};
+
+constexpr std::uint64_t kMaxItems = std::uint64_t{1} << 48;  // of a grid
 
 using Columns = std::array<std::optional<std::size_t>, kColumns>;
 
-// Returns the columns of a kernel trace, or nullopt if the line is not the header of a kernel
-// trace.
-std::optional<Columns> FindColumns(const std::vector<std::string_view>& cells) {
+std::vector<std::string> LowerCaseCells(const std::vector<std::string_view>& cells) {
+  std::vector<std::string> lower;
+  lower.reserve(cells.size());
+  for (const std::string_view cell : cells) lower.push_back(LowerCase(cell));
+  return lower;
+}
+
+bool Contains(const std::vector<std::string>& header, std::string_view name) {
+  return std::find(header.begin(), header.end(), name) != header.end();
+}
+
+Columns FindColumns(const std::vector<std::string>& header) {
   Columns columns;
-  for (std::size_t i = 0; i < cells.size(); ++i) {
-    const auto* const at = std::find(kColumnNames.begin(), kColumnNames.end(), LowerCase(cells[i]));
-    if (at != kColumnNames.end()) columns[static_cast<std::size_t>(at - kColumnNames.begin())] = i;
-  }
-  // Counter files have the same format, with one row per counter of a launch.
-  for (const std::string_view cell : cells) {
-    if (LowerCase(cell) == "counter_name") return std::nullopt;
-  }
-  for (const Column needed : {kKernelName, kStart, kEnd}) {
-    if (!columns[needed]) return std::nullopt;
+  for (const ColumnName& known : kColumnNames) {
+    if (columns[known.column]) continue;
+    const auto at = std::find(header.begin(), header.end(), known.name);
+    if (at != header.end()) columns[known.column] = static_cast<std::size_t>(at - header.begin());
   }
   return columns;
 }
 
-// Agents are numbered together with CPUs ("Agent 4", or 4) or by type ("GPU 3").
+RocprofRow RowOf(const std::vector<std::string>& header, const Columns& columns) {
+  const bool timed = columns[kStart] && columns[kEnd];
+  if (Contains(header, "counter_name")) return RocprofRow::kCounter;
+  if (columns[kDomain] && Contains(header, "function")) return RocprofRow::kApiCall;
+  if (columns[kKernelName] && timed) return RocprofRow::kLaunch;
+  // rocprofv3 always writes times.
+  if (columns[kKernelName] && columns[kAgent] && columns[kWorkgroup] && columns[kGrid]) {
+    return RocprofRow::kLaunchWithoutTimes;
+  }
+  const bool summary = Contains(header, "calls") && Contains(header, "totaldurationns");
+  return summary ? RocprofRow::kSummary : RocprofRow::kUnknown;
+}
+
+// The number or the name of a GPU. Agents are numbered together with CPUs ("Agent 4", or 4) or by
+// type ("GPU 3").
 struct Agent {
+  bool is_name = false;
   std::uint64_t number = 0;
-  bool is_ordinal = false;  // the number counts only GPUs
+  std::string name;
+
+  auto operator<=>(const Agent&) const = default;
+  std::string Shown() const { return is_name ? ShownCell(name) : std::to_string(number); }
 };
 
-std::optional<Agent> ParseAgent(std::string_view text) {
-  Agent agent;
+// Parses "Agent 4", "GPU 3", 4 or any name. `is_ordinal` is set if the number counts only GPUs.
+Agent ParseAgent(std::string_view text, bool& is_ordinal) {
+  std::string_view rest = text;
+  is_ordinal = false;
   for (const std::string_view prefix : {"Agent ", "GPU ", "GPU-"}) {
     if (!text.starts_with(prefix)) continue;
-    text.remove_prefix(prefix.size());
-    agent.is_ordinal = prefix != "Agent ";
+    rest.remove_prefix(prefix.size());
+    is_ordinal = prefix != "Agent ";
     break;
   }
-  const std::optional<std::uint64_t> number = WholeNumber(text);
-  if (!number) return std::nullopt;
-  agent.number = *number;
-  return agent;
+  if (const std::optional<std::uint64_t> number = WholeNumber(rest)) return {false, *number, {}};
+  return {true, 0, std::string(text)};
 }
 
 class RocprofTrace {
@@ -116,57 +176,84 @@ class RocprofTrace {
     std::uint64_t kernel_id = 0;
     bool several = false;  // several kernels with different ids
   };
+  struct Row {
+    shm::KernelRecord record;
+    std::uint32_t name_id = 0;
+    std::uint32_t agent = kNoAgent;  // index into agents_
+    std::uint32_t process = 0;
+  };
+  static constexpr std::uint32_t kNoAgent = ~std::uint32_t{0};
 
+  Status ReadHeader();
   Status ReadRow();
+  // Returns a cell; empty if it or its column is missing, which the oldest rocprof shows as None.
   std::string_view Cell(Column column) const {
-    return columns_[column] ? lines_.cells()[*columns_[column]] : std::string_view();
+    const std::string_view cell =
+        columns_[column] ? lines_.cells()[*columns_[column]] : std::string_view();
+    return cell == "None" ? std::string_view() : cell;
   }
   Error Bad(Column column, std::string_view expected) const {
     return lines_.At(fmt::format("{} is '{}'; expected {}", ShownCell(header_[*columns_[column]]),
                                  ShownCell(Cell(column)), expected));
   }
-  // Returns a whole number in [least, most], or `unknown` if the column is missing or the cell is
-  // empty.
+  // Returns a whole number in [min, max], or `unknown` if the cell is missing.
   Result<std::uint64_t> Number(Column column, std::uint64_t min, std::uint64_t max,
                                std::uint64_t unknown) const;
+  Result<std::int64_t> Time(Column column);
+  Result<bool> IsKernel();
   Status SetExtents(shm::KernelRecord& record);
+  Status SetAxis(shm::KernelRecord& record, std::size_t axis, Column group_column,
+                 Column items_column);
   Status SetPlace(shm::KernelRecord& record);
-  // Maps agents to device ordinals once all agents are known.
-  std::map<std::uint64_t, std::uint16_t> Devices();
-  Name& NameOf(std::string_view name);
+  Status SetAgent(Row& row);
+  Status SetName(Row& row);
+  // Maps agents to devices once all agents are known.
+  std::vector<std::uint16_t> Devices();
+  std::uint32_t ProcessNumber();
   void WarnOfNames();
+  void Warn(std::uint64_t count, std::string_view one, std::string_view many,
+            std::string_view what);
   void Report();
 
   CsvReader lines_;
   std::vector<std::string> header_;
   Columns columns_;
-  struct Row {
-    shm::KernelRecord record;
-    std::uint32_t name_id;
-    std::uint64_t agent;
-  };
   std::vector<Row> rows_;
-  static constexpr std::uint64_t kNoAgent = ~std::uint64_t{0};
-  std::set<std::uint64_t> agents_;
+  std::map<Agent, std::uint32_t> agents_;  // to the order of appearance
   bool agents_are_ordinals_ = false;
-  std::unordered_map<std::uint64_t, std::uint32_t> long_queues_;
+  StreamNumbers streams_;
   std::unordered_map<std::string, Name> names_;
+  std::unordered_map<std::string, std::uint32_t> processes_;
+  std::string last_process_;   // id of the last row's process, and its
+  std::uint32_t process_ = 0;  // number: rows of a process are often together
+  RowTimes times_{kRocprofZero};
   std::unique_ptr<RecordedLaunches> launches_ = std::make_unique<RecordedLaunches>();
   std::uint64_t other_kinds_ = 0;
+  std::uint64_t other_xccs_ = 0;
+  std::uint64_t rounded_times_ = 0;
   std::uint64_t uneven_ = 0;
+  bool uneven_row_ = false;  // of the current row
+  std::uint64_t flat_ = 0;   // launches whose extents are totals of three dimensions
 };
 
-Result<std::unique_ptr<model::ProfileReader>> RocprofTrace::Read() {
-  Result<bool> more = lines_.NextLine();
+Status RocprofTrace::ReadHeader() {
+  const Result<bool> more = lines_.NextLine();
   if (!more.ok()) return more.error();
-  const std::optional<Columns> columns =
-      more.value() && lines_.SplitLine() ? FindColumns(lines_.cells()) : std::nullopt;
-  if (!columns) {
-    return lines_.At("no header of a kernel trace; expected Kernel_Name, Start_Timestamp, ...");
+  if (more.value() && lines_.SplitLine()) {
+    const std::vector<std::string> header = LowerCaseCells(lines_.cells());
+    columns_ = FindColumns(header);
+    if (RowOf(header, columns_) == RocprofRow::kLaunch) {
+      header_.assign(lines_.cells().begin(), lines_.cells().end());
+      return Success{};
+    }
   }
-  columns_ = *columns;
-  header_.assign(lines_.cells().begin(), lines_.cells().end());
-  for (more = lines_.NextLine(); more.ok() && more.value(); more = lines_.NextLine()) {
+  return lines_.At("no header of a kernel trace; expected Kernel_Name, Start_Timestamp, ...");
+}
+
+Result<std::unique_ptr<model::ProfileReader>> RocprofTrace::Read() {
+  STEMTAP_TRY(ReadHeader());
+  Result<bool> more = lines_.NextLine();
+  for (; more.ok() && more.value(); more = lines_.NextLine()) {
     if (lines_.text().empty()) continue;
     STEMTAP_TRY(ReadRow());
   }
@@ -186,99 +273,165 @@ Result<std::uint64_t> RocprofTrace::Number(Column column, std::uint64_t min, std
   return *value;
 }
 
-// Converts the grid from work-items to work-groups, which the hardware dispatches. The last
-// work-group is partly filled if the sizes do not divide evenly.
-Status RocprofTrace::SetExtents(shm::KernelRecord& record) {
-  bool uneven = false;
-  for (std::size_t i = 0; i < 3; ++i) {
-    const auto group = STEMTAP_TRY(Number(static_cast<Column>(kWorkgroupX + i), 1, 0xFFFF, 0));
-    const auto items =
-        STEMTAP_TRY(Number(static_cast<Column>(kGridX + i), 1, std::uint64_t{1} << 48, 0));
-    record.block[i] = static_cast<std::uint16_t>(group);
-    if (group == 0 || items == 0) continue;
-    const std::uint64_t groups = WorkGroups(items, group);
-    if (groups > 0xFFFFFFFF) return Bad(static_cast<Column>(kGridX + i), "fewer work-groups");
-    record.grid[i] = static_cast<std::uint32_t>(groups);
-    uneven = uneven || items % group != 0;
+// Returns a time in ns, or kNone if it is missing. Omniperf writes means of several runs, which
+// have decimals.
+Result<std::int64_t> RocprofTrace::Time(Column column) {
+  const std::string_view cell = Cell(column);
+  if (cell.empty()) return RowTimes::kNone;
+  std::optional<std::uint64_t> time = WholeNumber(cell);
+  if (!time) {
+    const std::optional<JsonDecimal> decimal = ParseDecimal(cell, 0);
+    if (decimal && (!decimal->negative || decimal->magnitude == 0)) {
+      time = decimal->magnitude;
+      rounded_times_ += decimal->exact ? 0 : 1;
+    }
   }
-  uneven_ += uneven ? 1 : 0;
+  if (!time || *time >= static_cast<std::uint64_t>(RowTimes::kMaxTime)) {
+    return Bad(column, "a whole number of ns, at most 2^62");
+  }
+  return static_cast<std::int64_t>(*time);
+}
+
+// Sets one dimension. The grid is converted from work-items to work-groups, which the hardware
+// dispatches. The last work-group is partly filled if the sizes do not divide evenly.
+Status RocprofTrace::SetAxis(shm::KernelRecord& record, std::size_t axis, Column group_column,
+                             Column items_column) {
+  const auto group = STEMTAP_TRY(Number(group_column, 1, 0xFFFF, 0));
+  const auto items = STEMTAP_TRY(Number(items_column, 1, kMaxItems, 0));
+  record.block[axis] = static_cast<std::uint16_t>(group);
+  if (group == 0 || items == 0) return Success{};
+  const std::uint64_t groups = WorkGroups(items, group);
+  if (groups > 0xFFFFFFFF) return Bad(items_column, "fewer work-groups");
+  record.grid[axis] = static_cast<std::uint32_t>(groups);
+  uneven_row_ = uneven_row_ || items % group != 0;
+  return Success{};
+}
+
+Status RocprofTrace::SetExtents(shm::KernelRecord& record) {
+  uneven_row_ = false;
+  if (columns_[kWorkgroupX] || columns_[kGridX]) {
+    for (std::size_t i = 0; i < 3; ++i) {
+      STEMTAP_TRY(SetAxis(record, i, static_cast<Column>(kWorkgroupX + i),
+                          static_cast<Column>(kGridX + i)));
+    }
+  } else if (columns_[kWorkgroup] && columns_[kGrid]) {
+    STEMTAP_TRY(SetAxis(record, 0, kWorkgroup, kGrid));
+    if (record.grid[0] != 0) {
+      std::fill(record.grid + 1, record.grid + 3, 1);
+      std::fill(record.block + 1, record.block + 3, 1);
+      ++flat_;
+    }
+  }
+  uneven_ += uneven_row_ ? 1 : 0;
   return Success{};
 }
 
 Status RocprofTrace::SetPlace(shm::KernelRecord& record) {
-  const Column column = columns_[kStream] ? kStream : kQueue;
-  const auto stream = Number(column, 0, ~std::uint64_t{0}, shm::kUnknown32);
-  if (!stream.ok()) return stream.error();
-  if (stream.value() <= shm::kUnknown32) {
-    record.stream = static_cast<std::uint32_t>(stream.value());
-  } else {  // early versions write the address of the queue
-    const auto next = static_cast<std::uint32_t>(long_queues_.size());
-    record.stream = long_queues_.try_emplace(stream.value(), next).first->second;
-  }
-  const auto shared = STEMTAP_TRY(
-      Number(columns_[kLds] ? kLds : kGroupSegment, 0, shm::kUnknown32 - 1, shm::kUnknown32));
+  const std::string_view stream = Cell(columns_[kStream] ? kStream : kQueue);
+  if (!stream.empty()) record.stream = streams_.Of(stream);
+  const auto shared = STEMTAP_TRY(Number(kShared, 0, shm::kUnknown32 - 1, shm::kUnknown32));
   record.shared_bytes = static_cast<std::uint32_t>(shared);
-  const auto correlation = STEMTAP_TRY(Number(kCorrelation, 0, ~std::uint64_t{0}, 0));
-  record.correlation_id = static_cast<std::uint32_t>(correlation);
+  const Column order = columns_[kDispatch] ? kDispatch : kCorrelation;
+  if (Cell(order).empty()) return Success{};
+  const auto id = STEMTAP_TRY(Number(order, 0, ~std::uint64_t{0}, 0));
+  record.correlation_id =
+      order == kDispatch ? RocprofLaunchNumber(id) : static_cast<std::uint32_t>(id);
   return Success{};
 }
 
-RocprofTrace::Name& RocprofTrace::NameOf(std::string_view name) {
-  name = RocprofKernelName(name);
-  const auto [at, is_new] = names_.try_emplace(std::string(name));
-  if (is_new) at->second.id = launches_->Name(name);
-  return at->second;
+Status RocprofTrace::SetAgent(Row& row) {
+  if (Cell(kAgent).empty()) return Success{};
+  bool is_ordinal = false;
+  const Agent agent = ParseAgent(Cell(kAgent), is_ordinal);
+  if (agents_.empty()) agents_are_ordinals_ = is_ordinal;
+  if (agents_are_ordinals_ != is_ordinal) {
+    return Bad(kAgent, "either 'Agent 1' or 'GPU 0' in the whole file");
+  }
+  const auto next = static_cast<std::uint32_t>(agents_.size());
+  row.agent = agents_.try_emplace(agent, next).first->second;
+  return Success{};
+}
+
+Status RocprofTrace::SetName(Row& row) {
+  const std::string_view symbol = Cell(kKernelName);
+  if (symbol.empty()) return Bad(kKernelName, "the name of a kernel");
+  const auto kernel_id = STEMTAP_TRY(Number(kKernelId, 0, ~std::uint64_t{0}, 0));
+  const std::string_view text = RocprofKernelName(symbol);
+  const auto [at, is_new] = names_.try_emplace(std::string(text));
+  Name& name = at->second;
+  if (is_new) name.id = launches_->Name(text);
+  if (name.kernel_id == 0) name.kernel_id = kernel_id;
+  name.several = name.several || (kernel_id != 0 && name.kernel_id != kernel_id);
+  row.name_id = name.id;
+  return Success{};
+}
+
+// Returns the number of the row's process, by order of appearance.
+std::uint32_t RocprofTrace::ProcessNumber() {
+  if (!columns_[kProcess]) return 0;
+  const std::string_view id = Cell(kProcess);
+  if (!processes_.empty() && id == last_process_) return process_;
+  last_process_ = id;
+  const auto next = static_cast<std::uint32_t>(processes_.size());
+  process_ = processes_.try_emplace(last_process_, next).first->second;
+  return process_;
+}
+
+// Returns whether the row is a kernel, and counts it otherwise.
+Result<bool> RocprofTrace::IsKernel() {
+  const bool other = (columns_[kKind] && Cell(kKind) != "KERNEL_DISPATCH") ||
+                     (columns_[kDomain] && Cell(kKernelName).empty());
+  if (other) {
+    ++other_kinds_;
+    return false;
+  }
+  const auto xcc = STEMTAP_TRY(Number(kXcc, 0, ~std::uint64_t{0}, 0));
+  other_xccs_ += xcc != 0 ? 1 : 0;
+  return xcc == 0;
 }
 
 Status RocprofTrace::ReadRow() {
   STEMTAP_TRY(lines_.SplitCells(header_.size()));
-  if (columns_[kKind] && Cell(kKind) != "KERNEL_DISPATCH") {
-    ++other_kinds_;
-    return Success{};
-  }
-  Row row = {RecordedLaunches::Unknown(), 0, kNoAgent};
-  const auto start = Number(kStart, 0, shm::kUnknownTime >> 1, shm::kUnknownTime);
-  if (!start.ok()) return start.error();
-  const auto end = STEMTAP_TRY(Number(kEnd, 0, shm::kUnknownTime >> 1, shm::kUnknownTime));
-  if (start.value() == shm::kUnknownTime) return Bad(kStart, "a whole number of ns");
-  if (end == shm::kUnknownTime) return Bad(kEnd, "a whole number of ns");
-  if (end < start.value()) {
-    return Bad(kEnd, fmt::format("at least the start, {}", start.value()));
-  }
-  row.record.start_ns = start.value();
-  row.record.duration_ns = end - start.value();
+  const bool is_kernel = STEMTAP_TRY(IsKernel());
+  if (!is_kernel) return Success{};
+  Row row;
+  row.record = RecordedLaunches::Unknown();
+  const std::int64_t start = STEMTAP_TRY(Time(kStart));
+  const std::int64_t end = STEMTAP_TRY(Time(kEnd));
+  if (!times_.Set(start, end, lines_.line(), row.record)) return Success{};
   STEMTAP_TRY(SetExtents(row.record));
   STEMTAP_TRY(SetPlace(row.record));
-  if (!Cell(kAgent).empty()) {
-    const std::optional<Agent> agent = ParseAgent(Cell(kAgent));
-    if (!agent || agent->number >= shm::kUnknown16) return Bad(kAgent, "'Agent 1', 'GPU 0' or 1");
-    row.agent = agent->number;
-    if (agents_.empty()) agents_are_ordinals_ = agent->is_ordinal;
-    if (agents_are_ordinals_ != agent->is_ordinal) {
-      return Bad(kAgent, "either 'Agent 1' or 'GPU 0' in the whole file");
-    }
-    agents_.insert(agent->number);
-  }
-  if (Cell(kKernelName).empty()) return Bad(kKernelName, "the name of a kernel");
-  const auto kernel_id = Number(kKernelId, 0, ~std::uint64_t{0}, 0);
-  if (!kernel_id.ok()) return kernel_id.error();
-  Name& name = NameOf(Cell(kKernelName));
-  if (name.kernel_id == 0) name.kernel_id = kernel_id.value();
-  name.several = name.several || (kernel_id.value() != 0 && name.kernel_id != kernel_id.value());
-  row.name_id = name.id;
+  STEMTAP_TRY(SetAgent(row));
+  STEMTAP_TRY(SetName(row));
+  row.process = ProcessNumber();
   rows_.push_back(row);
   return Success{};
 }
 
-std::map<std::uint64_t, std::uint16_t> RocprofTrace::Devices() {
-  std::map<std::uint64_t, std::uint16_t> devices;
-  std::string taken;
-  for (const std::uint64_t number : agents_) {
-    const auto device = static_cast<std::uint16_t>(agents_are_ordinals_ ? number : devices.size());
-    devices.emplace(number, device);
-    taken += fmt::format("{}{} as {}", taken.empty() ? "" : ", ", number, device);
+std::vector<std::uint16_t> RocprofTrace::Devices() {
+  constexpr std::size_t kMaxShown = 16;
+  bool renumbered = !agents_are_ordinals_;
+  bool odd = false;
+  for (const auto& [agent, index] : agents_) {
+    odd = odd || agent.is_name || agent.number >= shm::kUnknown16;
   }
-  if (agents_.size() > 1 && !agents_are_ordinals_) {
+  renumbered = renumbered || odd;
+  std::vector<std::uint16_t> devices(agents_.size());
+  std::string taken;
+  std::size_t next = 0;
+  for (const auto& [agent, index] : agents_) {  // in ascending order, names last
+    const std::uint64_t device = renumbered ? next : agent.number;
+    devices[index] = static_cast<std::uint16_t>(std::min<std::uint64_t>(device, shm::kUnknown16));
+    if (next < kMaxShown) {
+      taken += fmt::format("{}{} as {}", next == 0 ? "" : ", ", agent.Shown(), device);
+    }
+    ++next;
+  }
+  if (next > kMaxShown) taken += ", ...";
+  if (odd) {
+    launches_->Warn(fmt::format("{}: agents are not device numbers, so devices are renumbered: {}",
+                                lines_.name(), taken));
+  } else if (agents_.size() > 1 && renumbered) {
     launches_->Warn(fmt::format("{}: agent numbers include CPUs, so devices are renumbered: {}",
                                 lines_.name(), taken));
   }
@@ -302,36 +455,48 @@ void RocprofTrace::WarnOfNames() {
                   lines_.name(), merged.size(), ShownCell(*merged.begin())));
 }
 
+void RocprofTrace::Warn(std::uint64_t count, std::string_view one, std::string_view many,
+                        std::string_view what) {
+  if (count == 0) return;
+  launches_->Warn(fmt::format("{}: {} {}", lines_.name(), Plural(count, one, many), what));
+}
+
 void RocprofTrace::Report() {
   if (other_kinds_ > 0) {
     launches_->Warn(
         fmt::format("{}: {}; skipped", lines_.name(),
                     Plural(other_kinds_, "row is not a kernel", "rows are not kernels")));
   }
-  if (uneven_ > 0) {
-    launches_->Warn(
-        fmt::format("{}: {} a grid that is not a multiple of the work-group; rounded up",
-                    lines_.name(), Plural(uneven_, "launch has", "launches have")));
-  }
-  if (!long_queues_.empty()) {
-    launches_->Warn(fmt::format("{}: queues are addresses; they are numbered 0 to {}",
-                                lines_.name(), long_queues_.size() - 1));
-  }
+  Warn(other_xccs_, "row repeats", "rows repeat", "a launch for another XCC; skipped");
+  times_.WarnOfLines(lines_.name(), *launches_);
+  Warn(rounded_times_, "time is", "times are", "finer than 1 ns; rounded");
+  Warn(uneven_, "launch has", "launches have",
+       "a grid that is not a multiple of the work-group; rounded up");
+  Warn(flat_, "launch has", "launches have",
+       "only total sizes of the grid and the work-group; they are in grid_x and block_x");
   WarnOfNames();
-  const std::map<std::uint64_t, std::uint16_t> devices = Devices();
+  const std::vector<std::uint16_t> devices = Devices();
   for (Row& row : rows_) {
-    if (row.agent != kNoAgent) row.record.device = devices.at(row.agent);
+    if (row.agent != kNoAgent) row.record.device = devices[row.agent];
+    if (columns_[kProcess]) launches_->SetProcess(row.process);
     launches_->Add(row.record, row.name_id);
   }
+  streams_.Finish(lines_.name(), *launches_);
   launches_->Finish(lines_.name());
 }
 
 }  // namespace
 
-bool LooksLikeRocprofCsv(std::string_view leading) {
+RocprofRow RocprofRowOf(std::string_view leading) {
   CsvReader lines(std::make_unique<MemorySource>("", leading));
   const Result<bool> more = lines.NextLine();
-  return more.ok() && more.value() && lines.SplitLine() && FindColumns(lines.cells());
+  if (!more.ok() || !more.value() || !lines.SplitLine()) return RocprofRow::kUnknown;
+  const std::vector<std::string> header = LowerCaseCells(lines.cells());
+  return RowOf(header, FindColumns(header));
+}
+
+bool LooksLikeRocprofCsv(std::string_view leading) {
+  return RocprofRowOf(leading) == RocprofRow::kLaunch;
 }
 
 Result<std::unique_ptr<model::ProfileReader>> OpenRocprofCsv(std::unique_ptr<ByteSource> source) {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads the kernel trace of rocprofv3 as CSV. See docs/formats/rocprofv3-csv.md.
+// Reads the tables of kernels that AMD's profilers write as CSV: rocprofv3, rocprofv2, rocprof and
+// Omniperf. See docs/formats/rocprofv3-csv.md.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string_view>
 
@@ -11,6 +13,19 @@
 #include "model/profile_reader.h"
 
 namespace stemtap::formats {
+
+// What a row of a table is. Only launches with times can be read.
+enum class RocprofRow : std::uint8_t {
+  kUnknown,  // not a table of rocprof
+  kLaunch,
+  kLaunchWithoutTimes,
+  kCounter,  // one of several counters of a launch
+  kApiCall,
+  kSummary,  // of all launches of a kernel
+};
+
+// Returns what the rows are of a file that starts with `leading`.
+RocprofRow RocprofRowOf(std::string_view leading);
 
 bool LooksLikeRocprofCsv(std::string_view leading);
 

@@ -1,16 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How rocprofv3 describes a kernel launch in all of its file formats.
+// How AMD's profilers describe a kernel launch in all of their file formats. The rules that these
+// functions implement are in docs/formats/rocprofv3-csv.md.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 
+#include "formats/importers/row_times.h"
+
 namespace stemtap::formats {
 
-// Returns the name without ".kd", the suffix of kernel descriptor symbols.
+// Times count from the boot of the machine; a kernel that was not timed has 0.
+inline constexpr RowTimes::Zero kRocprofZero = RowTimes::Zero::kIsNoTime;
+
+// Returns the name without what names of kernel descriptors have in addition.
 constexpr std::string_view RocprofKernelName(std::string_view symbol) {
-  if (symbol.size() > 3 && symbol.ends_with(".kd")) symbol.remove_suffix(3);
+  constexpr std::array<std::string_view, 3> kSuffixes = {" [clone .kd]", " (.kd)", ".kd"};
+  for (const std::string_view suffix : kSuffixes) {
+    if (symbol.size() > suffix.size() && symbol.ends_with(suffix)) {
+      symbol.remove_suffix(suffix.size());
+      break;
+    }
+  }
   return symbol;
 }
 
@@ -18,6 +31,12 @@ constexpr std::string_view RocprofKernelName(std::string_view symbol) {
 // work-items; the last one may be partly filled. REQUIRES: both are positive.
 constexpr std::uint64_t WorkGroups(std::uint64_t items, std::uint64_t group) {
   return (items - 1) / group + 1;
+}
+
+// Returns the number by which launches of a process are ordered. Some versions count dispatches
+// from 0, which would mean that the order is unknown.
+constexpr std::uint32_t RocprofLaunchNumber(std::uint64_t dispatch) {
+  return static_cast<std::uint32_t>(dispatch + 1);
 }
 
 }  // namespace stemtap::formats

@@ -3,26 +3,34 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
+
 namespace stemtap::formats {
 namespace {
 
 // Starts may precede the origin of the clock (nsys export --ts-shift); this offset preserves their
 // order in unsigned numbers. RecordedLaunches subtracts the first start.
-constexpr std::int64_t kStartOffset = std::int64_t{1} << 62;
+constexpr std::int64_t kStartOffset = RowTimes::kMaxTime;
 
 }  // namespace
 
 Result<bool> RowTimes::Read(const TableRows& rows, int start_column, int end_column,
                             shm::KernelRecord& record) {
-  constexpr std::int64_t kMax = kStartOffset - 1;
+  constexpr std::int64_t kMax = kMaxTime - 1;
   const std::int64_t start = STEMTAP_TRY(rows.Number(start_column, -kMax, kMax, kNone));
   const std::int64_t end = STEMTAP_TRY(rows.Number(end_column, -kMax, kMax, kNone));
-  if (start == kNone || end == kNone || (start == 0 && end == 0)) {
-    no_times_.Add(rows.row());
+  return Set(start, end, rows.row(), record);
+}
+
+bool RowTimes::Set(std::int64_t start, std::int64_t end, std::uint64_t row,
+                   shm::KernelRecord& record) {
+  const bool has_zero = zero_ == Zero::kIsATime ? start == 0 && end == 0 : start == 0 || end == 0;
+  if (start == kNone || end == kNone || has_zero) {
+    no_times_.Add(row);
     return false;
   }
   if (end < start) {
-    ends_early_.Add(rows.row());
+    ends_early_.Add(row);
     return false;
   }
   record.start_ns = static_cast<std::uint64_t>(start + kStartOffset);
@@ -39,6 +47,17 @@ void RowTimes::Warn(const std::string& name, std::string_view table,
   if (ends_early_.count > 0) {
     launches.Warn(fmt::format("{}: row {} of {} ends before it starts ({} such rows); skipped",
                               name, ends_early_.first_row, table, ends_early_.count));
+  }
+}
+
+void RowTimes::WarnOfLines(const std::string& name, RecordedLaunches& launches) const {
+  if (no_times_.count > 0) {
+    launches.Warn(fmt::format("{}:{}: no start or no end ({}); skipped", name, no_times_.first_row,
+                              Plural(no_times_.count, "such row")));
+  }
+  if (ends_early_.count > 0) {
+    launches.Warn(fmt::format("{}:{}: the end is before the start ({}); skipped", name,
+                              ends_early_.first_row, Plural(ends_early_.count, "such row")));
   }
 }
 

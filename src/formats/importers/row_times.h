@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RowTimes reads the start and end of kernels from a table. It skips and counts rows that lack a
+// RowTimes checks the start and end of kernels in a table. It skips and counts rows that lack a
 // start or an end, or that end before they start.
 #pragma once
 
@@ -21,12 +21,24 @@ class RowTimes {
   // A value that no cell can contain.
   static constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::min();
 
+  // Times are in (-kMaxTime, kMaxTime): 146 years.
+  static constexpr std::int64_t kMaxTime = std::int64_t{1} << 62;
+
+  // What 0 means in a row whose other time is not 0. If both are 0, the row has no times.
+  enum class Zero : std::uint8_t { kIsATime, kIsNoTime };
+
+  explicit RowTimes(Zero zero = Zero::kIsATime) : zero_(zero) {}
+
   // Sets the start and duration of `record`, in ns. Returns false if the row is skipped.
   Result<bool> Read(const TableRows& rows, int start_column, int end_column,
                     shm::KernelRecord& record);
+  // The same for times, or kNone, that the caller has read from row or line `row`.
+  bool Set(std::int64_t start, std::int64_t end, std::uint64_t row, shm::KernelRecord& record);
 
   // Adds one warning per reason. REQUIRES: all rows of `table` have been read.
   void Warn(const std::string& name, std::string_view table, RecordedLaunches& launches) const;
+  // The same for a text file, in which a row is a line.
+  void WarnOfLines(const std::string& name, RecordedLaunches& launches) const;
 
  private:
   struct Tally {
@@ -38,6 +50,7 @@ class RowTimes {
     }
   };
 
+  Zero zero_;
   Tally no_times_;
   Tally ends_early_;
 };

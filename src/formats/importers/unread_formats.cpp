@@ -8,11 +8,19 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "formats/importers/rocprof_csv.h"
+
 namespace stemtap::formats {
 namespace {
 
 // The name in a Nsight Systems report follows a tag of a few bytes and is within this many bytes.
 constexpr std::size_t kNameWithin = 256;
+
+// The first name of a process in a trace of rocprof is within this many bytes.
+constexpr std::size_t kTraceNameWithin = 4096;
+
+constexpr const char* kRecordWithRocprofv3 =
+    "record with 'rocprofv3 --kernel-trace --output-format csv -- PROGRAM'";
 
 // Number of Perfetto trace packets to inspect. More only makes detection slower.
 constexpr int kPackets = 8;
@@ -144,6 +152,22 @@ bool LooksLikeRocprofJson(std::string_view leading) {
   return FirstKey(leading) == "rocprofiler-sdk-tool";
 }
 
+// A Chrome trace of the older rocprof: process names are events with a key "sort_index". Other
+// tools write the index as an event of its own.
+bool LooksLikeRocprofTrace(std::string_view leading) {
+  if (FirstKey(leading) != "traceEvents") return false;
+  leading = leading.substr(0, kTraceNameWithin);
+  const std::size_t name = leading.find("\"process_name\"");
+  if (name == std::string_view::npos) return false;
+  leading.remove_prefix(name);
+  return leading.substr(0, leading.find('}')).find("\"sort_index\"") != std::string_view::npos;
+}
+
+template <RocprofRow kRow>
+bool HasRocprofRows(std::string_view leading) {
+  return RocprofRowOf(leading) == kRow;
+}
+
 bool LooksLikeChakraJson(std::string_view leading) {
   if (FirstKey(leading) != "schema") return false;
   return leading.substr(0, kNameWithin).find("chakra") != std::string_view::npos ||
@@ -181,14 +205,25 @@ constexpr std::array kUnreadFormats = {
         "a report of Nsight Compute (.ncu-rep)",
         "convert it with 'ncu --import FILE --page raw --csv > profile.csv'",
         [](std::string_view leading) { return leading.starts_with(std::string_view("NVR\0", 4)); }},
-    UnreadFormat{"JSON output of rocprofv3",
-                 "record with 'rocprofv3 --kernel-trace --output-format csv -- PROGRAM'",
-                 LooksLikeRocprofJson},
+    UnreadFormat{"JSON output of rocprofv3", kRecordWithRocprofv3, LooksLikeRocprofJson},
+    UnreadFormat{
+        "a JSON trace of rocprof or rocprofv2",
+        "record a table with 'rocprof --timestamp on -o results.csv PROGRAM' or 'rocprofv2 "
+        "--kernel-trace -d DIRECTORY PROGRAM'",
+        LooksLikeRocprofTrace},
+    UnreadFormat{"a table of rocprof without times",
+                 "record with 'rocprof --timestamp on -o results.csv PROGRAM'",
+                 HasRocprofRows<RocprofRow::kLaunchWithoutTimes>},
+    UnreadFormat{"a table of rocprofv3's counters", kRecordWithRocprofv3,
+                 HasRocprofRows<RocprofRow::kCounter>},
+    UnreadFormat{"a table of API calls of rocprof", kRecordWithRocprofv3,
+                 HasRocprofRows<RocprofRow::kApiCall>},
+    UnreadFormat{"a summary of rocprof, which has no individual launches", kRecordWithRocprofv3,
+                 HasRocprofRows<RocprofRow::kSummary>},
     UnreadFormat{"a profile of JAX or XLA (.xplane.pb)",
                  "use the .trace.json.gz next to it: 'stemtap plan HOST.trace.json.gz'",
                  LooksLikeXplane},
-    UnreadFormat{"a Perfetto trace (.pftrace), as rocprofv3 writes it",
-                 "record with 'rocprofv3 --kernel-trace --output-format csv -- PROGRAM'",
+    UnreadFormat{"a Perfetto trace (.pftrace), as rocprofv3 writes it", kRecordWithRocprofv3,
                  LooksLikePerfetto},
     UnreadFormat{"a Chakra execution trace (.et)",
                  "use the torch.profiler trace that it was made with: "

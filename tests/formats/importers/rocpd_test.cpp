@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <sqlite3.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -166,6 +167,41 @@ TEST_CASE("rocpd: rows without usable times are skipped and counted") {
   CHECK(profile.warnings.size() == 3);
 }
 
+TEST_CASE("rocpd: a row with one time of 0 has no times") {
+  const model::Profile profile =
+      MustLoad(Tables(kId) + Dispatch(kId, 1, 7, 4, 0, 0, 1551401624529066) +
+               Dispatch(kId, 2, 7, 4, 0, 1551401624448706, 0) +
+               Dispatch(kId, 3, 7, 4, 0, 1551401624448706, 1551401624529066));
+  REQUIRE(profile.records.size() == 1);
+  CHECK(profile.records[0].duration_ns == 80360);
+  CHECK(profile.warnings[0].find("has no start or no end (2 such rows)") != std::string::npos);
+}
+
+TEST_CASE("rocpd: a stream may have any number, and an agent any index") {
+  const model::Profile profile =
+      MustLoad(Tables(kId) + "UPDATE rocpd_info_agent" + kId +
+               " SET type_index = -1 WHERE id = 5;" + Dispatch(kId, 0, 7, 4, -1, 1, 2) +
+               Dispatch(kId, 1, 7, 5, 3, 3, 4) + "UPDATE rocpd_kernel_dispatch" + kId +
+               " SET stream_id = 94384723984016 WHERE dispatch_id = 1");
+  REQUIRE(profile.records.size() == 2);
+  CHECK(profile.records[0].stream == 0);
+  CHECK(profile.records[1].stream == 1);
+  CHECK(profile.records[0].device == 0);
+  CHECK(profile.records[1].device == shm::kUnknown16);
+  CHECK(std::any_of(profile.warnings.begin(), profile.warnings.end(), [](const auto& warning) {
+    return warning.find("stream ids such as '-1'") != std::string::npos;
+  }));
+  CHECK(std::any_of(profile.warnings.begin(), profile.warnings.end(), [](const auto& warning) {
+    return warning.find("1 launch has an agent without a type_index") != std::string::npos;
+  }));
+}
+
+TEST_CASE("rocpd: dispatches may be counted from 0") {
+  const model::Profile profile = MustLoad(Tables(kId) + Dispatch(kId, 1, 8, 4, 0, 1000, 1450) +
+                                          Dispatch(kId, 0, 7, 4, 1, 1100, 1350));
+  CHECK(NameOf(profile, 0) == "add(float*)");
+}
+
 TEST_CASE("rocpd: an error for an unreadable database states what is missing") {
   const std::string names =
       "CREATE TABLE rocpd_info_kernel_symbol (id INTEGER PRIMARY KEY, kernel_name TEXT,"
@@ -176,7 +212,6 @@ TEST_CASE("rocpd: an error for an unreadable database states what is missing") {
              "no column agent_id in rocpd_kernel_dispatch");
   CheckError(Tables(kId) + Dispatch(kId, 1, 9, 4, 0, 1, 2), "row 1 of rocpd_kernel_dispatch" + kId);
   CheckError(Tables(kId) + Dispatch(kId, 1, 99, 4, 0, 1, 2), "kernel_id has no name");
-  CheckError(Tables(kId) + Dispatch(kId, 1, 7, 4, -1, 1, 2), "stream_id is -1");
   CheckError(names + "CREATE VIEW rocpd_kernel_dispatch AS SELECT 1 AS start",
              "rocpd_kernel_dispatch is not a stored table");
   CheckError(names + "CREATE TABLE \"rocpd_kernel_dispatch; --\" (start)", "expected letters");
@@ -194,6 +229,7 @@ TEST_CASE("errors for databases of other tools name the tool and a command") {
       "CREATE TABLE CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL (start);"
       "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start); CREATE TABLE StringTable (value)",
       "nvprof --import-profile FILE --csv --print-gpu-trace");
+  check("CREATE TABLE KERN (KernelName)", "rocprof --timestamp on -o results.csv PROGRAM");
   check("CREATE TABLE rocpd_op (id); CREATE TABLE rocpd_string (id)",
         "rocprofv3 --kernel-trace -- PROGRAM");
 }

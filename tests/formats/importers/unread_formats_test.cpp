@@ -69,6 +69,24 @@ TEST_CASE("the error for an unsupported format names its tool and a command") {
        "ncu --import FILE --page raw --csv"},
       {"{\n \"rocprofiler-sdk-tool\": [{\"metadata\": {}}]}", "rocprofv3",
        "rocprofv3 --kernel-trace --output-format csv"},
+      {"{ \"traceEvents\":[{}\n,{\"args\":{\"name\":\"GPU0\"},\"ph\":\"M\",\"pid\":6,"
+       "\"name\":\"process_name\",\"sort_index\":0}\n",
+       "rocprof or rocprofv2", "rocprof --timestamp on"},
+      {"{\n  \"traceEvents\": [\n    {\n      \"args\": {\n        \"name\": \"GPU\"\n      },\n"
+       "      \"name\": \"process_name\",\n      \"ph\": \"M\",\n      \"pid\": 2,\n"
+       "      \"sort_index\": 1\n    },",
+       "rocprof or rocprofv2", "rocprofv2 --kernel-trace"},
+      {"Index,KernelName,gpu-id,queue-id,queue-index,pid,tid,grd,wgr,lds,scr,arch_vgpr\n",
+       "table of rocprof without times", "rocprof --timestamp on"},
+      {"Dispatch_ID,Kernel_Name,GPU_ID,Grid_Size,Workgroup_Size,LDS_Per_Workgroup,obj\n",
+       "table of rocprof without times", "rocprof --timestamp on"},
+      {"\"Correlation_Id\",\"Dispatch_Id\",\"Agent_Id\",\"Kernel_Name\",\"Counter_Name\","
+       "\"Counter_Value\",\"Start_Timestamp\",\"End_Timestamp\"\n",
+       "rocprofv3's counters", "rocprofv3 --kernel-trace --output-format csv"},
+      {"Domain,Function,Kernel_Name,Start_Timestamp,End_Timestamp,Correlation_ID\n",
+       "API calls of rocprof", "rocprofv3 --kernel-trace --output-format csv"},
+      {"\"Name\",\"Calls\",\"TotalDurationNs\",\"AverageNs\",\"Percentage\"\n",
+       "a summary of rocprof", "rocprofv3 --kernel-trace --output-format csv"},
       {kPerfetto, "Perfetto trace (.pftrace)", "rocprofv3 --kernel-trace --output-format csv"},
       {kXplane, "JAX or XLA (.xplane.pb)", "stemtap plan HOST.trace.json.gz"},
       {Bytes(1, Bytes(2, "/host:metadata")), "JAX or XLA", "trace.json.gz"},
@@ -109,7 +127,11 @@ TEST_CASE("supported profiles are not recognized as unsupported formats") {
   for (const std::string_view text :
        {"", "\n", "\n\n\n", "\nStart (ns),Duration (ns)\n1,2\n", "{", "[", "[{", "{\"schema\"",
         "{\"schema\": 1}", "[{\"frame\":", "{\"schemaVersion\": 1, \"traceEvents\": []}",
-        "[{\"name\": \"frame\", \"ph\": \"X\"}]", "\x0A", "\x0A\xFF\xFF"}) {
+        "[{\"name\": \"frame\", \"ph\": \"X\"}]",
+        "{\"traceEvents\":[{\"name\":\"process_name\",\"ph\":\"M\",\"args\":{\"name\":\"a\"}},{"
+        "\"name\":"
+        "\"process_sort_index\",\"args\":{\"sort_index\":5}}]}",
+        "\x0A", "\x0A\xFF\xFF"}) {
     CAPTURE(text);
     CHECK_FALSE(RefuseUnread("file", text).has_value());
   }
