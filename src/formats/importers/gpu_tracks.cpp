@@ -18,7 +18,7 @@ constexpr std::string_view kDevice = "Device ";
 
 constexpr std::uint64_t kMaxNumber = std::numeric_limits<std::int64_t>::max();
 
-constexpr std::array<std::string_view, 2> kStreamThreads = {"Stream #", "Stream "};
+constexpr std::array<std::string_view, 3> kStreamThreads = {"Stream #", "GPU Stream ", "Stream "};
 
 // Returns the id in the name of a stream: "7" for "Stream #7(Compute)".
 std::optional<std::string_view> StreamId(std::string_view thread) {
@@ -133,6 +133,23 @@ std::optional<GpuTrack> GpuTracks::Find(const simdjson::dom::object& event) {
   GpuTrack track;
   track.device = device->second;
   track.stream = stream->second;
+  return track;
+}
+
+GpuTrack GpuTracks::FindProton(const simdjson::dom::object& event) {
+  GpuTrack track;
+  track.only_kernels = true;
+  const std::optional<Id> process = IdOf(event, "pid");
+  const std::optional<Id> thread = IdOf(event, "tid");
+  if (!thread) return track;
+  const auto named = process ? streams_.find({*process, *thread}) : streams_.end();
+  if (named != streams_.end()) {
+    track.stream = named->second;
+  } else if (thread->other.empty()) {
+    track.stream = numbers_.Of(thread->number);
+  } else {
+    track.stream = numbers_.Of(thread->other);
+  }
   return track;
 }
 

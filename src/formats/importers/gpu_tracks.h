@@ -2,7 +2,8 @@
 //
 // GpuTracks finds the tracks of a Chrome trace that are GPU streams. XLA (JAX, TensorFlow) names
 // tracks in metadata events: process "/device:GPU:0", thread "Stream #7(Compute)". Converters such
-// as nsys2json use names as ids: "pid": "Device 0", "tid": "Stream 7".
+// as nsys2json use names as ids: "pid": "Device 0", "tid": "Stream 7". Triton's Proton writes the
+// stream as the thread id, or names the thread "GPU Stream 7".
 //
 // A stream may have any id ("Stream #94384723984016", "Stream #0x7f21"); see StreamNumbers.
 #pragma once
@@ -27,6 +28,7 @@ namespace stemtap::formats {
 struct GpuTrack {
   std::uint16_t device = shm::kUnknown16;
   std::uint32_t stream = shm::kUnknown32;
+  bool only_kernels = false;  // an event on it needs no further evidence
 };
 
 class GpuTracks {
@@ -36,6 +38,9 @@ class GpuTracks {
 
   // Returns the stream that an event ran on, or nullopt if its track is not a GPU stream.
   std::optional<GpuTrack> Find(const simdjson::dom::object& event);
+
+  // Returns the track of a kernel that Proton recorded.
+  GpuTrack FindProton(const simdjson::dom::object& event);
 
   bool has_gpu() const { return !devices_.empty(); }
   // Whether a stream was named after events of its process, which Find may have missed.

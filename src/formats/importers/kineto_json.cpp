@@ -29,11 +29,13 @@ constexpr std::array<std::uint64_t, 2> kXlaMaxEvents = {1'000'000, 5'000'000};
 constexpr std::array<std::string_view, 6> kKinetoCategories = {
     "cpu_op", "Operator", "cuda_runtime", "Runtime", "cuda_driver", "user_annotation"};
 
-// State of kernels that can be recognized only by their track.
+// State of kernels whose stream is known only from their track.
 struct OtherKernels {
   GpuTracks tracks;
   std::uint64_t no_category = 0;  // complete events without a category
   std::uint64_t no_stream = 0;    // kernels recognized only by the category "cuda"
+  std::optional<bool> is_proton;  // whether the kernels are from Proton; unknown before the first
+  EventTally parts;               // events of Proton inside a kernel
 };
 
 class KinetoReader {
@@ -46,7 +48,9 @@ class KinetoReader {
  private:
   Status ReadObject();
   Status ReadArray(bool events);
+  Status ReadMoreObjects();
   void ReadEvents(const JsonStream::Run& run);
+  void ReadKernel(const simdjson::dom::object& event, std::string_view text, std::uint64_t offset);
   void ReadOther(const simdjson::dom::object& event, std::string_view category,
                  std::string_view text, std::uint64_t offset);
   Status CheckKernels() const;
@@ -71,6 +75,7 @@ Result<std::unique_ptr<model::ProfileReader>> KinetoReader::ReadAll() {
   }
   stream_.Take();
   STEMTAP_TRY(first == '{' ? ReadObject() : ReadArray(true));
+  if (first == '{') STEMTAP_TRY(ReadMoreObjects());
   const int rest = STEMTAP_TRY(stream_.Peek());
   if (rest != JsonStream::kEnd) {
     return stream_.Here("text after the trace; expected the end of the file");
@@ -90,6 +95,18 @@ Result<std::unique_ptr<model::ProfileReader>> KinetoReader::ReadAll() {
   WarnAtEnd();
   launches_->Finish(stream_.name());
   return std::unique_ptr<model::ProfileReader>(std::move(launches_));
+}
+
+// Reads the objects after the first one: Proton writes one per stream.
+Status KinetoReader::ReadMoreObjects() {
+  while (others_.is_proton == true && any_array_) {
+    const int next = STEMTAP_TRY(stream_.Peek());
+    if (next != '{') return Success{};
+    stream_.Take();
+    any_array_ = false;
+    STEMTAP_TRY(ReadObject());
+  }
+  return Success{};
 }
 
 Status KinetoReader::ReadObject() {
@@ -155,7 +172,7 @@ void KinetoReader::ReadEvents(const JsonStream::Run& run) {
     std::string_view category;
     if (object.at_key("cat").get_string().get(category) != simdjson::SUCCESS) category = {};
     if (category == "kernel" || category == "Kernel") {
-      kernels_.Read(run.texts[index], run.OffsetOf(index), nullptr, *launches_);
+      ReadKernel(object, run.texts[index], run.OffsetOf(index));
     } else if (category.empty() || category == "cuda") {
       ReadOther(object, category, run.texts[index], run.OffsetOf(index));
     } else if (!is_kineto_) {
@@ -163,6 +180,23 @@ void KinetoReader::ReadEvents(const JsonStream::Run& run) {
                    kKinetoCategories.end();
     }
   }
+}
+
+// Reads an event of the category "kernel".
+void KinetoReader::ReadKernel(const simdjson::dom::object& event, std::string_view text,
+                              std::uint64_t offset) {
+  if (!others_.is_proton) {
+    others_.is_proton = event.at_pointer("/args/call_stack").error() == simdjson::SUCCESS;
+  }
+  if (!*others_.is_proton) return kernels_.Read(text, offset, nullptr, *launches_);
+  // Proton's instrumentation uses the name of the kernel as the category of what its warps do.
+  std::string_view thread;
+  if (event.at_key("tid").get_string().get(thread) == simdjson::SUCCESS &&
+      thread.starts_with("warp ")) {
+    return others_.parts.Add(offset);
+  }
+  const GpuTrack track = others_.tracks.FindProton(event);
+  kernels_.Read(text, offset, &track, *launches_);
 }
 
 // Reads a kernel that is recognized only by its track: it has no category, as in XLA traces, or
@@ -204,6 +238,12 @@ Status KinetoReader::CheckKernels() const {
                     "with XLA_FLAGS=--xla_gpu_enable_command_buffer=)",
                     stream_.name(), Plural(kernels_.graphs(), "launch", "launches"))};
   }
+  if (others_.parts.count > 0) {
+    return Error{
+        fmt::format("{}: {} inside kernels and no launches; expected a trace that Proton recorded "
+                    "without instrumentation: 'proton.start(NAME, data=\"trace\")'",
+                    stream_.name(), Plural(others_.parts.count, "event"))};
+  }
   if (is_kineto_) return Success{};
   return Error{fmt::format(
       "{}: {} events, none of them a kernel; expected events with cat 'kernel' (torch.profiler), "
@@ -220,6 +260,10 @@ void KinetoReader::WarnAtEnd() {
                 *launches_);
   no_object_.Warn(
       source, fmt::format("an event is not an object ({} such events; skipped)", no_object_.count),
+      *launches_);
+  others_.parts.Warn(
+      source,
+      fmt::format("an event is inside a kernel ({} such events; skipped)", others_.parts.count),
       *launches_);
   kernels_.WarnOfFields(source, *launches_);
   if (kernels_.graphs() > 0) {

@@ -142,7 +142,7 @@ void KernelEvents::Read(std::string_view text, std::uint64_t offset, const GpuTr
     event.record.stream = track->stream;
   }
   std::string_view problem = Parse(text, offset, event);
-  if (problem.empty() && track != nullptr) {
+  if (problem.empty() && track != nullptr && !track->only_kernels) {
     const bool graph = event.name.starts_with("CudaGraphExec");
     graphs_ += graph ? 1 : 0;
     if (graph || event.details == Details::kOfOther) return;

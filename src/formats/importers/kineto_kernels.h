@@ -48,8 +48,8 @@ class KernelEvents {
   static constexpr std::size_t kCellCount = 8;
 
   // Adds the kernel in `text`, a valid JSON object at byte `offset`, to `launches`, or counts why
-  // it is rejected. `track` is the track of an event whose category does not identify it as a
-  // kernel, or null.
+  // it is rejected. `track` is the track of an event if only the track identifies its stream, or
+  // null. Unless it has only kernels, the event is also checked for being one.
   void Read(std::string_view text, std::uint64_t offset, const GpuTrack* track,
             RecordedLaunches& launches);
 

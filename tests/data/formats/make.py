@@ -89,6 +89,16 @@ def kineto():
     write("kineto", "array.json", json.dumps(old).replace('"@', "").replace('@"', "") + "\n")
 
 
+def proton():
+    text = ""
+    for line in sorted({r[3] for r in RUN}):
+        events = [{"args": {"call_stack": ["ROOT", "main", NAMES[k]]}, "cat": "kernel", "dur": duration / 1000,
+                   "name": NAMES[k], "ph": "X", "tid": stream, "ts": (start - RUN[0][1]) / 1000}
+                  for k, start, duration, stream, _, _ in RUN if stream == line]
+        text += json.dumps({"displayTimeUnit": "us", "traceEvents": events}) + "\n"
+    write("kineto", "proton.chrome_trace", text)
+
+
 def jax():
     def name(kind, pid, text, **more):
         return {"ph": "M", "pid": pid, **more, "name": kind, "args": {"name": text}}
@@ -182,5 +192,6 @@ def canonical_csv():
     write("csv", "sample.csv", text)
 
 
-for make in (nsys_sqlite, rocpd, kineto, jax, nsys_csv, ncu_csv, nvprof_csv, rocprofv3_csv, stem_csv, canonical_csv):
+for make in (nsys_sqlite, rocpd, kineto, proton, jax, nsys_csv, ncu_csv, nvprof_csv, rocprofv3_csv, stem_csv,
+             canonical_csv):
     make()

@@ -513,6 +513,84 @@ TEST_CASE("a trace with other categories of GPU events is read or rejected") {
              "none of them a kernel");
 }
 
+// Returns an event of Proton on thread `tid`.
+std::string Proton(std::string_view name, std::string_view ts, std::string_view tid,
+                   std::string_view category = "kernel") {
+  return std::string(R"({"args":{"call_stack":["ROOT",")")
+      .append(name)
+      .append(R"("]},"cat":")")
+      .append(category)
+      .append(R"(","dur":1.5,"name":")")
+      .append(name)
+      .append(R"(","ph":"X","tid":)")
+      .append(tid)
+      .append(R"(,"ts":)")
+      .append(ts)
+      .append("}");
+}
+
+std::string ProtonObject(const std::string& events) {
+  return R"({"displayTimeUnit":"us","traceEvents":[)" + events + "]}\n";
+}
+
+TEST_CASE("proton: a file with one object per stream is one trace") {
+  const std::string text = ProtonObject(Proton("foo", "0.0", "7") + "," + Proton("foo", "9", "7")) +
+                           ProtonObject(Proton("bar", "3.125", "13")) + "\n";
+  for (const std::size_t piece : {std::size_t{1}, std::size_t{64}, kReadBytes}) {
+    const model::Profile profile = MustParse(text, piece);
+    REQUIRE(profile.records.size() == 3);
+    CHECK(NameOf(profile, 0) == "foo");
+    CHECK(profile.records[0].stream == 7);
+    CHECK(NameOf(profile, 1) == "bar");
+    CHECK(profile.records[1].stream == 13);
+    CHECK(profile.records[1].start_ns == 3125);
+    CHECK(profile.records[1].duration_ns == 1500);
+    CHECK(profile.records[2].start_ns == 9000);
+    REQUIRE(profile.warnings.size() == 1);
+    CHECK(Has(profile.warnings, "no correlation ids"));
+  }
+}
+
+TEST_CASE("proton: the stream is in the name of the thread, or else its id") {
+  const model::Profile lanes = MustParse(
+      ProtonObject(Named(0, "thread_name", "CPU Thread 5", 5) + "," +
+                   Named(0, "thread_name", "GPU Stream 7", 200007) + "," +
+                   R"({"args":{"call_stack":[]},"cat":"kernel","dur":1,"name":"k","ph":"X",)"
+                   R"("pid":0,"tid":200007,"ts":1})"));
+  REQUIRE(lanes.records.size() == 1);
+  CHECK(lanes.records[0].stream == 7);
+  CHECK(lanes.warnings.empty());
+  const model::Profile pointers = MustParse(
+      ProtonObject(Proton("a", "1", "18446744073709551615") + "," + Proton("b", "2", "7") + "," +
+                   Proton("c", "3", "\"0x7f21\"") + "," + Proton("d", "4", "null")));
+  REQUIRE(pointers.records.size() == 4);
+  CHECK(pointers.records[0].stream == 0);
+  CHECK(pointers.records[1].stream == 1);
+  CHECK(pointers.records[2].stream == 2);
+  CHECK(pointers.records[3].stream == shm::kUnknown32);
+  // A kernel may have the name of a copy: the category identifies it.
+  CHECK(MustParse(ProtonObject(Proton("memcpy_kernel", "1", "7"))).records.size() == 1);
+}
+
+TEST_CASE("proton: what warps do inside a kernel is not a launch") {
+  const std::string part = Proton("load", "1", "\"warp 0 (line 0)\"");
+  const model::Profile profile = MustParse(ProtonObject(Proton("k", "1", "7") + "," + part));
+  CHECK(profile.records.size() == 1);
+  CHECK(Has(profile.warnings, "an event is inside a kernel (1 such events; skipped)"));
+  CheckError(ProtonObject(part), "1 event inside kernels and no launches; expected a trace");
+}
+
+TEST_CASE("only Proton writes several objects to a file") {
+  const std::string proton = ProtonObject(Proton("k", "1", "7"));
+  CheckError(proton + proton + "x", "text after the trace");
+  CheckError(proton + "[]", "text after the trace");
+  CheckError(proton + R"({"displayTimeUnit":"us"})", "without traceEvents");
+  CheckError(proton + R"({"traceEvents":[],"traceEvents":[]})", "a second traceEvents");
+  CheckError(proton + proton.substr(0, proton.size() - 5), "the content ends inside");
+  const std::string kineto = "{\"traceEvents\":[" + Kernel("1") + "]}";
+  CheckError(kineto + kineto, "text after the trace");
+}
+
 TEST_CASE("kineto: events that are not objects are counted") {
   const model::Profile profile = MustParse("[{},7,[\"a\"]," + Kernel("1") + "]");
   CHECK(profile.records.size() == 1);
