@@ -221,6 +221,8 @@ class RocprofTrace {
   std::vector<Row> rows_;
   std::map<Agent, std::uint32_t> agents_;  // to the order of appearance
   bool agents_are_ordinals_ = false;
+  std::string last_agent_text_;          // of the last row that has an agent, and its
+  std::uint32_t last_agent_ = kNoAgent;  // index: most files have one agent
   StreamNumbers streams_;
   std::unordered_map<std::string, Name> names_;
   std::unordered_map<std::string, std::uint32_t> processes_;
@@ -340,15 +342,22 @@ Status RocprofTrace::SetPlace(shm::KernelRecord& record) {
 }
 
 Status RocprofTrace::SetAgent(Row& row) {
-  if (Cell(kAgent).empty()) return Success{};
+  const std::string_view text = Cell(kAgent);
+  if (text.empty()) return Success{};
+  if (text == last_agent_text_) {
+    row.agent = last_agent_;
+    return Success{};
+  }
   bool is_ordinal = false;
-  const Agent agent = ParseAgent(Cell(kAgent), is_ordinal);
+  const Agent agent = ParseAgent(text, is_ordinal);
   if (agents_.empty()) agents_are_ordinals_ = is_ordinal;
   if (agents_are_ordinals_ != is_ordinal) {
     return Bad(kAgent, "either 'Agent 1' or 'GPU 0' in the whole file");
   }
   const auto next = static_cast<std::uint32_t>(agents_.size());
-  row.agent = agents_.try_emplace(agent, next).first->second;
+  last_agent_ = agents_.try_emplace(agent, next).first->second;
+  last_agent_text_ = text;
+  row.agent = last_agent_;
   return Success{};
 }
 
