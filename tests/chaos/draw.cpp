@@ -305,7 +305,26 @@ bool StartsNothing(Ending ending) {
   }
 }
 
+// Returns whether the program must be one of this test: it prepares for the fault, or does not
+// depend on resources that are taken away.
+bool NeedsOwnProgram(FaultKind kind) {
+  switch (kind) {
+    case FaultKind::kFewFiles:
+    case FaultKind::kLittleMemory:
+    case FaultKind::kNoMoreThreads:
+    case FaultKind::kCallsRefused:
+    case FaultKind::kFilesClosed:
+    case FaultKind::kHostileNames:
+    case FaultKind::kSignalsSent:
+    case FaultKind::kOtherProfiler:
+      return true;
+    default:
+      return false;
+  }
+}
+
 bool Fits(const Round& round, FaultKind kind, const Machine& machine) {
+  if (!round.program.empty() && NeedsOwnProgram(kind)) return false;
   switch (kind) {
     case FaultKind::kNoCollector:
       return !round.run();  // the collector is not requested
@@ -430,6 +449,14 @@ Round Draw(std::uint64_t seed, int number, const Machine& machine) {
     round.wrapper = Wrapper::kNone;
     round.ranks = 1;
   }
+  if (!machine.program.empty()) {
+    round.program = machine.program;
+    round.ending = Ending::kReturn;
+    round.wrapper = Wrapper::kNone;
+    round.launches = 0;  // unknown
+    round.ranks = round.threads = round.devices = 1;
+    round.work = "plain";
+  }
   const std::uint64_t wanted = chance.Between(0, 3);
   while (round.faults.size() < wanted) {
     const auto kind =
@@ -455,8 +482,10 @@ Round Draw(std::uint64_t seed, int number, const Machine& machine) {
 }
 
 std::string Describe(const Round& r) {
-  std::string text = fmt::format("{}, {}, ends by {}: {} launches", NameOf(r.way),
-                                 NameOf(r.wrapper), NameOf(r.ending), r.launches);
+  const std::string program =
+      r.program.empty() ? fmt::format("{} launches", r.launches) : r.program;
+  std::string text = fmt::format("{}, {}, ends by {}: {}", NameOf(r.way), NameOf(r.wrapper),
+                                 NameOf(r.ending), program);
   if (r.threads != 1) text += fmt::format(", {} threads", r.threads);
   if (r.devices != 1) text += fmt::format(", {} devices", r.devices);
   if (r.ranks != 1) text += fmt::format(", {} ranks", r.ranks);

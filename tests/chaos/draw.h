@@ -118,6 +118,7 @@ struct Round {
   const char* work = "plain";  // reload: loads and unloads modules; graph: launches of ten kernels
   bool real_clock = false;
   int end_permille = 0;  // when the outside signal is sent
+  std::string program;   // script that runs a real program, which ends by itself; or empty
   std::vector<Fault> faults;
 
   bool run() const { return way <= Way::kRunPreload; }
@@ -133,6 +134,7 @@ struct Machine {
   bool mounts = false;       // private tmpfs mounts
   bool filters = false;      // system calls can be intercepted (see supervisor.h)
   bool drops_rights = true;  // directories can be made unwritable (see host.h)
+  std::string program;       // the program of every round; empty: programs of this test
 };
 
 // ToolStandIn replaces a profiler: a script of this name that sets these variables and runs its

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-//   chaos_test [--seed S] [--rounds N] [--minutes M] [--round R] [--fault NAME] [--keep]
+//   chaos_test [--seed S] [--rounds N] [--minutes M] [--round R] [--fault NAME] [--program SCRIPT]
+//              [--keep]
 //   chaos_test --storm LAUNCHES
 //
 // Injects faults into live runs on the simulated GPU and checks the result of each run (see
 // docs/reliability.md). Round R of seed S is the same on every machine. Ends after N rounds or M
 // minutes, whichever comes first. --round plays only that round and prints details; --fault plays
-// only rounds with that fault. Prints a table of the drawn faults. Exits with 1 if there was a
-// breach, or with 77 if it cannot run on this machine. --storm plays LAUNCHES launches at maximum
-// speed without faults and checks that each launch is accounted for.
+// only rounds with that fault. --program injects faults into a real program on the simulated GPU,
+// which an executable script starts by exec and which prints the same each time. Prints a table of
+// the drawn faults. Exits with 1 if there was a breach, or with 77 if it cannot run on this
+// machine. --storm plays LAUNCHES launches at maximum speed without faults and checks that each
+// launch is accounted for.
 #include <fmt/format.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -41,6 +44,7 @@ struct Options {
   int only = -1;
   long storm = 0;
   std::string fault;
+  std::string program;
   bool keep = false;
 };
 
@@ -52,8 +56,8 @@ bool Parse(int argc, char** argv, Options& options) {
       continue;
     }
     if (i + 1 == argc) return false;
-    if (name == "--fault") {
-      options.fault = argv[++i];
+    if (name == "--fault" || name == "--program") {
+      (name == "--fault" ? options.fault : options.program) = argv[++i];
       continue;
     }
     char* end = nullptr;
@@ -167,6 +171,7 @@ int Main(const Options& options) {
   machine.filters = Supervisor::Works();
   const std::string python = FindPython();
   machine.python = !python.empty();
+  machine.program = options.program;
   std::string pattern = (fs::temp_directory_path() / "stemtap-chaos-XXXXXX").string();
   if (::mkdtemp(pattern.data()) == nullptr) {
     fmt::print("SKIPPED: {}: cannot be created\n", pattern);
@@ -222,7 +227,7 @@ int main(int argc, char** argv) {
   if (!stemtap::chaos::Parse(argc, argv, options)) {
     std::fputs(
         "usage: chaos_test [--seed S] [--rounds N] [--minutes M] [--round R]"
-        " [--fault NAME] [--keep]\n"
+        " [--fault NAME] [--program SCRIPT] [--keep]\n"
         "       chaos_test --storm LAUNCHES [--keep]\n",
         stderr);
     return 2;

@@ -124,6 +124,9 @@ std::string VictimEnding(Ending ending) {
 std::vector<std::string> ProgramCommand(const Round& round, const fs::path& folder,
                                         const std::string& python) {
   std::vector<std::string> command;
+  if (!round.program.empty()) {
+    return {"/bin/sh", "-c", "mkdir -p \"$CHAOS_PIDS/$$\"; exec \"$0\"", round.program};
+  }
   const std::string ending = VictimEnding(round.ending);
   if (round.python()) {
     std::string mode = NameOf(round.wrapper);
