@@ -11,9 +11,15 @@
 #include "base/text.h"
 
 namespace stemtap::formats {
+
+std::optional<std::uint64_t> NumberAfter(std::string_view text, std::string_view prefix) {
+  if (!text.starts_with(prefix)) return std::nullopt;
+  text.remove_prefix(prefix.size());
+  return WholeNumber(text.substr(0, text.find_first_not_of("0123456789")));
+}
+
 namespace {
 
-constexpr std::string_view kGpuProcess = "/device:GPU:";
 constexpr std::string_view kDevice = "Device ";
 
 constexpr std::uint64_t kMaxNumber = std::numeric_limits<std::int64_t>::max();
@@ -75,11 +81,9 @@ std::optional<GpuTracks::Id> GpuTracks::IdOf(const simdjson::dom::object& event,
   return Id{0, std::string(text)};
 }
 
-// Returns the number after `prefix`, up to the first non-digit; unknown if there is none that fits.
+// Returns the number after `prefix`; unknown if there is none that fits.
 std::uint16_t GpuTracks::DeviceOf(std::string_view process, std::string_view prefix) {
-  const std::string_view rest = process.substr(prefix.size());
-  const std::optional<std::uint64_t> number =
-      WholeNumber(rest.substr(0, rest.find_first_not_of("0123456789")));
+  const std::optional<std::uint64_t> number = NumberAfter(process, prefix);
   if (number && *number < shm::kUnknown16) return static_cast<std::uint16_t>(*number);
   if (odd_device_.empty()) odd_device_ = process;
   return shm::kUnknown16;

@@ -70,6 +70,13 @@ class GpuTracks {
   std::string odd_device_;  // the first process that has no device number from 0 to 65534
 };
 
+// The name of the process of XLA's GPU N is this and the number.
+inline constexpr std::string_view kGpuProcess = "/device:GPU:";
+
+// Returns the number after `prefix`, up to the first non-digit; nullopt if `text` does not start
+// with `prefix` and a number.
+std::optional<std::uint64_t> NumberAfter(std::string_view text, std::string_view prefix);
+
 // Returns whether an event on a stream is not a kernel, for example a copy or a CUDA API call.
 bool NamesNoKernel(std::string_view name);
 

@@ -21,6 +21,7 @@
 #include "formats/importers/rocprof_csv.h"
 #include "formats/importers/stem_columns_csv.h"
 #include "formats/importers/unread_formats.h"
+#include "formats/importers/xplane.h"
 #include "model/plan_reader.h"
 #include "shm/session_env.h"
 
@@ -55,6 +56,9 @@ constexpr std::array kFormats = {
                   "trace JSON of torch.profiler (Kineto), JAX or Proton, plain, .gz or .zst",
                   "torch.profiler.profile(...).export_chrome_trace(\"trace.json.gz\")",
                   LooksLikeKinetoJson, kHeld, OpenKinetoJson},
+    ProfileFormat{"xplane", "JAX, TensorFlow or PyTorch/XLA profile (.xplane.pb)",
+                  "with jax.profiler.trace(\"/tmp/profile\"): step()", LooksLikeXplane, kHeld,
+                  OpenXplane},
     ProfileFormat{"csv", "canonical profile CSV, plain, .gz or .zst", "stemtap plan profile.csv.gz",
                   LooksLikeCanonicalCsv, kStreamed, OpenCanonicalCsv},
     ProfileFormat{"stem-csv", "durations, one column per kernel (STEM artifact)",

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "formats/importers/proto_fields.h"
 #include "formats/importers/rocprof_csv.h"
 
 namespace stemtap::formats {
@@ -25,80 +26,16 @@ constexpr const char* kRecordWithRocprofv3 =
 // Number of Perfetto trace packets to inspect. More only makes detection slower.
 constexpr int kPackets = 8;
 
-// A field of a protocol buffer: a number, or bytes, truncated to the available input.
-struct Field {
-  std::uint64_t number = 0;
-  bool is_varint = false;
-  bool is_bytes = false;
-  std::string_view bytes;
-};
-
-std::optional<std::uint64_t> TakeVarint(std::string_view& message) {
-  std::uint64_t value = 0;
-  for (unsigned shift = 0; shift < 64 && !message.empty(); shift += 7) {
-    const auto byte = static_cast<unsigned char>(message.front());
-    message.remove_prefix(1);
-    value |= std::uint64_t{byte & 0x7FU} << shift;
-    if (byte < 0x80) return value;
-  }
-  return std::nullopt;
-}
-
-// Reads the next field of `message`; nullopt at its end or if the bytes are not a field.
-std::optional<Field> TakeField(std::string_view& message) {
-  const std::optional<std::uint64_t> tag = TakeVarint(message);
-  if (!tag || *tag >> 3 == 0) return std::nullopt;
-  Field field;
-  field.number = *tag >> 3;
-  std::uint64_t size = 0;
-  switch (*tag & 7) {
-    case 0:
-      field.is_varint = true;
-      if (!TakeVarint(message)) return std::nullopt;
-      return field;
-    case 1:
-      size = 8;
-      break;
-    case 2: {
-      const std::optional<std::uint64_t> length = TakeVarint(message);
-      if (!length) return std::nullopt;
-      field.is_bytes = true;
-      size = *length;
-      break;
-    }
-    case 5:
-      size = 4;
-      break;
-    default:
-      return std::nullopt;
-  }
-  field.bytes = message.substr(0, size);
-  message.remove_prefix(field.bytes.size());
-  return field;
-}
-
-// XSpace { repeated XPlane planes = 1; }, XPlane { int64 id = 1; string name = 2; }
-bool LooksLikeXplane(std::string_view leading) {
-  const std::optional<Field> plane = TakeField(leading);
-  if (!plane || plane->number != 1 || !plane->is_bytes) return false;
-  std::string_view fields = plane->bytes;
-  std::optional<Field> name = TakeField(fields);
-  if (name && name->number == 1 && name->is_varint) name = TakeField(fields);
-  if (!name || name->number != 2 || !name->is_bytes) return false;
-  return name->bytes.starts_with("/host:") || name->bytes.starts_with("/device:") ||
-         name->bytes == "Task Environment";
-}
-
 // Trace { repeated TracePacket packet = 1; }, TracePacket { uint64 timestamp = 8; uint32
 // trusted_packet_sequence_id = 10; }
 bool LooksLikePerfetto(std::string_view leading) {
   bool is_packet = false;
   for (int i = 0; i < kPackets && !leading.empty(); ++i) {
-    const std::optional<Field> packet = TakeField(leading);
+    const std::optional<ProtoField> packet = TakeField(leading);
     if (!packet || packet->number != 1 || !packet->is_bytes) return false;
     std::string_view fields = packet->bytes;
     while (!fields.empty()) {
-      const std::optional<Field> field = TakeField(fields);
+      const std::optional<ProtoField> field = TakeField(fields);
       if (!field) return false;
       is_packet = is_packet || (field->is_varint && (field->number == 8 || field->number == 10));
     }
@@ -120,13 +57,13 @@ bool LooksLikeChakra(std::string_view leading) {
   std::optional<std::string_view> node = metadata ? take_message() : std::nullopt;
   if (!node) return false;
   while (!metadata->empty()) {
-    const std::optional<Field> field = TakeField(*metadata);
+    const std::optional<ProtoField> field = TakeField(*metadata);
     if (!field || field->number > 2 || !field->is_bytes) return false;
   }
   bool has_name = false;
   bool has_type = false;
   while (!node->empty()) {
-    const std::optional<Field> field = TakeField(*node);
+    const std::optional<ProtoField> field = TakeField(*node);
     if (!field || field->number > 11) return false;
     has_name = has_name || (field->number == 2 && field->is_bytes && !field->bytes.empty());
     has_type = has_type || (field->number == 3 && field->is_varint);
@@ -220,9 +157,6 @@ constexpr std::array kUnreadFormats = {
                  HasRocprofRows<RocprofRow::kApiCall>},
     UnreadFormat{"a summary of rocprof, which has no individual launches", kRecordWithRocprofv3,
                  HasRocprofRows<RocprofRow::kSummary>},
-    UnreadFormat{"a profile of JAX or XLA (.xplane.pb)",
-                 "use the .trace.json.gz next to it: 'stemtap plan HOST.trace.json.gz'",
-                 LooksLikeXplane},
     UnreadFormat{"a Perfetto trace (.pftrace), as rocprofv3 writes it", kRecordWithRocprofv3,
                  LooksLikePerfetto},
     UnreadFormat{"a Chakra execution trace (.et)",

@@ -118,6 +118,48 @@ def jax():
                                                   "traceEvents": events}) + "\n")
 
 
+def varint(value):
+    value %= 1 << 64
+    text = b""
+    while value >= 0x80:
+        text += bytes([value & 0x7F | 0x80])
+        value >>= 7
+    return text + bytes([value])
+
+
+def field(number, value):
+    """A field of a protocol buffer: a number, or bytes."""
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    value = value.encode() if isinstance(value, str) else value
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def xplane():
+    stats = ["correlation_id", "kernel_details", "memcpy_details"]
+    details = ["regs:32 static_shared:0 dynamic_shared:0 grid:{},{},{} block:{},{},{} occ_pct:50".format(*grid, *block)
+               for *_, grid, block in RUN]
+    lines = b""
+    for stream in (7, 8):
+        events = b""
+        for i, (k, start, duration, on, *_) in enumerate(RUN):
+            if on == stream:
+                stat = field(4, field(1, 1) + field(3, i + 1)) + field(4, field(1, 2) + field(7, 10 + i))
+                events += field(4, field(1, k + 1) + field(2, 1000 * start) + field(3, 1000 * duration) + stat)
+        copy = field(1, 9) + field(2, 100) + field(3, 200) + field(4, field(1, 3) + field(5, "size:4"))
+        lines += field(3, field(1, stream) + field(2, f"Stream #{stream}(Compute)") + field(3, EPOCH) + events
+                       + field(4, copy))
+    lines += field(3, field(1, 99) + field(2, "XLA Ops") + field(4, field(1, 8) + field(2, 5) + field(3, 7)))
+    names = b"".join(field(4, field(1, i) + field(2, field(1, i) + field(2, name)))
+                     for i, name in [*enumerate(NAMES, 1), (8, "fusion"), (9, "MemcpyH2D")])
+    names += b"".join(field(5, field(1, i) + field(2, field(1, i) + field(2, name)))
+                      for i, name in [*enumerate(stats, 1), *enumerate(details, 10)])
+    host = field(1, 2) + field(2, "/host:CPU") + field(3, field(1, 1) + field(2, "python"))
+    (HERE / "xplane").mkdir(exist_ok=True)
+    (HERE / "xplane/sample.xplane.pb").write_bytes(
+        field(1, host) + field(1, field(1, 1) + field(2, "/device:GPU:0") + lines + names) + field(4, "host"))
+
+
 def nsys_csv():
     gpu = ("Start (ns),Duration (ns),CorrId,GrdX,GrdY,GrdZ,BlkX,BlkY,BlkZ,Reg/Trd,StcSMem (MB),DymSMem (MB),"
            "Bytes (MB),Throughput (MB/s),SrcMemKd,DstMemKd,Device,Ctx,GreenCtx,Strm,Name\n")
@@ -192,6 +234,6 @@ def canonical_csv():
     write("csv", "sample.csv", text)
 
 
-for make in (nsys_sqlite, rocpd, kineto, proton, jax, nsys_csv, ncu_csv, nvprof_csv, rocprofv3_csv, stem_csv,
+for make in (nsys_sqlite, rocpd, kineto, proton, jax, xplane, nsys_csv, ncu_csv, nvprof_csv, rocprofv3_csv, stem_csv,
              canonical_csv):
     make()
