@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "formats/importers/device_events.h"
 #include "formats/importers/gpu_tracks.h"
 #include "formats/importers/json_stream.h"
 #include "formats/importers/kineto_kernels.h"
@@ -64,6 +65,7 @@ class KinetoReader {
   bool is_kineto_ = false;  // a key or category is specific to torch.profiler
   bool any_phase_ = false;  // an event has "ph", as all trace events do
   OtherKernels others_;
+  DeviceEvents devices_;  // of unitrace and Ascend
   EventTally no_object_;
 };
 
@@ -173,6 +175,9 @@ void KinetoReader::ReadEvents(const JsonStream::Run& run) {
     if (object.at_key("cat").get_string().get(category) != simdjson::SUCCESS) category = {};
     if (category == "kernel" || category == "Kernel") {
       ReadKernel(object, run.texts[index], run.OffsetOf(index));
+    } else if (const std::optional<DeviceEvent> device = devices_.Find(object, category)) {
+      if (!device->is_kernel) continue;
+      kernels_.ReadDevice(run.texts[index], run.OffsetOf(index), *device, *launches_);
     } else if (category.empty() || category == "cuda") {
       ReadOther(object, category, run.texts[index], run.OffsetOf(index));
     } else if (!is_kineto_) {
@@ -277,6 +282,17 @@ void KinetoReader::WarnAtEnd() {
     launches_->Warn(fmt::format(
         "{}: {} on no known stream; treated as kernels", source,
         Plural(others_.no_stream, "event of category 'cuda' is", "events of category 'cuda' are")));
+  }
+  if (devices_.not_kernels() > 0) {
+    launches_->Warn(fmt::format(
+        "{}: {}; skipped", source,
+        Plural(devices_.not_kernels(), "event of a device is a copy, a wait or another command",
+               "events of devices are copies, waits and other commands")));
+  }
+  if (devices_.other_tiles() > 0) {
+    launches_->Warn(fmt::format(
+        "{}: {} another tile of a GPU; skipped, as the event of tile 0 is the launch", source,
+        Plural(devices_.other_tiles(), "event is of", "events are of")));
   }
   if (others_.tracks.has_gpu() && std::find(kXlaMaxEvents.begin(), kXlaMaxEvents.end(),
                                             others_.no_category) != kXlaMaxEvents.end()) {

@@ -81,14 +81,14 @@ bool ReadExtent(ondemand::value value, const CellInfo& cell, T (&extent)[3]) {
   return true;
 }
 
-// XLA's names for the same fields.
+// Names of XLA, and of torch.profiler on an Intel GPU, for the same fields.
 struct Alias {
   std::string_view key;
   Cell cell;
 };
-constexpr std::array kXlaKeys = {Alias{"correlation_id", Cell::kCorrelation},
-                                 Alias{"cuda_graph_id", Cell::kGraph},
-                                 Alias{"cuda_graph_node_id", Cell::kGraphNode}};
+constexpr std::array kOtherKeys = {
+    Alias{"correlation_id", Cell::kCorrelation}, Alias{"cuda_graph_id", Cell::kGraph},
+    Alias{"cuda_graph_node_id", Cell::kGraphNode}, Alias{"sycl queue", Cell::kStream}};
 
 // Returns false if the field cannot contain the value; the field then stays unknown.
 bool ReadCell(Cell cell, ondemand::value value, shm::KernelRecord& record) {
@@ -148,6 +148,17 @@ void KernelEvents::Read(std::string_view text, std::uint64_t offset, const GpuTr
     if (graph || event.details == Details::kOfOther) return;
     if (event.details == Details::kNone && NamesNoKernel(event.name)) return;
   }
+  if (problem.empty()) problem = SetTimes(offset, event);
+  if (!problem.empty()) return rejected_.Add(offset, problem);
+  launches.Add(event.record, event.name);
+}
+
+void KernelEvents::ReadDevice(std::string_view text, std::uint64_t offset,
+                              const DeviceEvent& device, RecordedLaunches& launches) {
+  Event event;
+  event.record = device.record;
+  std::string_view problem = Parse(text, offset, event);
+  event.name = device.name;
   if (problem.empty()) problem = SetTimes(offset, event);
   if (!problem.empty()) return rejected_.Add(offset, problem);
   launches.Add(event.record, event.name);
@@ -224,7 +235,7 @@ void KernelEvents::ReadArgs(ondemand::value value, std::uint64_t offset, Event& 
     }
     std::size_t i = 0;
     while (i < kCells.size() && key != kCells[i].key) ++i;
-    for (const Alias& alias : kXlaKeys) {
+    for (const Alias& alias : kOtherKeys) {
       if (key == alias.key) i = static_cast<std::size_t>(alias.cell);
     }
     if (i == kCells.size()) continue;

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/decimal.h"
+#include "formats/importers/device_events.h"
 #include "formats/importers/gpu_tracks.h"
 #include "formats/importers/json_stream.h"
 #include "formats/importers/recorded_launches.h"
@@ -52,6 +53,9 @@ class KernelEvents {
   // null. Unless it has only kernels, the event is also checked for being one.
   void Read(std::string_view text, std::uint64_t offset, const GpuTrack* track,
             RecordedLaunches& launches);
+  // The same for a kernel whose place and name `device` contains.
+  void ReadDevice(std::string_view text, std::uint64_t offset, const DeviceEvent& device,
+                  RecordedLaunches& launches);
 
   const EventTally& rejected() const { return rejected_; }
   std::uint64_t graphs() const { return graphs_; }  // graphs recorded as a whole

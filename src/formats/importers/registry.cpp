@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "formats/importers/ascend_csv.h"
 #include "formats/importers/binary_profile.h"
 #include "formats/importers/canonical_csv.h"
 #include "formats/importers/database_profile.h"
@@ -52,8 +53,12 @@ constexpr std::array kFormats = {
     ProfileFormat{"rocprofv3-csv", "kernel trace CSV of rocprofv3, rocprofv2, rocprof, Omniperf",
                   "rocprofv3 --kernel-trace --output-format csv -- ./app", LooksLikeRocprofCsv,
                   kHeld, OpenRocprofCsv},
+    ProfileFormat{"ascend-csv",
+                  "Ascend NPU: kernel_details.csv (torch_npu) and op_summary CSV (msprof)",
+                  "stemtap plan ASCEND_PROFILER_OUTPUT/kernel_details.csv", LooksLikeAscendCsv,
+                  kHeld, OpenAscendCsv},
     ProfileFormat{"kineto",
-                  "trace JSON of torch.profiler (Kineto), JAX or Proton, plain, .gz or .zst",
+                  "trace JSON of torch.profiler (Kineto), JAX, Proton, unitrace or Ascend",
                   "torch.profiler.profile(...).export_chrome_trace(\"trace.json.gz\")",
                   LooksLikeKinetoJson, kHeld, OpenKinetoJson},
     ProfileFormat{"xplane", "JAX, TensorFlow or PyTorch/XLA profile (.xplane.pb)",

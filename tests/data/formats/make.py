@@ -118,6 +118,39 @@ def jax():
                                                   "traceEvents": events}) + "\n")
 
 
+def unitrace():
+    """The metadata is last, and names contain the shape."""
+    text = '{ "traceEvents":[\n'
+    for i, (k, start, duration, stream, grid, block) in enumerate(RUN):
+        at = EPOCH + start
+        text += (f'{{"ph": "X", "tid": {4294967303 - stream}, "pid": 4294967295, "name": "{NAMES[k]}[SIMD32 '
+                 f'{{{grid[0]}; {grid[1]}; {grid[2]}}} {{{block[0]}; {block[1]}; {block[2]}}}]", "cat": "gpu_op", '
+                 f'"ts": {at // 1000}.{at % 1000:03}000, "dur": {duration / 1000:.6f}, "args": {{"id": "{i + 5}"}}}},\n')
+        text += f'{{"ph": "t", "tid": 1, "pid": 9, "name": "dep", "cat": "Flow_H2D_{i}_0", "ts": 1, "id": {i}}},\n'
+    text += ('{"ph": "X", "tid": 4294967294, "pid": 4294967295, "name": "zeCommandListAppendMemoryCopy(M2D)[64]", '
+             '"cat": "gpu_op", "ts": 1, "dur": 2, "args": {"id": "4"}},\n'
+             '{"ph": "M", "name": "process_name", "pid": 4294967295, "ts": 1, "args": {"name": "DEVICE<host>0:1:0:0 #0"}}'
+             '\n]\n}\n')
+    write("kineto", "unitrace.json", text)
+
+
+def ascend_trace():
+    events = [{"name": "process_name", "pid": 7, "tid": 0, "args": {"name": "Python"}, "ph": "M"}]
+    for i, (k, start, duration, stream, *_) in enumerate(RUN):
+        at = EPOCH + start
+        events.append({"name": "aten::mm", "pid": 7, "tid": 1, "ts": f"{(at - 5000) // 1000}.000", "dur": 4.5,
+                       "cat": "cpu_op", "args": {}, "ph": "X"})
+        events.append({"name": NAMES[k], "pid": 424, "tid": stream, "ts": f"{at // 1000}.{at % 1000:03}",
+                       "dur": duration / 1000, "ph": "X",
+                       "args": {"Model Id": 4294967295, "Task Type": "AI_CORE", "Physic Stream Id": stream,
+                                "Task Id": i, "Batch Id": 0, "Subtask Id": 4294967295, "connection_id": 100 + i}})
+    events += [{"name": "EVENT_WAIT", "pid": 424, "tid": 7, "ts": f"{EPOCH // 1000}.000", "dur": 1.5, "ph": "X",
+                "args": {"Task Type": "EVENT_WAIT", "connection_id": 4294967295}},
+               {"name": "process_name", "pid": 424, "tid": 0, "args": {"name": "Ascend Hardware"}, "ph": "M"},
+               {"name": "thread_name", "pid": 424, "tid": 7, "args": {"name": "Stream 7"}, "ph": "M"}]
+    write("kineto", "ascend_trace_view.json", json.dumps(events) + "\n")
+
+
 def varint(value):
     value %= 1 << 64
     text = b""
@@ -218,6 +251,20 @@ def rocprofv3_csv():
     write("rocprofv3-csv", "sample.csv", text)
 
 
+def ascend_csv():
+    details = ("Device_id,Model ID,Task ID,Stream ID,Name,Type,OP State,Accelerator Core,Start Time(us),Duration(us),"
+               "Wait Time(us),Block Dim,Mix Block Dim,HF32 Eligible,Input Shapes\n")
+    summary = ("Device_id,Model ID,Task ID,Stream ID,Op Name,OP Type,OP State,Task Type,Task Start Time(us),"
+               "Task Duration(us),Task Wait Time(us),Block Num\n")
+    for i, (k, start, duration, stream, *_) in enumerate(RUN):
+        at = EPOCH + start
+        times = f"{at // 1000}.{at % 1000:03}\t,{duration / 1000:.3f},0"
+        details += f'0,4294967295,{i},{stream},"{NAMES[k]}",Op{k},dynamic,AI_CORE,{times},0,0,NO,"""4,4;4"""\n'
+        summary += f'0,1,{i},{stream},"{NAMES[k]}",Op{k},static,MIX_AIC,{times},N/A\n'
+    write("ascend-csv", "kernel_details.csv", details)
+    write("ascend-csv", "op_summary.csv", summary)
+
+
 def stem_csv():
     columns = [[d for k, _, d, *_ in RUN if k == kernel] for kernel in range(3)]
     text = "\ufeff" + ",".join(f'"{n}"' if "," in n else n for n in NAMES) + "\n"
@@ -234,6 +281,6 @@ def canonical_csv():
     write("csv", "sample.csv", text)
 
 
-for make in (nsys_sqlite, rocpd, kineto, proton, jax, xplane, nsys_csv, ncu_csv, nvprof_csv, rocprofv3_csv, stem_csv,
-             canonical_csv):
+for make in (nsys_sqlite, rocpd, kineto, proton, jax, unitrace, ascend_trace, xplane, nsys_csv, ncu_csv, nvprof_csv,
+             rocprofv3_csv, ascend_csv, stem_csv, canonical_csv):
     make()
