@@ -45,10 +45,10 @@ CsvReader::Ending CsvReader::Split(std::size_t from, bool in_quotes) {
         *out++ = *p++;
       }
       cells_.emplace_back(begin, static_cast<std::size_t>(out - begin));
-      if (p != end && *p != ',') return Ending::kTextAfterQuote;
+      if (p != end && *p != separator_) return Ending::kTextAfterQuote;
     } else {
       const char* const begin = p;
-      while (p != end && *p != ',') ++p;
+      while (p != end && *p != separator_) ++p;
       cells_.emplace_back(begin, static_cast<std::size_t>(p - begin));
     }
     if (p == end) return Ending::kRow;
@@ -110,6 +110,7 @@ bool CsvReader::TakeRow() {
   const std::string_view held = lines_.held();
   const char* const begin = held.data();
   const char* const end = begin + held.size();
+  const char separator = separator_;
   cells_.clear();
   for (const char* p = begin;; ++p) {
     const char* first = p;
@@ -119,9 +120,9 @@ bool CsvReader::TakeRow() {
       if (Find(first, p, '\n') != p) return false;
       cells_.emplace_back(first, static_cast<std::size_t>(p - first));
       if (p == end || ++p == end) return false;
-      if (*p != ',' && *p != '\n') return false;
+      if (*p != separator && *p != '\n') return false;
     } else {
-      while (*p != ',' && *p != '\n') ++p;  // the lookahead is followed by a line end
+      while (*p != separator && *p != '\n') ++p;  // the lookahead is followed by a line end
       if (p == end) return false;
       const bool carriage_return = *p == '\n' && p != first && p[-1] == '\r';
       cells_.emplace_back(first, static_cast<std::size_t>(p - first) - (carriage_return ? 1 : 0));

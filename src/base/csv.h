@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CsvReader splits text into cells as defined by RFC 4180: cells are separated by commas; cells
-// that contain commas, quotes (doubled) or line ends are quoted. NextRow() reads files that are CSV
-// throughout. NextLine() and SplitLine() read tables among other lines, such as profiler tables
-// between lines of program output: a stray quote affects only its own line.
+// CsvReader splits text into cells as defined by RFC 4180: cells are separated by commas (or by
+// another character); cells that contain commas, quotes (doubled) or line ends are quoted.
+// NextRow() reads files that are CSV throughout. NextLine() and SplitLine() read tables among other
+// lines, such as profiler tables between lines of program output: a stray quote affects only its
+// own line.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +24,9 @@ namespace stemtap {
 
 class CsvReader {
  public:
-  explicit CsvReader(std::unique_ptr<ByteSource> source) : lines_(std::move(source)) {}
+  // `separator` is between cells: a comma, or a tab in files of tab-separated values.
+  explicit CsvReader(std::unique_ptr<ByteSource> source, char separator = ',')
+      : lines_(std::move(source)), separator_(separator) {}
 
   // Advances to the next row and splits it into cells(). Skips empty lines. Returns false at the
   // end of the content.
@@ -73,6 +76,7 @@ class CsvReader {
   void KeepPlaces();
 
   LineReader lines_;
+  char separator_;
   std::vector<std::string_view> cells_;
   Place open_ = {};            // the cell whose quote is still open at the end of the line
   std::vector<Place> places_;  // cells of a row that spans several lines

@@ -229,5 +229,17 @@ TEST_CASE("if several columns have the same name, the last one is found") {
   CHECK_FALSE(FindCell(cells, "c"));
 }
 
+TEST_CASE("csv: cells can be separated by tabs") {
+  const std::string_view text = "a,b\t\"c\td\"\t\ne\t\"f\ng\"\th\n";
+  for (const std::size_t piece : {std::size_t{1}, std::size_t{100}}) {
+    CsvReader csv(std::make_unique<MemorySource>("t", text, piece), '\t');
+    REQUIRE(csv.NextRow().value());
+    CHECK(csv.cells() == Cells{"a,b", "c\td", ""});
+    REQUIRE(csv.NextRow().value());
+    CHECK(csv.cells() == Cells{"e", "f\ng", "h"});
+    CHECK_FALSE(csv.NextRow().value());
+  }
+}
+
 }  // namespace
 }  // namespace stemtap

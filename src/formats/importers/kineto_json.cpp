@@ -16,6 +16,7 @@
 #include "formats/importers/gpu_tracks.h"
 #include "formats/importers/json_stream.h"
 #include "formats/importers/kineto_kernels.h"
+#include "formats/importers/nsys_json.h"
 #include "formats/importers/recorded_launches.h"
 
 namespace stemtap::formats {
@@ -311,6 +312,7 @@ void KinetoReader::WarnAtEnd() {
 }  // namespace
 
 bool LooksLikeKinetoJson(std::string_view leading) {
+  if (nsys::LooksLikeJson(leading)) return false;
   if (leading.starts_with(kByteOrderMark)) leading.remove_prefix(kByteOrderMark.size());
   const auto skip_space = [&] {
     leading.remove_prefix(std::min(leading.find_first_not_of(" \t\r\n"), leading.size()));

@@ -16,6 +16,7 @@
 #include "base/csv.h"
 #include "base/decimal.h"
 #include "base/text.h"
+#include "formats/importers/nsys_json.h"
 #include "formats/importers/nsys_report.h"
 #include "formats/importers/recorded_launches.h"
 #include "formats/importers/stream_numbers.h"
@@ -90,7 +91,7 @@ class ReportReader {
  public:
   ReportReader(std::unique_ptr<ByteSource> source, HeaderPosition header,
                RecordedLaunches& launches)
-      : csv_(FromHeader(std::move(source), header)), launches_(launches) {}
+      : csv_(FromHeader(std::move(source), header), header.separator), launches_(launches) {}
 
   Status Read();
 
@@ -424,10 +425,12 @@ Status ReportReader::Read() {
 }  // namespace
 
 bool LooksLikeNsysCsv(std::string_view leading) {
-  return FindHeader(leading).has_value();
+  return FindHeader(leading).has_value() || nsys::LooksLikeJson(leading);
 }
 
 Result<std::unique_ptr<model::ProfileReader>> OpenNsysCsv(std::unique_ptr<ByteSource> source) {
+  const std::string_view first = STEMTAP_TRY(source->Peek(kHeaderWithin));
+  if (nsys::LooksLikeJson(first)) source = nsys::TableOfJson(std::move(source));
   const std::string_view leading = STEMTAP_TRY(source->Peek(kHeaderWithin));
   const std::optional<HeaderPosition> header = FindHeader(leading);
   if (!header) {

@@ -77,7 +77,8 @@ std::optional<HeaderPosition> FindHeader(std::string_view leading) {
     const std::string_view line = leading.substr(place.byte, end - place.byte);
     if (line.find("GrdX") != std::string_view::npos ||
         line.find("GridXYZ") != std::string_view::npos) {
-      CsvReader csv(std::make_unique<MemorySource>("", line));
+      place.separator = line.find('\t') == std::string_view::npos ? ',' : '\t';
+      CsvReader csv(std::make_unique<MemorySource>("", line), place.separator);
       const Result<bool> row = csv.NextRow();
       if (row.ok() && row.value() && ReportOf(csv.cells()) != nullptr) return place;
     }

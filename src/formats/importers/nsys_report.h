@@ -72,6 +72,7 @@ const ReportKind* ReportOf(const std::vector<std::string_view>& cells);
 struct HeaderPosition {
   std::size_t byte = 0;
   std::size_t lines = 0;
+  char separator = ',';  // of cells; a tab with `nsys stats --format tsv`
 };
 // Returns nullopt if no header starts in `leading`.
 std::optional<HeaderPosition> FindHeader(std::string_view leading);

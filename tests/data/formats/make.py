@@ -4,6 +4,7 @@
 
 tests/formats/importers/samples_test.cpp tests the importers with it, and the fuzzers use it as seeds.
 """
+import csv
 import json
 import pathlib
 import sqlite3
@@ -207,6 +208,12 @@ def nsys_csv():
                      f"{xyz[0]},{xyz[1]},\"{NAMES[k]}\"\n")
     write("nsys-csv", "gpu_trace.csv", gpu)
     write("nsys-csv", "kern_exec_trace.csv", executed)
+    for name, text in (("gpu_trace", gpu), ("kern_exec_trace", executed)):
+        head, *rows = csv.reader(text.splitlines())
+        write("nsys-csv", name + ".tsv", "".join("\t".join(row) + "\n" for row in [head, *rows]))
+        objects = [dict(zip(head, (float(c) if "." in c else int(c) if c.isdecimal() else c for c in row)))
+                   for row in rows]
+        write("nsys-csv", name + ".json", json.dumps(objects, indent=2) + "\n")
 
 
 def ncu_csv():
