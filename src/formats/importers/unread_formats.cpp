@@ -7,7 +7,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 
+#include "formats/importers/nsys_csv.h"
+#include "formats/importers/nvprof_csv.h"
 #include "formats/importers/proto_fields.h"
 #include "formats/importers/rocprof_csv.h"
 
@@ -22,6 +25,9 @@ constexpr std::size_t kTraceNameWithin = 4096;
 
 constexpr const char* kRecordWithRocprofv3 =
     "record with 'rocprofv3 --kernel-trace --output-format csv -- PROGRAM'";
+
+// Two headings of a summary are within this many bytes, in every format of the tools.
+constexpr std::size_t kHeadingWithin = 100;
 
 // Number of Perfetto trace packets to inspect. More only makes detection slower.
 constexpr int kPackets = 8;
@@ -125,6 +131,56 @@ bool NamesItself(std::string_view leading, std::string_view name) {
   return leading.substr(0, kNameWithin).find(name) != std::string_view::npos;
 }
 
+// Returns the first key of the first object of the JSON array at the start of `text`, or "".
+std::string_view FirstKeyOfArray(std::string_view text) {
+  text = SkipSpace(text);
+  return text.starts_with('[') ? FirstKey(text.substr(1)) : std::string_view();
+}
+
+// `trtexec --exportProfile`: number of runs, then times of layers. --exportTimes: times of runs.
+bool LooksLikeTrtexec(std::string_view leading) {
+  const std::string_view key = FirstKeyOfArray(leading);
+  return (key == "count" && leading.find("\"averageMs\"") != std::string_view::npos) ||
+         (key.starts_with("start") && key.ends_with("Ms"));
+}
+
+// `nsys export --type json`: an object per line. Newer versions write the strings first.
+bool LooksLikeNsysEvents(std::string_view leading) {
+  const std::string_view key = FirstKey(leading);
+  if (key == "data") return NamesItself(leading, "[\"[Unknown]\"");
+  return (key == "Type" || key.ends_with("Event")) &&
+         leading.find("Event\":{") != std::string_view::npos;
+}
+
+// Parquet, Arrow (a file, or a stream that starts with the size of its schema) and HDF5.
+bool LooksLikeColumns(std::string_view leading) {
+  const bool arrow_stream = leading.starts_with("\xFF\xFF\xFF\xFF") && leading.size() > 8 &&
+                            leading[4] % 8 == 0 && leading[6] < 0x10 && leading[7] == 0;
+  return leading.starts_with("PAR1") || leading.starts_with("ARROW1") || arrow_stream ||
+         leading.starts_with("\x89HDF\r\n");
+}
+
+// Returns whether one of the headings `second` follows the heading `first`.
+bool HasHeadings(std::string_view text, std::string_view first,
+                 std::initializer_list<std::string_view> second) {
+  const std::size_t at = text.find(first);
+  if (at == std::string_view::npos) return false;
+  const std::string_view rest = text.substr(at, kHeadingWithin);
+  return std::any_of(second.begin(), second.end(), [&](std::string_view heading) {
+    return rest.find(heading) != std::string_view::npos;
+  });
+}
+
+// Summaries of `nsys stats` in every format, unless a report with single launches follows.
+bool LooksLikeNsysSums(std::string_view leading) {
+  return HasHeadings(leading, "Total Time (", {"Instances", "Num Calls"}) &&
+         !LooksLikeNsysCsv(leading);
+}
+
+bool LooksLikeNvprofSums(std::string_view leading) {
+  return HasHeadings(leading, "Time(%)", {"Calls"}) && !LooksLikeNvprofCsv(leading);
+}
+
 constexpr std::array kUnreadFormats = {
     UnreadFormat{"a report of Nsight Systems (.nsys-rep)",
                  "export it with 'nsys export --type sqlite FILE'",
@@ -142,6 +198,23 @@ constexpr std::array kUnreadFormats = {
         "a report of Nsight Compute (.ncu-rep)",
         "convert it with 'ncu --import FILE --page raw --csv > profile.csv'",
         [](std::string_view leading) { return leading.starts_with(std::string_view("NVR\0", 4)); }},
+    UnreadFormat{"an export of Nsight Systems as JSON",
+                 "export the report with 'nsys export --type sqlite report.nsys-rep'",
+                 LooksLikeNsysEvents},
+    UnreadFormat{"a Parquet, Arrow or HDF5 file, as 'nsys export' writes it",
+                 "export the report with 'nsys export --type sqlite report.nsys-rep'",
+                 LooksLikeColumns},
+    UnreadFormat{"a summary of 'nsys stats' (no individual launches)",
+                 "use 'nsys stats --report cuda_gpu_trace --format csv --output . report.nsys-rep'",
+                 LooksLikeNsysSums},
+    UnreadFormat{"a summary of nvprof (no individual launches)",
+                 "record with 'nvprof --csv --print-gpu-trace --log-file trace.csv PROGRAM'",
+                 LooksLikeNvprofSums},
+    UnreadFormat{
+        "a profile of TensorRT's trtexec (layers instead of launches)",
+        "record with 'nsys profile --trace=cuda -o report trtexec ARGUMENTS' and export it "
+        "with 'nsys export --type sqlite report.nsys-rep'",
+        LooksLikeTrtexec},
     UnreadFormat{"JSON output of rocprofv3", kRecordWithRocprofv3, LooksLikeRocprofJson},
     UnreadFormat{
         "a JSON trace of rocprof or rocprofv2",
@@ -157,8 +230,12 @@ constexpr std::array kUnreadFormats = {
                  HasRocprofRows<RocprofRow::kApiCall>},
     UnreadFormat{"a summary of rocprof, which has no individual launches", kRecordWithRocprofv3,
                  HasRocprofRows<RocprofRow::kSummary>},
-    UnreadFormat{"a Perfetto trace (.pftrace), as rocprofv3 writes it", kRecordWithRocprofv3,
-                 LooksLikePerfetto},
+    UnreadFormat{
+        "a Perfetto trace (.pftrace), as rocprofv3 writes it",
+        "record with 'rocprofv3 --kernel-trace --output-format csv -- PROGRAM', or convert "
+        "it: trace_processor -Q \"select ts start_ns, dur duration_ns, name from slice "
+        "where category = 'kernel_dispatch'\" FILE > profile.csv",
+        LooksLikePerfetto},
     UnreadFormat{"a Chakra execution trace (.et)",
                  "use the torch.profiler trace that it was made with: "
                  "'prof.export_chrome_trace(\"trace.json.gz\")'",

@@ -76,6 +76,32 @@ TEST_CASE("the error for an unsupported format names its tool and a command") {
        "API calls of rocprof", "rocprofv3 --kernel-trace --output-format csv"},
       {"\"Name\",\"Calls\",\"TotalDurationNs\",\"AverageNs\",\"Percentage\"\n",
        "a summary of rocprof", "rocprofv3 --kernel-trace --output-format csv"},
+      {R"({"data":["[Unknown]","[Unknown kernel module]","gemm"]})"
+       "\n"
+       R"({"Type":79,"CudaEvent":{"startNs":"1"}})",
+       "Nsight Systems as JSON", "nsys export --type sqlite report.nsys-rep"},
+      {R"({"Type":48,"TraceProcessEvent":{"startNs":"1"}})", "Nsight Systems as JSON",
+       "nsys export --type sqlite report.nsys-rep"},
+      {"PAR1\x15\x04", "Parquet, Arrow or HDF5", "nsys export --type sqlite report.nsys-rep"},
+      {std::string("ARROW1\0\0", 8), "Parquet, Arrow or HDF5", "nsys export --type sqlite"},
+      {std::string("\xFF\xFF\xFF\xFF\x78\x02\0\0\x10", 9), "Parquet, Arrow or HDF5",
+       "nsys export --type sqlite"},
+      {"\x89HDF\r\n\x1A\n", "Parquet, Arrow or HDF5", "nsys export --type sqlite"},
+      {"Processing [r.sqlite] with [/opt/cuda_gpu_kern_sum.py]... \n"
+       "Time (%),Total Time (ns),Instances,Avg (ns),Name\n44.4,6888832,3203,2150.7,k\n",
+       "summary of 'nsys stats'", "nsys stats --report cuda_gpu_trace --format csv --output ."},
+      {"[\n  {\n    \"Time (%)\": 44.4,\n    \"Total Time (ns)\": 6888832,\n    \"Instances\": "
+       "3203,\n",
+       "summary of 'nsys stats'", "nsys stats --report cuda_gpu_trace"},
+      {" ** CUDA API Summary (cuda_api_sum):\n\n Time (%)  Total Time (ns)  Num Calls  Avg (ns)\n",
+       "summary of 'nsys stats'", "nsys stats --report cuda_gpu_trace"},
+      {"==7== Profiling "
+       "result:\n\"Type\",\"Time(%)\",\"Time\",\"Calls\",\"Avg\",\"Min\",\"Max\",\"Name\"\n",
+       "summary of nvprof", "nvprof --csv --print-gpu-trace --log-file trace.csv PROGRAM"},
+      {"[\n  { \"count\" : 12 }\n, { \"name\" : \"conv\", \"timeMs\" : 1.5, \"averageMs\" : 0.1",
+       "trtexec", "nsys profile --trace=cuda -o report trtexec ARGUMENTS"},
+      {"[\n  { \"startEnqMs\" : 1.5  , \"endEnqMs\" : 2", "trtexec", "nsys profile --trace=cuda"},
+      {kPerfetto, "Perfetto trace (.pftrace)", "trace_processor -Q \"select ts start_ns, dur"},
       {kPerfetto, "Perfetto trace (.pftrace)", "rocprofv3 --kernel-trace --output-format csv"},
       {kChakra, "Chakra execution trace (.et)", "prof.export_chrome_trace"},
       {"{\n  \"schema\": \"1.1.1-chakra.0.0.4\", \"pid\": 1, \"nodes\": [",
@@ -118,10 +144,29 @@ TEST_CASE("supported profiles are not recognized as unsupported formats") {
         "{\"traceEvents\":[{\"name\":\"process_name\",\"ph\":\"M\",\"args\":{\"name\":\"a\"}},{"
         "\"name\":"
         "\"process_sort_index\",\"args\":{\"sort_index\":5}}]}",
+        "{\"data\": [1]}", "[{\"count\": 1}]", "{\"Type\": 1}", "PAR", "\xFF\xFF\xFF\xFF",
         "\x0A", "\x0A\xFF\xFF"}) {
     CAPTURE(text);
     CHECK_FALSE(RefuseUnread("file", text).has_value());
   }
+}
+
+TEST_CASE("a report with launches is read although a summary precedes it") {
+  const std::string sums = "Time (%),Total Time (ns),Instances,Name\n100,5,1,k\n\n";
+  const std::string trace = "Start (ns),Duration (ns),GrdX,Name\n1,5,1,k\n";
+  CHECK(RefuseUnread("file", sums).has_value());
+  CHECK_FALSE(RefuseUnread("file", sums + trace).has_value());
+  CHECK(OpenProfile(std::make_unique<MemorySource>("file", sums + trace)).ok());
+  const std::string nvprof = "\"Type\",\"Time(%)\",\"Time\",\"Calls\"\n";
+  CHECK(RefuseUnread("file", nvprof).has_value());
+  CHECK_FALSE(
+      RefuseUnread("file", nvprof + "\"Start\",\"Duration\",\"Name\"\nus,us,\n1,1,\"a [1]\"\n"));
+}
+
+TEST_CASE("a table of Perfetto's trace_processor is a canonical profile") {
+  CHECK(OpenProfile(std::make_unique<MemorySource>(
+                        "file", "\"start_ns\",\"duration_ns\",\"name\"\n5,7,\"gemm<a, b>(int)\"\n"))
+            .ok());
 }
 
 TEST_CASE("detection of protocol buffers terminates for any damage") {
