@@ -144,15 +144,18 @@ TEST_CASE("xplane: large numbers are exact, and ps are rounded to ns with a warn
   const std::uint64_t longest = (std::uint64_t{1} << 63) - 808;  // 2^63 - 808 is a multiple of 1000
   const model::Profile p = MustParse(
       Gpu(Line("Stream #4294967294", (std::uint64_t{1} << 62) - (std::uint64_t{1} << 54) - 1,
-               Event(1, 0, longest) + Event(2, longest, 0) + Event(2, longest + 1, 1499))));
-  REQUIRE(p.records.size() == 3);
+               Event(1, 0, longest) + Event(2, longest, 0) + Event(2, longest + 1, 1499) +
+                   Event(2, longest + 500, 1500))));
+  REQUIRE(p.records.size() == 4);
   CHECK(p.records[0].duration_ns == longest / 1000);
   CHECK(p.records[0].stream == 4294967294);
   CHECK(p.records[1].start_ns == longest / 1000);
   CHECK(p.records[1].duration_ns == 0);
   CHECK(p.records[2].duration_ns == 1);
+  CHECK(p.records[3].start_ns == longest / 1000 + 1);
+  CHECK(p.records[3].duration_ns == 2);
   REQUIRE(p.warnings.size() == 1);
-  CHECK(p.warnings[0].find("a time is finer than 1 ns (1 such events; rounded)") !=
+  CHECK(p.warnings[0].find("a time is finer than 1 ns (2 such events; rounded)") !=
         std::string::npos);
   CHECK(MustParse(Plane("/device:GPU:65535", Line("Stream #1", 0, Event(1, 0, 1000)) + kNames))
             .records[0]
