@@ -166,7 +166,8 @@ std::string Notes(const PlanTotals& t) {
   };
   note(t.dropped, "records were dropped; the figures above are based on incomplete data");
   note(t.gaps, "gaps with an unknown number of launches; the run was longer than recorded");
-  note(t.zero_duration, "launches were recorded with 0 ns (rounded by the profiler)");
+  note(t.zero_duration,
+       "launches were recorded with 0 ns (rounded by the profiler, or without a time)");
   note(t.graph_launches, "launches are whole graphs, each timed as one launch");
   note(t.imputed, fmt::format("launches were perturbed by captures and imputed with {:.3f} ms, the "
                               "means of unperturbed launches",

@@ -47,12 +47,15 @@ class Timeline {
     const model::PlanTotals& totals = input_.counted.plan->totals;
     const std::uint64_t launches = totals.invocations + totals.excluded_invocations;
     all_ = launches <= input_.options.timeline_launches;
+    std::uint64_t samples_without_time = 0;
     for (const CountedSample& s : input_.counted.samples) {
-      if (s.start_ns == shm::kUnknownTime) {
-        return Error{fmt::format("{}: launch {} has no start time; expected one for a timeline",
-                                 input_.profile_name, s.sample->index)};
-      }
+      samples_without_time += s.start_ns == shm::kUnknownTime ? 1 : 0;
       first_ns_ = std::min(first_ns_, s.start_ns);
+    }
+    if (first_ns_ == shm::kUnknownTime && samples_without_time != 0) {
+      return Error{fmt::format(
+          "{}: launch {} has no start time, like all samples; expected one for a timeline",
+          input_.profile_name, input_.counted.samples[0].sample->index)};
     }
     STEMTAP_TRY(ReadLaunches());
     Exported exported;
@@ -66,6 +69,11 @@ class Timeline {
     if (without_time_ != 0) {
       exported.notes.push_back(fmt::format("{} no start time; not shown",
                                            Plural(without_time_, "launch has", "launches have")));
+    }
+    if (samples_without_time != 0) {
+      exported.notes.push_back(
+          fmt::format("{} no start time; not shown",
+                      Plural(samples_without_time, "sample has", "samples have")));
     }
     exported.files.push_back({"", Text()});
     return exported;
@@ -139,6 +147,7 @@ class Timeline {
     }
     for (std::size_t i = 0; i < input_.counted.samples.size(); ++i) {
       const CountedSample& s = input_.counted.samples[i];
+      if (s.start_ns == shm::kUnknownTime) continue;
       const model::PlanCluster& c = *s.cluster;
       Add(fmt::format(
           R"({{"ph":"X","cat":"sample","name":{},"pid":{},"tid":{},"ts":{},"dur":{},"args":{{)"

@@ -210,6 +210,10 @@ std::string_view KernelEvents::SetTimes(std::uint64_t offset, Event& event) {
   }
   event.record.start_ns = start->negative ? kZero - start->magnitude : kZero + start->magnitude;
   event.record.duration_ns = duration->magnitude;
+  if (start->magnitude == 0 && duration->magnitude == 0) {
+    no_time_.Add(offset);
+    event.record.start_ns = shm::kUnknownTime;
+  }
   return {};
 }
 
@@ -253,6 +257,11 @@ std::optional<JsonDecimal> KernelEvents::ReadTime(std::string_view text, std::ui
 void KernelEvents::WarnOfFields(const std::string& source, RecordedLaunches& launches) const {
   rounded_.Warn(source,
                 fmt::format("a time is finer than 1 ns ({} such times; rounded)", rounded_.count),
+                launches);
+  no_time_.Warn(source,
+                fmt::format("a kernel has no time: 'ts' and 'dur' are 0 ({} such events); counted "
+                            "with 0 ns",
+                            no_time_.count),
                 launches);
   for (std::size_t i = 0; i < kCells.size(); ++i) {
     bad_cells_[i].Warn(

@@ -86,6 +86,7 @@ class KernelEvents {
   EventTally rejected_;
   std::uint64_t graphs_ = 0;
   EventTally rounded_;
+  EventTally no_time_;
   EventTally bad_details_;
   std::array<EventTally, kCellCount> bad_cells_;
 };

@@ -135,6 +135,7 @@ class ReportReader {
   Tally memory_;
   Tally no_grid_;
   Tally no_device_;
+  Tally no_time_;
   Tally rest_;
   bool ended_ = true;  // a line end follows the previous row
 };
@@ -311,6 +312,10 @@ Status ReportReader::AddRow() {
   const std::int64_t duration = STEMTAP_TRY(Time(kDuration));
   if (duration < 0) return Bad(kDuration, "a time of at least 0");
   record.duration_ns = static_cast<std::uint64_t>(duration);
+  if (start == 0 && duration == 0) {
+    no_time_.Add(csv_.line());
+    record.start_ns = shm::kUnknownTime;
+  }
 
   record.device = Device();
   record.stream = Stream();
@@ -367,6 +372,11 @@ void ReportReader::Warn() {
     launches_.Warn(
         fmt::format("{}:{}: a row without a grid is not a kernel ({} such rows); skipped", file,
                     no_grid_.first_line, no_grid_.count));
+  }
+  if (no_time_.count > 0) {
+    launches_.Warn(fmt::format(
+        "{}:{}: a row has no time: start and duration are 0 ({} such rows); counted with 0 ns",
+        file, no_time_.first_line, no_time_.count));
   }
   if (no_device_.count > 0) {
     launches_.Warn(

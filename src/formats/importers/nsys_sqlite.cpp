@@ -161,8 +161,7 @@ Result<std::uint32_t> KernelTable::NameId(const TableRows& rows) {
 Status KernelTable::AddRow(const TableRows& rows) {
   constexpr std::int64_t kNone = RowTimes::kNone;
   shm::KernelRecord record = RecordedLaunches::Unknown();
-  const bool timed = STEMTAP_TRY(times_.Read(rows, kStart, kEnd, record));
-  if (!timed) return Success{};
+  STEMTAP_TRY(times_.Read(rows, kStart, kEnd, record));
 
   const std::uint32_t name = STEMTAP_TRY(NameId(rows));
   const Result<std::int64_t> device = rows.Number(kDevice, 0, shm::kUnknown16 - 1, shm::kUnknown16);

@@ -130,6 +130,8 @@ class NvprofTable {
   std::uint64_t copies_ = 0;  // memcpy, memset, unified memory
   std::uint64_t others_ = 0;
   std::uint64_t no_suffix_ = 0;
+  std::uint64_t no_time_ = 0;        // launches
+  std::uint64_t first_no_time_ = 0;  // line
 };
 
 Status NvprofTable::ReadUnits() {
@@ -215,6 +217,10 @@ Status NvprofTable::AddKernel(std::string_view name) {
   if (!duration) return Bad(kDuration, "a decimal number from 0");
   record.start_ns = *start;
   record.duration_ns = *duration;
+  if (*start == 0 && *duration == 0) {
+    if (no_time_++ == 0) first_no_time_ = lines_.line();
+    record.start_ns = shm::kUnknownTime;
+  }
   for (std::size_t i = 0; i < 3; ++i) {
     const auto grid = Number(static_cast<Column>(kGridX + i), 1, 0xFFFFFFFF, shm::kUnknownExtent);
     if (!grid.ok()) return grid.error();
@@ -267,6 +273,11 @@ void NvprofTable::Report() {
   if (no_suffix_ > 0) {
     launches_->Warn(fmt::format("{}: {} no correlation id", lines_.name(),
                                 Plural(no_suffix_, "launch has", "launches have")));
+  }
+  if (no_time_ > 0) {
+    launches_->Warn(fmt::format(
+        "{}:{}: a row has no time: start and duration are 0 ({} such rows); counted with 0 ns",
+        lines_.name(), first_no_time_, no_time_));
   }
   streams_.Finish(lines_.name(), *launches_);
   launches_->Finish(lines_.name());

@@ -12,19 +12,11 @@
 #include <tuple>
 #include <utility>
 
+#include "base/csv.h"
 #include "base/text.h"
-#include "shm/correlation.h"
+#include "formats/importers/stream_overruns.h"
 
 namespace stemtap::formats {
-namespace {
-
-// Correlation ids of all recorded profiles available to us never decrease along a stream. One
-// launch in a hundred is more than racing threads can cause, and less than if ids have another
-// meaning or a counter restarts.
-constexpr double kMaxContradictions = 0.01;
-
-}  // namespace
-
 shm::KernelRecord RecordedLaunches::Unknown() {
   shm::KernelRecord record;
   record.device = shm::kUnknown16;
@@ -74,26 +66,103 @@ void RecordedLaunches::Finish(std::string_view source) {
     Warn(fmt::format("{}: {} a name of more than {} bytes; it is truncated", source,
                      Plural(names_cut_, "launch has", "launches have"), shm::kMaxNameBytes));
   }
-  const auto earlier = [](const shm::KernelRecord& a, const shm::KernelRecord& b) {
-    return a.start_ns < b.start_ns;
-  };
-  if (!std::is_sorted(records_.begin(), records_.end(), earlier)) {
-    std::vector<std::size_t> order(records_.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-      return earlier(records_[a], records_[b]);
-    });
-    Reorder(order);
+  const bool any_start = std::any_of(
+      records_.begin(), records_.end(),
+      [](const shm::KernelRecord& record) { return record.start_ns != shm::kUnknownTime; });
+  if (!any_start) return;  // only the file order is known
+  SortByStart();
+  CountDoubles(source);
+  NumberDevices(source);
+  {
+    const LaunchIds ids(records_, processes_);
+    CorrectTimes(ids, source);
+    OrderByLaunch(ids, source);
   }
-  const std::uint64_t first = records_.empty() ? 0 : records_.front().start_ns;
-  if (first == shm::kUnknownTime) return;  // without starts, only the file order is known
+  SetOrigin();
+  CountSharedIds(source);
+}
+
+// Launches without a start are placed after the launch before them in the file.
+void RecordedLaunches::SortByStart() {
+  std::vector<std::uint64_t> at;
+  at.reserve(records_.size());
+  std::uint64_t previous = 0;
+  for (const shm::KernelRecord& record : records_) {
+    if (record.start_ns != shm::kUnknownTime) previous = record.start_ns;
+    at.push_back(previous);
+  }
+  if (std::is_sorted(at.begin(), at.end())) return;
+  std::vector<std::size_t> order(records_.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return at[a] < at[b]; });
+  at = {};
+  Reorder(order);
+}
+
+void RecordedLaunches::SetOrigin() {
+  std::uint64_t first = shm::kUnknownTime;
+  for (const shm::KernelRecord& record : records_) first = std::min(first, record.start_ns);
   for (shm::KernelRecord& record : records_) {
     if (record.start_ns != shm::kUnknownTime) record.start_ns -= first;
   }
-  CountDoubles(source);
-  NumberDevices(source);
-  OrderByLaunch(source);
-  CountSharedIds(source);
+}
+
+std::string RecordedLaunches::Shown(std::size_t launch) const {
+  const shm::KernelRecord& record = records_[launch];
+  return fmt::format("'{}' with {} {}", ShownCell(names_.name(record.name_id)), id_name_,
+                     record.correlation_id - id_offset_);
+}
+
+void RecordedLaunches::CorrectTimes(const LaunchIds& ids, std::string_view source) {
+  const Overruns overruns = CutOverruns(records_, processes_, ids, serial_streams_);
+  if (overruns.cut > 0) {
+    Warn(
+        fmt::format("{}: {} after the next launch of the same stream ended, the first is {}; cut "
+                    "to the start of that launch, which removes {:.3f} ms",
+                    source, Plural(overruns.cut, "launch ends", "launches end"),
+                    Shown(overruns.first_cut), static_cast<double>(overruns.cut_ns) * 1e-6));
+  }
+  if (overruns.kept > 0) {
+    Warn(
+        fmt::format("{}: {} after the next launch of the same stream number ended, by {:.3f} ms; "
+                    "kept, because the number seems to cover several streams",
+                    source, Plural(overruns.kept, "launch ends", "launches end"),
+                    static_cast<double>(overruns.kept_ns) * 1e-6));
+  }
+  if (ids.misplaced().empty()) return;
+  Warn(fmt::format("{}: {} a start that contradicts the {}s, the first is {}; ordered by id",
+                   source, Plural(ids.misplaced().size(), "launch has", "launches have"), id_name_,
+                   Shown(ids.misplaced().front())));
+  const std::uint64_t length = LengthWithout(ids.misplaced());
+  std::uint64_t too_long = 0;
+  for (const std::size_t i : ids.misplaced()) {
+    shm::KernelRecord& record = records_[i];
+    const bool is_too_long = record.duration_ns > length;
+    if (ids.IsFar(record) || is_too_long) record.start_ns = shm::kUnknownTime;
+    if (!is_too_long) continue;
+    record.duration_ns = 0;
+    ++too_long;
+  }
+  if (too_long == 0) return;
+  Warn(fmt::format("{}: {} longer than the recording; counted with 0 ns", source,
+                   Plural(too_long, "of these launches is", "of these launches are")));
+}
+
+// Returns the time from the first to the last start of all launches but those in `left_out`.
+std::uint64_t RecordedLaunches::LengthWithout(std::span<const std::size_t> left_out) const {
+  std::uint64_t first = shm::kUnknownTime;
+  std::uint64_t last = 0;
+  for (std::size_t i = 0; i < records_.size(); ++i) {
+    if (!left_out.empty() && left_out.front() == i) {
+      left_out = left_out.subspan(1);
+      continue;
+    }
+    if (records_[i].start_ns == shm::kUnknownTime) continue;
+    first = std::min(first, records_[i].start_ns);
+    last = std::max(last, records_[i].start_ns);
+  }
+  return last - std::min(first, last);
 }
 
 void RecordedLaunches::CountDoubles(std::string_view source) {
@@ -104,9 +173,9 @@ void RecordedLaunches::CountDoubles(std::string_view source) {
   };
   std::uint64_t doubles = 0;
   std::vector<std::size_t> same_start;
-  for (std::size_t first = 0;
-       first < records_.size() && records_[first].start_ns != shm::kUnknownTime;
-       first += same_start.size()) {
+  for (std::size_t first = 0; first < records_.size(); first += same_start.size()) {
+    same_start.assign(1, first);
+    if (records_[first].start_ns == shm::kUnknownTime) continue;
     same_start.clear();
     for (std::size_t i = first;
          i < records_.size() && records_[i].start_ns == records_[first].start_ns; ++i) {
@@ -180,96 +249,71 @@ void RecordedLaunches::NumberDevices(std::string_view source) {
                   source, process_ids_.size(), devices.size() - 1));
 }
 
-void RecordedLaunches::OrderByLaunch(std::string_view source) {
-  std::vector<std::uint64_t> launch(records_.size());
-  std::vector<std::uint64_t> last(std::max<std::size_t>(process_ids_.size(), 1), 0);
-  bool has_ids = false;
-  bool has_nodes = false;
-  bool sorted = true;
-  for (std::size_t i = 0; i < records_.size(); ++i) {
-    has_nodes = has_nodes || records_[i].graph_node != 0;
-    const std::uint32_t id = records_[i].correlation_id;
-    std::uint64_t& previous = last[ProcessOf(i)];
-    launch[i] = previous;
-    if (id == 0) continue;  // unknown: it stays after the previous launch
-    launch[i] = shm::LaunchNumber(id, previous);
-    sorted = sorted && launch[i] >= previous;
-    has_ids = true;
-    previous = launch[i];
-  }
-  if (has_ids && sorted && !has_nodes) return;
-
-  std::vector<std::uint64_t> below = IdsBelowEarlierOnes(launch);
-  std::vector<std::uint64_t> launches(last.size(), 0);
-  for (std::size_t i = 0; i < records_.size(); ++i) ++launches[ProcessOf(i)];
-  // If a process's ids are not launch order, all of its launches get the same number, which keeps
-  // their order.
-  bool doubted = false;
-  for (std::size_t process = 0; process < last.size(); ++process) {
-    const bool trusted = static_cast<double>(below[process]) <=
-                         kMaxContradictions * static_cast<double>(launches[process]);
-    if (trusted) below[process] = 0;
-    doubted = doubted || !trusted;
-  }
-  for (std::size_t i = 0; i < records_.size(); ++i) {
-    if (below[ProcessOf(i)] != 0) launch[i] = 0;
-  }
-  if ((!has_ids || doubted) && SeveralStreams()) {
+void RecordedLaunches::OrderByLaunch(const LaunchIds& ids, std::string_view source) {
+  const bool has_nodes =
+      std::any_of(records_.begin(), records_.end(),
+                  [](const shm::KernelRecord& record) { return record.graph_node != 0; });
+  if (ids.any() && ids.sorted() && !has_nodes) return;
+  if ((!ids.any() || ids.doubted()) && SeveralStreams()) {
     Warn(fmt::format(
         "{}: launches are numbered in order of start, which may differ from the launch order on "
         "several streams: {}",
-        source, doubted ? "correlation ids contradict the streams" : "no correlation ids"));
+        source, ids.doubted() ? id_name_ + "s contradict the streams" : "no correlation ids"));
   }
-  if (!has_ids) return;
+  if (!ids.any()) return;
 
+  const std::vector<std::uint64_t>& number = ids.numbers();
   const auto before = [&](std::size_t a, std::size_t b) {
-    if (launch[a] != launch[b]) return launch[a] < launch[b];
+    if (number[a] != number[b]) return number[a] < number[b];
     // Kernels of a graph are ordered by node: node numbers are the same at each launch, starts are
     // not.
-    return launch[a] != 0 && records_[a].graph_node < records_[b].graph_node;
+    return number[a] != 0 && records_[a].graph_node < records_[b].graph_node;
   };
   std::vector<std::size_t> order(records_.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   if (processes_.empty()) {
     std::stable_sort(order.begin(), order.end(), before);
   } else {
-    // Each process is sorted separately and keeps its positions.
-    std::vector<std::size_t> places = order;
-    std::stable_sort(places.begin(), places.end(),
-                     [&](std::size_t a, std::size_t b) { return processes_[a] < processes_[b]; });
-    std::vector<std::size_t> launched = places;
-    std::stable_sort(launched.begin(), launched.end(), [&](std::size_t a, std::size_t b) {
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
       return processes_[a] != processes_[b] ? processes_[a] < processes_[b] : before(a, b);
     });
-    for (std::size_t i = 0; i < places.size(); ++i) order[places[i]] = launched[i];
+    order = AtPlacesOfProcesses(order, ids.misplaced());
   }
   Reorder(order);
 }
 
-// Returns per process how many launches have a lower id than a launch that started earlier on the
-// same stream. A stream runs its launches one by one, so if ids are launch order, the count is 0
-// unless threads raced to launch on the stream.
-std::vector<std::uint64_t> RecordedLaunches::IdsBelowEarlierOnes(
-    const std::vector<std::uint64_t>& launch) const {
-  struct Stream {
-    std::uint64_t highest = 0;  // of launches that started before `newest`
-    std::uint64_t pending = 0;  // of launches that started at `newest`
-    std::uint64_t newest = 0;   // start
-  };
-  std::map<std::tuple<std::size_t, std::uint16_t, std::uint32_t>, Stream> streams;
-  std::vector<std::uint64_t> below(std::max<std::size_t>(process_ids_.size(), 1), 0);
-  for (std::size_t i = 0; i < records_.size(); ++i) {
-    const shm::KernelRecord& record = records_[i];
-    if (record.stream == shm::kUnknown32) continue;
-    Stream& stream = streams[{ProcessOf(i), record.device, record.stream}];
-    if (record.start_ns != stream.newest) {
-      stream.highest = std::max(stream.highest, stream.pending);
-      stream.newest = record.start_ns;
-    }
-    below[ProcessOf(i)] += launch[i] < stream.highest;
-    stream.pending = std::max(stream.pending, launch[i]);
+// Merges processes, which are one after another in `launched`, each in launch order. Each process
+// keeps the places that its launches have in order of start.
+std::vector<std::size_t> RecordedLaunches::AtPlacesOfProcesses(
+    const std::vector<std::size_t>& launched, std::span<const std::size_t> misplaced) const {
+  std::vector<std::pair<std::uint64_t, std::size_t>> starts;
+  std::vector<std::size_t> next(process_ids_.size(), launched.size());  // in `launched`
+  for (std::size_t k = launched.size(); k-- > 0;) {
+    const std::size_t i = launched[k];
+    next[processes_[i]] = k;
+    const bool wrong = std::binary_search(misplaced.begin(), misplaced.end(), i);
+    starts.emplace_back(wrong ? shm::kUnknownTime : records_[i].start_ns, i);
   }
-  return below;
+  std::reverse(starts.begin(), starts.end());
+  // Launches without a right start are placed in the middle between their neighbors.
+  for (std::size_t k = 0; k < starts.size(); ++k) {
+    if (starts[k].first != shm::kUnknownTime) continue;
+    const std::uint32_t process = processes_[starts[k].second];
+    std::size_t end = k;
+    const auto is_process = [&](std::size_t at) {
+      return at < starts.size() && processes_[starts[at].second] == process;
+    };
+    while (is_process(end) && starts[end].first == shm::kUnknownTime) ++end;
+    const std::uint64_t after = is_process(end) ? starts[end].first : 0;
+    std::uint64_t start = k > 0 && is_process(k - 1) ? starts[k - 1].first : after;
+    if (after > start) start += (after - start) / 2;
+    for (; k < end; ++k) starts[k].first = start;
+  }
+  std::sort(starts.begin(), starts.end());
+  std::vector<std::size_t> order;
+  order.reserve(launched.size());
+  for (const auto& [start, i] : starts) order.push_back(launched[next[processes_[i]]++]);
+  return order;
 }
 
 // Returns whether launches of one device ran on several streams and may therefore be out of order.

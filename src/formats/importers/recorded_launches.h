@@ -10,6 +10,10 @@
 // start order. If there are no ids, or the ids contradict the streams, only the start order is
 // known; Finish warns if the two orders can differ. docs/design/launch-order.md explains why.
 //
+// A launch without a time has an unknown start and a duration of 0. Its id gives its place; without
+// an id, it stays after the launch before it in the file. Starts that contradict the ids do not
+// affect the order, and durations that contradict the stream are cut. Finish warns of both.
+//
 // Launches of several processes share one clock only if one tool recorded them all; see OpenRanks
 // in ranks.h for several files. A device ordinal that several processes use may refer to different
 // GPUs, so devices are then renumbered by process in order of first start, then by ordinal.
@@ -17,12 +21,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "base/result.h"
+#include "formats/importers/launch_ids.h"
 #include "model/profile_reader.h"
 #include "shm/record.h"
 
@@ -51,6 +57,15 @@ class RecordedLaunches : public model::ProfileReader {
 
   void Warn(std::string warning) { warnings_.push_back(std::move(warning)); }
 
+  // Sets what the correlation ids are called in warnings, and what is subtracted from them there.
+  void NameIds(std::string_view name, std::uint32_t offset) {
+    id_name_ = name;
+    id_offset_ = offset;
+  }
+
+  // Call it if stream numbers are numbers of hardware queues, whose launches may run side by side.
+  void StreamsAreQueues() { serial_streams_ = false; }
+
   std::size_t size() const { return records_.size(); }
 
   // Numbers the known streams 0, 1, ... in order of their first launch added; returns how many
@@ -75,9 +90,18 @@ class RecordedLaunches : public model::ProfileReader {
   // recorded: their order is a guess. REQUIRES: launches are in launch order.
   void CountSharedIds(std::string_view source);
   void NumberDevices(std::string_view source);
+  void SortByStart();
+  // Cuts durations and forgets starts that cannot be true. REQUIRES: launches are in start order.
+  void CorrectTimes(const LaunchIds& ids, std::string_view source);
+  std::uint64_t LengthWithout(std::span<const std::size_t> left_out) const;
   // Sorts the launches from start order into launch order.
-  void OrderByLaunch(std::string_view source);
-  std::vector<std::uint64_t> IdsBelowEarlierOnes(const std::vector<std::uint64_t>& launch) const;
+  void OrderByLaunch(const LaunchIds& ids, std::string_view source);
+  std::vector<std::size_t> AtPlacesOfProcesses(const std::vector<std::size_t>& launched,
+                                               std::span<const std::size_t> misplaced) const;
+  // Sets the first start to 0.
+  void SetOrigin();
+  // Returns the name and id of a launch for a warning.
+  std::string Shown(std::size_t launch) const;
   bool SeveralStreams() const;
   // Moves launch order[i] to position i.
   void Reorder(const std::vector<std::size_t>& order);
@@ -91,6 +115,9 @@ class RecordedLaunches : public model::ProfileReader {
   std::vector<std::uint32_t> processes_;      // by launch; used once there are two processes
   std::vector<std::vector<double>> metrics_;  // by column; empty if there are none
   std::uint64_t names_cut_ = 0;
+  bool serial_streams_ = true;
+  std::string id_name_ = "correlation id";
+  std::uint32_t id_offset_ = 0;
   std::size_t next_ = 0;
 };
 

@@ -105,7 +105,7 @@ class DispatchTable {
   Statement find_name_;
   std::unordered_map<std::int64_t, std::uint32_t> name_ids_;  // by kernel_id
   std::unordered_map<std::int64_t, std::uint16_t> devices_;   // by agent_id
-  RowTimes times_{kRocprofZero};
+  RowTimes times_{kRocprofTimes};
   std::uint64_t uneven_ = 0;
   std::uint64_t no_device_ = 0;
 };
@@ -206,6 +206,8 @@ Status DispatchTable::Read(Processes& processes, std::set<std::int64_t>& nodes) 
                     "convert it with 'rocpd convert --output-format csv -i FILE'",
                     database_.name(), kColumnNames[column], Name(kRocpdDispatchTable))};
   }
+  if (!rows.Has(kStream)) launches_.StreamsAreQueues();
+  launches_.NameIds(kRocprofIdName, kRocprofIdOffset);
   const std::string symbols = STEMTAP_TRY(database_.KindOf(Name(kSymbolTable).c_str()));
   if (symbols != "table") {
     return Error{fmt::format("{}: no table {}; expected the names of the kernels in it",

@@ -228,7 +228,7 @@ class RocprofTrace {
   std::unordered_map<std::string, std::uint32_t> processes_;
   std::string last_process_;   // id of the last row's process, and its
   std::uint32_t process_ = 0;  // number: rows of a process are often together
-  RowTimes times_{kRocprofZero};
+  RowTimes times_{kRocprofTimes};
   std::unique_ptr<RecordedLaunches> launches_ = std::make_unique<RecordedLaunches>();
   std::uint64_t other_kinds_ = 0;
   std::uint64_t other_xccs_ = 0;
@@ -254,6 +254,8 @@ Status RocprofTrace::ReadHeader() {
 
 Result<std::unique_ptr<model::ProfileReader>> RocprofTrace::Read() {
   STEMTAP_TRY(ReadHeader());
+  if (!columns_[kStream]) launches_->StreamsAreQueues();
+  if (columns_[kDispatch]) launches_->NameIds(kRocprofIdName, kRocprofIdOffset);
   Result<bool> more = lines_.NextLine();
   for (; more.ok() && more.value(); more = lines_.NextLine()) {
     if (lines_.text().empty()) continue;

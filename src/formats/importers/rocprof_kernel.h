@@ -13,7 +13,7 @@
 namespace stemtap::formats {
 
 // Times count from the boot of the machine; a kernel that was not timed has 0.
-inline constexpr RowTimes::Zero kRocprofZero = RowTimes::Zero::kIsNoTime;
+inline constexpr RowTimes::Rule kRocprofTimes = RowTimes::Rule::kLeaveOut;
 
 // Returns the name without what names of kernel descriptors have in addition.
 constexpr std::string_view RocprofKernelName(std::string_view symbol) {
@@ -35,8 +35,10 @@ constexpr std::uint64_t WorkGroups(std::uint64_t items, std::uint64_t group) {
 
 // Returns the number by which launches of a process are ordered. Some versions count dispatches
 // from 0, which would mean that the order is unknown.
+constexpr std::uint32_t kRocprofIdOffset = 1;
 constexpr std::uint32_t RocprofLaunchNumber(std::uint64_t dispatch) {
-  return static_cast<std::uint32_t>(dispatch + 1);
+  return static_cast<std::uint32_t>(dispatch + kRocprofIdOffset);
 }
+inline constexpr const char* kRocprofIdName = "dispatch id";
 
 }  // namespace stemtap::formats

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RowTimes checks the start and end of kernels in a table. It skips and counts rows that lack a
-// start or an end, or that end before they start.
+// RowTimes checks the start and end of kernels in a table. It counts rows that lack a start or an
+// end, or that end before they start. Its Rule decides what becomes of them.
 #pragma once
 
 #include <cstdint>
@@ -24,12 +24,18 @@ class RowTimes {
   // Times are in (-kMaxTime, kMaxTime): 146 years.
   static constexpr std::int64_t kMaxTime = std::int64_t{1} << 62;
 
-  // What 0 means in a row whose other time is not 0. If both are 0, the row has no times.
-  enum class Zero : std::uint8_t { kIsATime, kIsNoTime };
+  enum class Rule : std::uint8_t {
+    // CUPTI: both times are 0 if they could not be collected. The launch happened, so it counts
+    // with 0 ns, in the place that its id gives (recorded_launches.h).
+    kKeep,
+    // rocprof: 0 is not a time. Rows without times are left out.
+    kLeaveOut,
+  };
 
-  explicit RowTimes(Zero zero = Zero::kIsATime) : zero_(zero) {}
+  explicit RowTimes(Rule rule = Rule::kKeep) : rule_(rule) {}
 
-  // Sets the start and duration of `record`, in ns. Returns false if the row is skipped.
+  // Sets the start and duration of `record`, in ns; without usable times, to unknown and 0. Returns
+  // false if the row is left out.
   Result<bool> Read(const TableRows& rows, int start_column, int end_column,
                     shm::KernelRecord& record);
   // The same for times, or kNone, that the caller has read from row or line `row`.
@@ -50,7 +56,9 @@ class RowTimes {
     }
   };
 
-  Zero zero_;
+  std::string_view Treatment() const;
+
+  Rule rule_;
   Tally no_times_;
   Tally ends_early_;
 };

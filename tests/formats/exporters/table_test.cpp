@@ -162,6 +162,18 @@ TEST_CASE("perfetto reports launches without start times and rejects samples wit
         std::string::npos);
 }
 
+TEST_CASE("perfetto shows the samples that have a start time and reports the others") {
+  model::Profile profile = TwoDevices();
+  const model::Plan plan = PlanOf(profile, {2, 5});
+  profile.records[2].start_ns = shm::kUnknownTime;
+  const formats::Exported exported = Exports("perfetto", profile, plan);
+  CHECK(exported.notes.back().find("1 sample has no start time; not shown") != std::string::npos);
+  const std::string& text = exported.files[0].content;
+  const std::size_t first = text.find("\"cat\":\"sample\"");
+  CHECK(first != std::string::npos);
+  CHECK(text.find("\"cat\":\"sample\"", first + 1) == std::string::npos);
+}
+
 TEST_CASE("perfetto exports of recorded runs are valid traces") {
   for (const char* name :
        {"nsysai_mfu_2gpu_before", "hta_sampled_2rank", "gtls_transit_search_a"}) {

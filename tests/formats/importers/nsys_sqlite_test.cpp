@@ -264,18 +264,25 @@ TEST_CASE("starts before the origin of the clock are read") {
   CHECK(profile.records[1].start_ns == 15);
 }
 
-TEST_CASE("rows without usable times are skipped and counted") {
+TEST_CASE("rows without usable times are launches of 0 ns and are counted") {
   const std::string base = "start,end,demangledName";
   const model::Profile profile = MustLoadMade(
       kNew + NewRow(base, "10,20,1") + NewRow(base, "NULL,20,1") + NewRow(base, "15,NULL,1") +
       NewRow(base, "0,0,1") + NewRow(base, "30,29,1") + NewRow(base, "30,30,1"));
-  REQUIRE(profile.records.size() == 2);
-  CHECK(profile.records[1].duration_ns == 0);
+  REQUIRE(profile.records.size() == 6);
+  for (std::size_t i = 1; i < 5; ++i) {
+    CHECK(profile.records[i].start_ns == shm::kUnknownTime);
+    CHECK(profile.records[i].duration_ns == 0);
+  }
+  CHECK(profile.records[0].duration_ns == 10);
+  CHECK(profile.records[5].start_ns == 20);
   REQUIRE(profile.warnings.size() == 2);
   CHECK(Ends(profile.warnings[0],
-             "row 2 of CUPTI_ACTIVITY_KIND_KERNEL has no start or no end (3 such rows); skipped"));
+             "row 2 of CUPTI_ACTIVITY_KIND_KERNEL has no start or no end (3 such rows); counted "
+             "with 0 ns"));
   CHECK(Ends(profile.warnings[1],
-             "row 5 of CUPTI_ACTIVITY_KIND_KERNEL ends before it starts (1 such rows); skipped"));
+             "row 5 of CUPTI_ACTIVITY_KIND_KERNEL ends before it starts (1 such row); counted "
+             "with 0 ns"));
 }
 
 TEST_CASE("cells with text or impossible numbers are errors with their row") {

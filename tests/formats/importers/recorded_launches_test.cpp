@@ -4,8 +4,11 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace stemtap::formats {
@@ -166,6 +169,161 @@ TEST_CASE("the launch order of each process is checked separately") {
   for (std::uint32_t i = 0; i < 10; ++i) launches.Add(At(i * 10 + 1, 100 - i, 1), "k");
   const Times starts = Starts(launches);
   CHECK(std::is_sorted(starts.begin(), starts.end()));
+}
+
+// Launches of one process on two streams, in launch order: id i + 1, and grid_x i + 1. The second
+// stream runs 60 us behind, so launch order is not order of start.
+std::vector<shm::KernelRecord> TwoStreams(std::uint32_t count) {
+  std::vector<shm::KernelRecord> records;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    constexpr std::uint64_t kFirst = std::uint64_t{1} << 62;
+    shm::KernelRecord record =
+        At(kFirst + i * 20'000 + (i % 2 == 0 ? 0 : 60'000), i + 1, i % 2 == 0 ? 7 : 9);
+    record.duration_ns = 5'000;
+    record.grid[0] = i + 1;
+    records.push_back(record);
+  }
+  return records;
+}
+
+// Returns how many launches are not in their place, and checks that a warning says `expected`.
+std::size_t Displaced(const std::vector<shm::KernelRecord>& records, std::string_view expected) {
+  RecordedLaunches launches;
+  for (const shm::KernelRecord& record : records) launches.Add(record, "k");
+  launches.Finish("file");
+  if (expected.empty()) {
+    CHECK(launches.warnings().empty());
+  } else {
+    REQUIRE(launches.warnings().size() == 1);
+    CHECK(launches.warnings()[0] == expected);
+  }
+  model::ProfileBatch batch;
+  REQUIRE(launches.Read(batch, records.size()).value() == records.size());
+  std::size_t displaced = 0;
+  for (std::size_t i = 0; i < batch.records.size(); ++i) {
+    displaced += batch.records[i].grid[0] == i + 1 ? 0 : 1;
+    const bool starts_near = batch.records[i].start_ns < std::uint64_t{1} << 50;
+    CHECK((starts_near || batch.records[i].start_ns == shm::kUnknownTime));
+  }
+  return displaced;
+}
+
+TEST_CASE("a wrong start does not move its launch or any other") {
+  constexpr std::uint64_t kDay = 100'000'000'000'000;
+  using Change = void (*)(shm::KernelRecord&);
+  const std::array<Change, 6> changes = {
+      [](shm::KernelRecord& r) { r.start_ns = 0; },
+      [](shm::KernelRecord& r) { r.start_ns = std::uint64_t{1} << 62; },
+      [](shm::KernelRecord& r) { r.start_ns -= kDay; },
+      [](shm::KernelRecord& r) { r.start_ns -= 1'000'000; },
+      [](shm::KernelRecord& r) { r.start_ns += 1'000'000; },
+      [](shm::KernelRecord& r) { r.start_ns += kDay; },
+  };
+  for (std::size_t change = 0; change < changes.size(); ++change) {
+    CAPTURE(change);
+    std::vector<shm::KernelRecord> records = TwoStreams(1000);
+    CHECK(Displaced(records, "") == 0);
+    changes[change](records[500]);
+    CHECK(Displaced(records,
+                    "file: 1 launch has a start that contradicts the correlation ids, the first is "
+                    "'k' with correlation id 501; ordered by id") == 0);
+  }
+}
+
+TEST_CASE("several hundred wrong starts do not move any launch") {
+  for (const std::uint64_t early : {std::uint64_t{1} << 62, std::uint64_t{100'000'000'000'000}}) {
+    CAPTURE(early);
+    std::vector<shm::KernelRecord> records = TwoStreams(1000);
+    for (std::size_t i = 100; i < 700; i += 2) records[i].start_ns -= early;
+    CHECK(Displaced(records,
+                    "file: 300 launches have a start that contradicts the correlation ids, the "
+                    "first is 'k' with correlation id 101; ordered by id") == 0);
+  }
+  std::vector<shm::KernelRecord> records = TwoStreams(6000);
+  for (std::size_t i = 100; i < 4100; i += 10) records[i].start_ns -= 1'000'000;
+  CHECK(Displaced(records,
+                  "file: 400 launches have a start that contradicts the correlation ids, the first "
+                  "is 'k' with correlation id 101; ordered by id") == 0);
+}
+
+TEST_CASE("launches without a time are in the place of their id, however many there are") {
+  for (const std::size_t every : {2, 3, 1000}) {
+    std::vector<shm::KernelRecord> records = TwoStreams(1000);
+    for (std::size_t i = 1; i < records.size(); i += every) {
+      records[i].start_ns = shm::kUnknownTime;
+      records[i].duration_ns = 0;
+    }
+    CHECK(Displaced(records, "") == 0);
+  }
+}
+
+TEST_CASE(
+    "a launch without a time and without an id stays after the launch before it in the file") {
+  RecordedLaunches launches;
+  launches.Add(At(20, 2), "k");
+  launches.Add(At(shm::kUnknownTime, std::uint64_t{0}), "k");
+  launches.Add(At(10, 1), "k");
+  CHECK(Starts(launches) == Times{0, 10, shm::kUnknownTime});
+}
+
+TEST_CASE("a wrong start does not move launches of other processes") {
+  RecordedLaunches launches;
+  for (std::uint32_t i = 0; i < 200; ++i) {
+    launches.SetProcess(i % 2);
+    shm::KernelRecord record = At(1'000'000 + i * 1000, i / 2 + 1, 1);
+    record.device = static_cast<std::uint16_t>(i % 2);
+    record.grid[0] = i + 1;
+    if (i == 100) record.start_ns = 0;
+    if (i == 120) record.start_ns = shm::kUnknownTime;
+    launches.Add(record, "k");
+  }
+  launches.Finish("file");
+  model::ProfileBatch batch;
+  REQUIRE(launches.Read(batch, 200).value() == 200);
+  std::size_t displaced = 0;
+  for (std::size_t i = 0; i < 200; ++i) {
+    displaced += batch.records[i].grid[0] == i + 1 ? 0 : 1;
+  }
+  CHECK(displaced == 0);
+}
+
+TEST_CASE("ids of two programs, one after the other, are not the launch order") {
+  std::vector<shm::KernelRecord> records = TwoStreams(1000);
+  for (std::size_t i = 800; i < 1000; ++i) records[i].correlation_id -= 800;
+  RecordedLaunches launches;
+  for (const shm::KernelRecord& record : records) launches.Add(record, "k");
+  const Times starts = Starts(launches);
+  CHECK(std::is_sorted(starts.begin(), starts.end()));
+  REQUIRE(launches.warnings().size() == 1);
+  CHECK(launches.warnings()[0].ends_with("correlation ids contradict the streams"));
+}
+
+TEST_CASE("random ids are not the launch order") {
+  std::vector<shm::KernelRecord> records = TwoStreams(1000);
+  std::mt19937 random(1);
+  for (shm::KernelRecord& record : records) {
+    record.correlation_id = static_cast<std::uint32_t>(random());
+  }
+  RecordedLaunches launches;
+  for (const shm::KernelRecord& record : records) launches.Add(record, "k");
+  const Times starts = Starts(launches);
+  CHECK(std::is_sorted(starts.begin(), starts.end()));
+}
+
+TEST_CASE("a wrong start with a right end gives no duration") {
+  std::vector<shm::KernelRecord> records = TwoStreams(1000);
+  records[500].duration_ns += records[500].start_ns;
+  records[500].start_ns = 0;
+  RecordedLaunches launches;
+  for (const shm::KernelRecord& record : records) launches.Add(record, "k");
+  launches.Finish("file");
+  model::ProfileBatch batch;
+  REQUIRE(launches.Read(batch, 1000).value() == 1000);
+  CHECK(batch.records[500].grid[0] == 501);
+  CHECK(batch.records[500].duration_ns == 0);
+  REQUIRE(launches.warnings().size() == 2);
+  CHECK(launches.warnings()[1] ==
+        "file: 1 of these launches is longer than the recording; counted with 0 ns");
 }
 
 TEST_CASE("kernels of a graph are in node order") {
