@@ -279,6 +279,10 @@ void KinetoReader::WarnAtEnd() {
         source,
         Plural(kernels_.graphs(), "launch of a CUDA graph was", "launches of CUDA graphs were")));
   }
+  if (kernels_.copies() > 0) {
+    launches_->Warn(fmt::format("{}: {} with the category of kernels; skipped", source,
+                                Plural(kernels_.copies(), "event is a copy", "events are copies")));
+  }
   if (others_.no_stream > 0) {
     launches_->Warn(fmt::format(
         "{}: {} on no known stream; treated as kernels", source,

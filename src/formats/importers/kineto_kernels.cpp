@@ -51,15 +51,18 @@ std::optional<std::string_view> NumberText(ondemand::value value) {
   return text.substr(0, text.find_last_not_of(" \t\r\n") + 1);
 }
 
-std::optional<std::uint64_t> ReadInteger(ondemand::value value, const CellInfo& cell) {
-  const std::optional<std::string_view> text = NumberText(value);
-  if (!text) return {};
-  const std::optional<JsonDecimal> number = ParseDecimal(*text, 0);
+std::optional<std::uint64_t> IntegerOf(std::string_view text, const CellInfo& cell) {
+  const std::optional<JsonDecimal> number = ParseDecimal(text, 0);
   if (!number || !number->exact || number->negative || number->magnitude < cell.min ||
       number->magnitude > cell.max) {
     return {};
   }
   return number->magnitude;
+}
+
+std::optional<std::uint64_t> ReadInteger(ondemand::value value, const CellInfo& cell) {
+  const std::optional<std::string_view> text = NumberText(value);
+  return text ? IntegerOf(*text, cell) : std::nullopt;
 }
 
 // Reads [x, y, z]; returns false for anything else.
@@ -89,6 +92,24 @@ struct Alias {
 constexpr std::array kOtherKeys = {
     Alias{"correlation_id", Cell::kCorrelation}, Alias{"cuda_graph_id", Cell::kGraph},
     Alias{"cuda_graph_node_id", Cell::kGraphNode}, Alias{"sycl queue", Cell::kStream}};
+
+// PaddlePaddle's name for the correlation id.
+constexpr std::string_view kPaddleCorrelation = "correlation id";
+
+// Keys of ONNX Runtime, whose values are numbers as strings.
+constexpr std::array<std::string_view, 6> kOnnxExtents = {"grid_x",  "grid_y",  "grid_z",
+                                                          "block_x", "block_y", "block_z"};
+
+// PaddlePaddle appends the duration to each name: "NAME[1.244 ms]".
+std::string_view WithoutDuration(std::string_view name) {
+  constexpr std::string_view kEnd = " ms]";
+  if (!name.ends_with(kEnd)) return name;
+  const std::size_t open = name.rfind('[');
+  if (open == std::string_view::npos || open == 0) return name;
+  const std::string_view number = name.substr(open + 1, name.size() - kEnd.size() - open - 1);
+  const bool is_number = !number.empty() && number.find_first_not_of("0123456789.") == number.npos;
+  return is_number ? name.substr(0, open) : name;
+}
 
 // Returns false if the field cannot contain the value; the field then stays unknown.
 bool ReadCell(Cell cell, ondemand::value value, shm::KernelRecord& record) {
@@ -148,9 +169,13 @@ void KernelEvents::Read(std::string_view text, std::uint64_t offset, const GpuTr
     if (graph || event.details == Details::kOfOther) return;
     if (event.details == Details::kNone && NamesNoKernel(event.name)) return;
   }
+  if (problem.empty() && track == nullptr && event.details == Details::kOfOther) {
+    ++copies_;
+    return;
+  }
   if (problem.empty()) problem = SetTimes(offset, event);
   if (!problem.empty()) return rejected_.Add(offset, problem);
-  launches.Add(event.record, event.name);
+  launches.Add(event.record, event.is_paddle ? WithoutDuration(event.name) : event.name);
 }
 
 void KernelEvents::ReadDevice(std::string_view text, std::uint64_t offset,
@@ -242,8 +267,41 @@ void KernelEvents::ReadArgs(ondemand::value value, std::uint64_t offset, Event& 
     for (const Alias& alias : kOtherKeys) {
       if (key == alias.key) i = static_cast<std::size_t>(alias.cell);
     }
-    if (i == kCells.size()) continue;
+    if (key == kPaddleCorrelation) {
+      event.is_paddle = true;
+      i = static_cast<std::size_t>(Cell::kCorrelation);
+    }
+    if (i == kCells.size()) {
+      ReadOnnxArg(key, cell, offset, event);
+      continue;
+    }
     if (!ReadCell(static_cast<Cell>(i), cell, event.record)) bad_cells_[i].Add(offset);
+  }
+}
+
+// ONNX Runtime gives copies the category of kernels: on CUDA with extents of -1, on ROCm with the
+// arguments of the call.
+void KernelEvents::ReadOnnxArg(std::string_view key, ondemand::value value, std::uint64_t offset,
+                               Event& event) {
+  if (key == "dst") event.details = Details::kOfOther;
+  if (key.size() != 6 && key.size() != 7) return;
+  const auto* const at = std::find(kOnnxExtents.begin(), kOnnxExtents.end(), key);
+  if (at == kOnnxExtents.end()) return;
+  const auto axis = static_cast<std::size_t>(at - kOnnxExtents.begin());
+  const Cell cell = axis < 3 ? Cell::kGrid : Cell::kBlock;
+  const CellInfo& info = kCells[static_cast<std::size_t>(cell)];
+  const std::optional<std::string_view> text = NumberText(value);
+  if (text == "-1") {
+    event.details = Details::kOfOther;
+    return;
+  }
+  const std::optional<std::uint64_t> extent = text ? IntegerOf(*text, info) : std::nullopt;
+  if (!extent) {
+    bad_cells_[static_cast<std::size_t>(cell)].Add(offset);
+  } else if (cell == Cell::kGrid) {
+    event.record.grid[axis] = static_cast<std::uint32_t>(*extent);
+  } else {
+    event.record.block[axis - 3] = static_cast<std::uint16_t>(*extent);
   }
 }
 

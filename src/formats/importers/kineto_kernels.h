@@ -59,6 +59,8 @@ class KernelEvents {
 
   const EventTally& rejected() const { return rejected_; }
   std::uint64_t graphs() const { return graphs_; }  // graphs recorded as a whole
+  // Copies of the category of kernels.
+  std::uint64_t copies() const { return copies_; }
 
   // Adds warnings about the fields of accepted events.
   void WarnOfFields(const std::string& source, RecordedLaunches& launches) const;
@@ -73,6 +75,7 @@ class KernelEvents {
     std::optional<std::string_view> start;
     std::optional<std::string_view> duration;
     Details details = Details::kNone;
+    bool is_paddle = false;  // a key of its arguments is specific to PaddlePaddle
     shm::KernelRecord record;
   };
 
@@ -80,11 +83,14 @@ class KernelEvents {
   std::string_view Parse(std::string_view text, std::uint64_t offset, Event& event);
   std::string_view SetTimes(std::uint64_t offset, Event& event);
   void ReadArgs(simdjson::ondemand::value value, std::uint64_t offset, Event& event);
+  void ReadOnnxArg(std::string_view key, simdjson::ondemand::value value, std::uint64_t offset,
+                   Event& event);
   std::optional<JsonDecimal> ReadTime(std::string_view text, std::uint64_t offset);
 
   simdjson::ondemand::parser parser_;
   EventTally rejected_;
   std::uint64_t graphs_ = 0;
+  std::uint64_t copies_ = 0;
   EventTally rounded_;
   EventTally no_time_;
   EventTally bad_details_;

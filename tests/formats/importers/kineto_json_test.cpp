@@ -819,6 +819,55 @@ TEST_CASE("kineto: recorded traces equal the profiles converted from them") {
   }
 }
 
+TEST_CASE("kineto: kernels of PaddlePaddle have names without durations, and their ids") {
+  const auto kernel = [](std::string_view name, int ts, int id) {
+    return R"({"name":")" + std::string(name) + R"(","pid":0,"tid":7,"ts":)" + std::to_string(ts) +
+           R"(,"dur":1244.019,"ph":"X","cat":"Kernel","cname":"rail_animation","args":{)" +
+           R"("start_time":"0.000 us","end_time":"1244.019 us","device":0,"context":1,"stream":)" +
+           std::to_string(id % 2) + R"(,"correlation id":)" + std::to_string(id) +
+           R"(,"shared memory":1024,"grid":[8,1,1],"block":[256,1,1]}})";
+  };
+  const model::Profile profile =
+      MustParse(R"({"schemaVersion":"1.0.0","traceEvents":[)" + kernel("gemm[1.244 ms]", 50, 2) +
+                "," + kernel("gemm[12.256 ms]", 90, 1) + "," + kernel("k[4 ms][0.001 ms]", 95, 3) +
+                "," + kernel("k[a ms]", 99, 4) + "]}");
+  REQUIRE(profile.records.size() == 4);
+  CHECK(profile.warnings.empty());
+  CHECK(profile.records[0].correlation_id == 1);  // launched first, started later
+  CHECK(profile.records[0].duration_ns == 1'244'019);
+  CHECK(profile.records[0].grid[0] == 8);
+  CHECK(NameOf(profile, 0) == "gemm");
+  CHECK(NameOf(profile, 1) == "gemm");
+  CHECK(NameOf(profile, 2) == "k[4 ms]");
+  CHECK(NameOf(profile, 3) == "k[a ms]");
+  // Other tools do not append durations.
+  CHECK(NameOf(MustParse("[" + Kernel("1", "1", "", "k[1.0 ms]") + "]"), 0) == "k[1.0 ms]");
+}
+
+TEST_CASE("kineto: copies of ONNX Runtime are not kernels, and its extents are read") {
+  const auto event = [](std::string_view name, std::string_view args) {
+    return R"({"cat" : "Kernel","pid" :-1,"tid" :-1,"dur" :5,"ts" :9,"ph" : "X","name" :")" +
+           std::string(name) + R"(","args" : {)" + std::string(args) + "}}";
+  };
+  const model::Profile profile = MustParse(
+      "[\n" +
+      event("gemm", R"("stream" : "7","grid_x" : "4","grid_y" : "5","grid_z" : "6",)"
+                    R"("block_x" : "32","block_y" : "2","block_z" : "1","op_name" : "MatMul")") +
+      ",\n" +
+      event("MemcpyHostToDevice", R"("stream" : "7","grid_x" : "-1","grid_y" : "-1",)"
+                                  R"("grid_z" : "-1","block_x" : "-1")") +
+      ",\n" + event("hipMemcpyAsync", R"("stream" : "0","dst" : "0x1","src" : "0x2")") + "\n]\n");
+  REQUIRE(profile.records.size() == 1);
+  CHECK(NameOf(profile, 0) == "gemm");
+  CHECK(profile.records[0].stream == 7);
+  CHECK(profile.records[0].grid[0] == 4);
+  CHECK(profile.records[0].grid[2] == 6);
+  CHECK(profile.records[0].block[0] == 32);
+  CHECK(profile.records[0].block[1] == 2);
+  CHECK(Has(profile.warnings, "2 events are copies with the category of kernels; skipped"));
+  CHECK(Has(MustParse("[" + event("k", R"("grid_x":"0")") + "]").warnings, "'grid' of a kernel"));
+}
+
 TEST_CASE("kineto: every recorded trace is compared") {
   const auto directory = SharedPath("data/native/kineto");
   STEMTAP_SKIP_WITHOUT(directory);
