@@ -84,17 +84,19 @@ bool ReadExtent(ondemand::value value, const CellInfo& cell, T (&extent)[3]) {
   return true;
 }
 
-// Names of XLA, and of torch.profiler on an Intel GPU, for the same fields.
+// PaddlePaddle's name for the correlation id.
+constexpr std::string_view kPaddleCorrelation = "correlation id";
+
+// Names of other tools for the same fields: "sycl queue" is torch.profiler's on an Intel GPU, the
+// others are XLA's.
 struct Alias {
   std::string_view key;
   Cell cell;
 };
 constexpr std::array kOtherKeys = {
-    Alias{"correlation_id", Cell::kCorrelation}, Alias{"cuda_graph_id", Cell::kGraph},
-    Alias{"cuda_graph_node_id", Cell::kGraphNode}, Alias{"sycl queue", Cell::kStream}};
-
-// PaddlePaddle's name for the correlation id.
-constexpr std::string_view kPaddleCorrelation = "correlation id";
+    Alias{kPaddleCorrelation, Cell::kCorrelation}, Alias{"correlation_id", Cell::kCorrelation},
+    Alias{"cuda_graph_id", Cell::kGraph}, Alias{"cuda_graph_node_id", Cell::kGraphNode},
+    Alias{"sycl queue", Cell::kStream}};
 
 // Keys of ONNX Runtime, whose values are numbers as strings.
 constexpr std::array<std::string_view, 6> kOnnxExtents = {"grid_x",  "grid_y",  "grid_z",
@@ -264,16 +266,15 @@ void KernelEvents::ReadArgs(ondemand::value value, std::uint64_t offset, Event& 
     }
     std::size_t i = 0;
     while (i < kCells.size() && key != kCells[i].key) ++i;
-    for (const Alias& alias : kOtherKeys) {
-      if (key == alias.key) i = static_cast<std::size_t>(alias.cell);
-    }
-    if (key == kPaddleCorrelation) {
-      event.is_paddle = true;
-      i = static_cast<std::size_t>(Cell::kCorrelation);
-    }
     if (i == kCells.size()) {
-      ReadOnnxArg(key, cell, offset, event);
-      continue;
+      const auto* const other = std::find_if(kOtherKeys.begin(), kOtherKeys.end(),
+                                             [&](const Alias& alias) { return key == alias.key; });
+      if (other == kOtherKeys.end()) {
+        ReadOnnxArg(key, cell, offset, event);
+        continue;
+      }
+      event.is_paddle = event.is_paddle || key == kPaddleCorrelation;
+      i = static_cast<std::size_t>(other->cell);
     }
     if (!ReadCell(static_cast<Cell>(i), cell, event.record)) bad_cells_[i].Add(offset);
   }
@@ -284,7 +285,7 @@ void KernelEvents::ReadArgs(ondemand::value value, std::uint64_t offset, Event& 
 void KernelEvents::ReadOnnxArg(std::string_view key, ondemand::value value, std::uint64_t offset,
                                Event& event) {
   if (key == "dst") event.details = Details::kOfOther;
-  if (key.size() != 6 && key.size() != 7) return;
+  if (key.size() < 6 || key[key.size() - 2] != '_') return;
   const auto* const at = std::find(kOnnxExtents.begin(), kOnnxExtents.end(), key);
   if (at == kOnnxExtents.end()) return;
   const auto axis = static_cast<std::size_t>(at - kOnnxExtents.begin());

@@ -84,6 +84,13 @@ void RecordedLaunches::Finish(std::string_view source) {
 
 // Launches without a start are placed after the launch before them in the file.
 void RecordedLaunches::SortByStart() {
+  if (std::is_sorted(records_.begin(), records_.end(),
+                     [](const shm::KernelRecord& a, const shm::KernelRecord& b) {
+                       return a.start_ns < b.start_ns;
+                     }) &&
+      records_.back().start_ns != shm::kUnknownTime) {
+    return;
+  }
   std::vector<std::uint64_t> at;
   at.reserve(records_.size());
   std::uint64_t previous = 0;

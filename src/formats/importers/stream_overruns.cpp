@@ -84,7 +84,10 @@ Overruns CutOverruns(std::span<shm::KernelRecord> records, std::span<const std::
   };
   std::vector<Found> found;
   std::span<const std::size_t> misplaced = ids.misplaced();
-  std::map<std::tuple<std::uint32_t, std::uint16_t, std::uint32_t>, Stream> streams;
+  using Key = std::tuple<std::uint32_t, std::uint16_t, std::uint32_t>;
+  std::map<Key, Stream> streams;
+  Stream* last = nullptr;  // most launches are on the stream of the launch before them
+  Key last_key;
   for (std::size_t i = records.size(); i-- > 0;) {
     const shm::KernelRecord& record = records[i];
     if (!misplaced.empty() && misplaced.back() == i) {
@@ -93,7 +96,12 @@ Overruns CutOverruns(std::span<shm::KernelRecord> records, std::span<const std::
     }
     if (record.stream == shm::kUnknown32 || record.start_ns == shm::kUnknownTime) continue;
     if (ids.Doubts(i)) continue;  // several programs may use the same stream number
-    Stream& stream = streams[{processes.empty() ? 0 : processes[i], record.device, record.stream}];
+    const Key key = {processes.empty() ? 0 : processes[i], record.device, record.stream};
+    if (last == nullptr || key != last_key) {
+      last = &streams[key];
+      last_key = key;
+    }
+    Stream& stream = *last;
     ++stream.launches;
     const std::uint64_t end = stream.Judge(record);
     if (end == Sum(record.start_ns, record.duration_ns)) continue;
