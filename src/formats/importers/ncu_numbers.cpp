@@ -122,21 +122,23 @@ NcuUnit ParseNcuUnit(std::string_view text) {
   return unit;
 }
 
-bool IsNcuWhole(std::string_view metric, std::string_view unit) {
+NcuValues NcuValuesOf(std::string_view metric, std::string_view unit) {
   for (const char* launch : {"launch__grid_size", "launch__block_size", "launch__thread_count"}) {
-    if (metric == launch) return true;
+    if (metric == launch) return NcuValues::kCounts;
   }
   if (!metric.ends_with(".sum") && !metric.ends_with(".max") && !metric.ends_with(".min")) {
-    return false;
+    return NcuValues::kAny;
   }
-  for (const char* plain :
-       {"byte", "inst", "sector", "request", "thread", "warp", "block", "cycle", "nsecond", "ns"}) {
-    if (unit == plain) return true;
+  for (const char* event : {"inst", "sector", "request", "thread", "warp", "block", "cycle"}) {
+    if (unit == event) return NcuValues::kCounts;
   }
-  return false;
+  for (const char* scaled : {"byte", "nsecond", "ns"}) {
+    if (unit == scaled) return NcuValues::kWhole;
+  }
+  return NcuValues::kAny;
 }
 
-void NcuDecimalMark::Note(const NcuReading& reading, bool whole, std::string_view text,
+void NcuDecimalMark::Note(const NcuReading& reading, NcuValues values, std::string_view text,
                           std::uint64_t line) {
   const auto note = [&](Place& place) {
     if (place.line == 0) place = {line, std::string(text.substr(0, 40))};
@@ -146,7 +148,14 @@ void NcuDecimalMark::Note(const NcuReading& reading, bool whole, std::string_vie
   if (point && comma && reading.point != reading.comma) {
     const bool whole_point = std::trunc(reading.point) == reading.point;
     const bool whole_comma = std::trunc(reading.comma) == reading.comma;
-    note(!whole || whole_point == whole_comma ? either_ : whole_point ? point_ : comma_);
+    if (values != NcuValues::kAny && whole_point != whole_comma) {
+      note(whole_point ? point_ : comma_);
+    } else if (values == NcuValues::kCounts && whole_point) {
+      // 1,000 without decimals is not 1.000: the mark separates thousands.
+      note(std::abs(reading.point) > std::abs(reading.comma) ? point_ : comma_);
+    } else {
+      note(either_);
+    }
   } else if (point != comma) {
     note(point ? point_ : comma_);
   }

@@ -35,15 +35,19 @@ struct NcuUnit {
 
 NcuUnit ParseNcuUnit(std::string_view text);
 
-// Returns whether values of the metric are always whole numbers: sums, maxima and minima of events
-// in a plain unit.
-bool IsNcuWhole(std::string_view metric, std::string_view unit);
+// What is known about all values of a metric.
+enum class NcuValues : std::uint8_t {
+  kAny,
+  kWhole,   // whole numbers: sums, maxima and minima of bytes and ns, which ncu may print as 1.000
+  kCounts,  // the same of events, which ncu prints without decimals
+};
+NcuValues NcuValuesOf(std::string_view metric, std::string_view unit);
 
 // NcuDecimalMark determines the decimal mark of a file from all of its numbers.
 class NcuDecimalMark {
  public:
-  // Adds `reading`, the parsed `text` of line `line`. `whole`: the value is always a whole number.
-  void Note(const NcuReading& reading, bool whole, std::string_view text, std::uint64_t line);
+  // Adds `reading`, the parsed `text` of line `line`.
+  void Note(const NcuReading& reading, NcuValues values, std::string_view text, std::uint64_t line);
 
   // Returns whether the mark is the comma. Returns an error if the numbers of the file `name`
   // contradict each other, or if they leave the mark open and it matters.

@@ -277,8 +277,9 @@ Status PageReader::AddValue(std::size_t index, std::string_view cell) {
   }
   const double factor = metric.unit ? metric.unit->factor : 1.0;
   const bool plain = metric.unit && factor == 1.0;
-  const bool whole = IsNcuWhole(metric.name, plain ? std::string_view(metric.unit->base) : "");
-  mark_.Note(reading, whole, text, lines_.line());
+  const NcuValues values =
+      NcuValuesOf(metric.name, plain ? std::string_view(metric.unit->base) : "");
+  mark_.Note(reading, values, text, lines_.line());
   ++metric.numbers;
   metric.is_scaled = metric.is_scaled || factor != 1.0;
   values_.push_back({static_cast<std::uint32_t>(page_.launches.size() - 1),

@@ -309,6 +309,10 @@ TEST_CASE("ncu: the decimal mark is detected per file") {
   CHECK(read({"2,816"}, "dram__bytes_read.sum", "byte") == std::vector{2816.0});
   CHECK(read({"2.816"}, "smsp__inst_executed.sum", "inst") == std::vector{2816.0});
   CHECK(read({"2,816"}, "sm__cycles_elapsed.max", "cycle") == std::vector{2816.0});
+  // Numbers of events have no decimals.
+  CHECK(read({"2,000", "12,000"}, "smsp__inst_executed.sum", "inst") ==
+        std::vector{2000.0, 12000.0});
+  CHECK(read({"2.000"}, "smsp__inst_executed.sum", "inst") == std::vector{2000.0});
 
   const auto error = [&](const std::vector<std::string>& cells, const std::string& metric = "m",
                          const std::string& unit = "") {

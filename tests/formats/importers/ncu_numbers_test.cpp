@@ -30,8 +30,8 @@ TEST_CASE("ncu: units are factors to a base unit") {
 }
 
 TEST_CASE("ncu: the decimal mark is detected from the numbers of a file") {
-  const auto note = [](NcuDecimalMark& mark, const char* text, bool whole = false) {
-    mark.Note(ReadNcuNumber(text), whole, text, 7);
+  const auto note = [](NcuDecimalMark& mark, const char* text, NcuValues values = NcuValues::kAny) {
+    mark.Note(ReadNcuNumber(text), values, text, 7);
   };
   NcuDecimalMark nothing;
   CHECK_FALSE(nothing.IsComma("t").value());
@@ -40,8 +40,14 @@ TEST_CASE("ncu: the decimal mark is detected from the numbers of a file") {
   note(comma, "0,5");
   CHECK(comma.IsComma("t").value());
   NcuDecimalMark point;
-  note(point, "1,024", true);
+  note(point, "1,024", NcuValues::kWhole);
   CHECK_FALSE(point.IsComma("t").value());
+  NcuDecimalMark thousands;
+  note(thousands, "12,000", NcuValues::kCounts);
+  CHECK_FALSE(thousands.IsComma("t").value());
+  NcuDecimalMark thousands_with_points;
+  note(thousands_with_points, "12.000", NcuValues::kCounts);
+  CHECK(thousands_with_points.IsComma("t").value());
   NcuDecimalMark open;
   note(open, "1.024");
   CHECK(open.IsComma("t").error().message.starts_with(
