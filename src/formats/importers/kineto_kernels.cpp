@@ -15,6 +15,9 @@ namespace ondemand = simdjson::ondemand;
 // makes them positive; RecordedLaunches subtracts the first start. 2^62 ns are 146 years.
 constexpr std::uint64_t kZero = std::uint64_t{1} << 62;
 
+// More ranks than a merged trace can contain. Text that differs in each event must not fill memory.
+constexpr std::size_t kMaxProcesses = 65536;
+
 constexpr std::uint64_t kMaxDuration = std::numeric_limits<std::int64_t>::max();
 
 using Cell = KernelEvents::Cell;
@@ -177,6 +180,8 @@ void KernelEvents::Read(std::string_view text, std::uint64_t offset, const GpuTr
   }
   if (problem.empty()) problem = SetTimes(offset, event);
   if (!problem.empty()) return rejected_.Add(offset, problem);
+  const std::uint64_t process = track == nullptr ? ProcessOf(event) : 0;
+  if (process != process_) launches.SetProcess(*(process_ = process));
   launches.Add(event.record, event.is_paddle ? WithoutDuration(event.name) : event.name);
 }
 
@@ -211,6 +216,8 @@ std::string_view KernelEvents::Parse(std::string_view text, std::uint64_t offset
       if (value.get_string().get(event.phase) != simdjson::SUCCESS) event.phase = {};
     } else if (key == "name") {
       if (value.get_string().get(event.name) != simdjson::SUCCESS) event.name = {};
+    } else if (key == "pid") {
+      event.process = NumberText(value).value_or(std::string_view());
     } else if (key == "ts") {
       event.start = NumberText(value);
     } else if (key == "dur") {
@@ -220,6 +227,23 @@ std::string_view KernelEvents::Parse(std::string_view text, std::uint64_t offset
     }
   }
   return {};
+}
+
+// torch.profiler writes the device as the process of a kernel. Tools that merge the traces of
+// several ranks change it: 1002 or "[TP01] 2". Returns the number of a process without its device;
+// 0 for an unchanged trace.
+std::uint64_t KernelEvents::ProcessOf(const Event& event) {
+  std::string_view process = event.process;
+  if (event.record.device == shm::kUnknown16) return 0;
+  const std::size_t number = process.find_last_not_of("0123456789") + 1;
+  if (process.substr(number) == std::to_string(event.record.device)) {
+    process = process.substr(0, number);
+  }
+  if (process.empty()) return 0;
+  const auto known = processes_.find(process);
+  if (known != processes_.end()) return known->second;
+  if (processes_.size() == kMaxProcesses) return 0;
+  return processes_.emplace(process, processes_.size() + 1).first->second;
 }
 
 // Checks the event and sets the times of its record. Returns what is wrong, or "".

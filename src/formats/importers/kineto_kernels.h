@@ -5,6 +5,8 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -72,6 +74,7 @@ class KernelEvents {
   struct Event {
     std::string_view phase;
     std::string_view name;
+    std::string_view process;  // "pid", a number or a text
     std::optional<std::string_view> start;
     std::optional<std::string_view> duration;
     Details details = Details::kNone;
@@ -85,9 +88,12 @@ class KernelEvents {
   void ReadArgs(simdjson::ondemand::value value, std::uint64_t offset, Event& event);
   void ReadOnnxArg(std::string_view key, simdjson::ondemand::value value, std::uint64_t offset,
                    Event& event);
+  std::uint64_t ProcessOf(const Event& event);
   std::optional<JsonDecimal> ReadTime(std::string_view text, std::uint64_t offset);
 
   simdjson::ondemand::parser parser_;
+  std::map<std::string, std::uint64_t, std::less<>> processes_;  // numbers from 1
+  std::optional<std::uint64_t> process_;                         // of the last kernel
   EventTally rejected_;
   std::uint64_t graphs_ = 0;
   std::uint64_t copies_ = 0;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <limits>
+#include <map>
 #include <set>
 #include <unordered_map>
 #include <utility>
@@ -126,6 +127,7 @@ class RankReader : public model::ProfileReader {
       record.name_id = name_ids_[record.name_id];
       batch.records.push_back(record);
     }
+    for (const shm::KernelRecord& record : part_.records) AddToDigest(record);
     launches_ += part_.records.size();
     for (std::vector<double>& column : batch.metrics) {
       column.resize(batch.records.size(), std::numeric_limits<double>::quiet_NaN());
@@ -146,12 +148,34 @@ class RankReader : public model::ProfileReader {
       warnings_.push_back(fmt::format(
           "{}: can be read only once, so its devices are numbered in order of first use", Shown()));
     }
-    launches_ = 0;
+    if (launches_ > 0) {
+      const auto [first, is_new] = first_with_.try_emplace({launches_, digest_}, rank_);
+      if (!is_new) {
+        warnings_.push_back(fmt::format(
+            "{}: contains the same launches as {}; if it is the same recording, totals are doubled",
+            Shown(), EscapeForTerminal(paths_[first->second])));
+      }
+    }
+    launches_ = digest_ = 0;
     begun_ = once_ = out_of_order_ = false;
     last_device_ = 0;
     devices_ = {{shm::kUnknown16, shm::kUnknown16}};
     name_ids_.clear();
     ranks_[rank_++].reset();
+  }
+
+  // Adds a launch with its name in the merged names.
+  void AddToDigest(const shm::KernelRecord& record) {
+    const auto add = [&](std::uint64_t value) {
+      digest_ = (digest_ ^ value) * 0x9E3779B97F4A7C15u;
+      digest_ ^= digest_ >> 29;
+    };
+    add(name_ids_[record.name_id]);
+    add(record.start_ns);
+    add(record.duration_ns);
+    add(record.correlation_id);
+    add(std::uint64_t{record.device} << 32 | record.stream);
+    add(std::uint64_t{record.grid[0]} << 32 | record.block[0]);
   }
 
   std::string Shown() const { return EscapeForTerminal(paths_[rank_]); }
@@ -167,6 +191,9 @@ class RankReader : public model::ProfileReader {
   bool out_of_order_ = false;  // that order differs from the order of their numbers
   std::uint16_t last_device_ = 0;
   std::uint64_t launches_ = 0;
+  std::uint64_t digest_ = 0;  // of the launches, with the devices of the file
+  // The first rank with these launches, by their number and digest.
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::size_t> first_with_;
   // Maps the rank's devices and names to the merged ones.
   std::unordered_map<std::uint16_t, std::uint16_t> devices_;
   std::vector<std::uint32_t> name_ids_;

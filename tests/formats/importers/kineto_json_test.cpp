@@ -819,6 +819,31 @@ TEST_CASE("kineto: recorded traces equal the profiles converted from them") {
   }
 }
 
+TEST_CASE("kineto: the ranks of a merged trace are processes") {
+  const auto kernel = [](std::string_view process, int device, int ts, int id) {
+    return R"({"ph":"X","cat":"kernel","name":"k","pid":)" + std::string(process) + R"(,"ts":)" +
+           std::to_string(ts) + R"(,"dur":1,"args":{"device":)" + std::to_string(device) +
+           R"(,"stream":7,"correlation":)" + std::to_string(id) + "}}";
+  };
+  const auto devices = [](const std::string& text) {
+    const model::Profile profile = MustParse("[" + text + "]");
+    std::string found;
+    for (const shm::KernelRecord& record : profile.records) {
+      found += std::to_string(record.device) + ":" + std::to_string(record.correlation_id) + " ";
+    }
+    return found;
+  };
+  // sglang: both ranks have ids of their own, and the second one's clock or program is ahead.
+  CHECK(devices(kernel("\"[TP00] 0\"", 0, 10, 50) + "," + kernel("\"[TP01] 0\"", 0, 20, 9) + "," +
+                kernel("\"[TP00] 0\"", 0, 30, 60) + "," + kernel("\"[TP01] 0\"", 0, 40, 10)) ==
+        "0:50 1:9 0:60 1:10 ");
+  CHECK(devices(kernel("1000", 0, 10, 50) + "," + kernel("2000", 0, 20, 9)) == "0:50 1:9 ");
+  // A process that uses two GPUs; ids give the order.
+  CHECK(devices(kernel("0", 0, 10, 50) + "," + kernel("1", 1, 20, 9)) == "1:9 0:50 ");
+  CHECK(devices(kernel("\"[TP00] 0\"", 0, 10, 50) + "," + kernel("\"[TP00] 1\"", 1, 20, 9)) ==
+        "1:9 0:50 ");
+}
+
 TEST_CASE("kineto: kernels of PaddlePaddle have names without durations, and their ids") {
   const auto kernel = [](std::string_view name, int ts, int id) {
     return R"({"name":")" + std::string(name) + R"(","pid":0,"tid":7,"ts":)" + std::to_string(ts) +

@@ -54,6 +54,21 @@ TEST_CASE("several files are consecutive ranks of one run with renumbered device
   CHECK(run.metrics[1][4] == 8.0);
 }
 
+TEST_CASE("the same recording given twice is reported") {
+  const test::TempDir directory;
+  const std::string rows = "start_ns,duration_ns,name\n0,7,x\n9,5,y\n";
+  const std::string a = directory.Write("a.csv", rows).string();
+  const std::string b = directory.Write("b.csv", rows).string();
+  const std::string c =
+      directory.Write("c.csv", "start_ns,duration_ns,name\n0,7,x\n9,6,y\n").string();
+  CHECK(Load({a, c}).value().warnings.empty());
+  const std::vector<std::string> warnings = Load({a, c, b}).value().warnings;
+  REQUIRE(warnings.size() == 1);
+  CHECK(warnings[0] == b + ": contains the same launches as " + a +
+                           "; if it is the same recording, totals are doubled");
+  CHECK(Load({a, a}).value().warnings.size() == 1);
+}
+
 TEST_CASE("the sum of the durations of all ranks must fit 63 bits") {
   const test::TempDir directory;
   const std::string half = "duration_ns,name\n4611686018427387904,x\n";
