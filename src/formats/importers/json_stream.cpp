@@ -5,8 +5,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cstring>
 #include <utility>
+
+#include "base/text.h"
 
 namespace stemtap::formats {
 namespace {
@@ -72,6 +75,42 @@ char* FindValueEnd(char* p, char* end) {
     ++p;
   }
   return nullptr;
+}
+
+// Returns what is wrong with a value that is not JSON, or nothing if no common mistake is found.
+std::string CommonMistake(std::string_view text) {
+  char before = '[';  // the last byte outside of strings that is not white space
+  for (std::size_t i = 0; i < text.size();) {
+    const char c = text[i];
+    if (IsSpace(c)) {
+      ++i;
+      continue;
+    }
+    const bool opens = before == '[' || before == '{' || before == ',';
+    if ((c == ',' && opens) || ((c == ']' || c == '}') && before == ',')) return "a stray comma";
+    before = c;
+    if (c == '"') {
+      for (++i; i < text.size() && text[i] != '"'; ++i) i += text[i] == '\\' ? 1 : 0;
+      ++i;
+      continue;
+    }
+    const std::size_t word = i;
+    while (i < text.size() && std::isalpha(static_cast<unsigned char>(text[i])) != 0) ++i;
+    if (i == word) {
+      if (c == '\'') return "a single quote outside of a string";
+      ++i;
+      continue;
+    }
+    const std::string_view found = text.substr(word, i - word);
+    const bool in_number =
+        word > 0 &&
+        (std::isdigit(static_cast<unsigned char>(text[word - 1])) != 0 || text[word - 1] == '.');
+    if (found != "true" && found != "false" && found != "null" && !in_number) {
+      return fmt::format("the word {}", ShownCell(found));
+    }
+    before = 'a';
+  }
+  return before == ',' ? "a stray comma" : "";
 }
 
 }  // namespace
@@ -229,13 +268,21 @@ Status JsonStream::Parse(char* first, char* end) {
 Error JsonStream::Refuse(const char* first, const char* end, simdjson::error_code code) {
   while (first != end && IsSpace(*first)) ++first;
   const std::uint64_t offset = base_ + static_cast<std::uint64_t>(first - buffer_.data());
+  const std::string mistake =
+      CommonMistake({first, static_cast<std::size_t>(std::max<std::ptrdiff_t>(end - first, 0))});
+  const auto contains = [&](std::string_view what) {
+    return At(offset, fmt::format("the value that begins here contains {}", what));
+  };
   switch (code) {
     case simdjson::MEMALLOC:
     case simdjson::CAPACITY:
       return At(offset, "not enough memory for the value that begins here");
     case simdjson::DEPTH_ERROR:
       return At(offset, "the value that begins here nests too deep; expected at most 1000 levels");
+    case simdjson::STRING_ERROR:
+      return contains("an invalid escape in a string; expected one of JSON, such as \\\\ or \\n");
     case simdjson::NUMBER_ERROR:
+      if (!mistake.empty()) return contains(mistake + "; expected a number");
       return At(offset,
                 "the value that begins here contains a malformed number, or one that is too large; "
                 "expected 64 bits or a double");
@@ -246,6 +293,8 @@ Error JsonStream::Refuse(const char* first, const char* end, simdjson::error_cod
                 "the value that begins here contains a control character inside a string; expected "
                 "an escape");
     default:
+      if (first == end) return At(offset, "a stray comma; expected a JSON value before it");
+      if (!mistake.empty()) return contains(mistake + ", which is not JSON; expected a JSON value");
       return At(offset, "invalid; expected a JSON value");
   }
 }

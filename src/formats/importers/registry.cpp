@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <optional>
@@ -77,6 +78,29 @@ bool IsSessionDirectory(const std::filesystem::path& path) {
   return Exists(path / shm::kMaskFileName) || Exists(path / shm::kSessionFileName);
 }
 
+// Returns whether the bytes are text of 16 bits per character: a byte order mark, or an ASCII
+// character with a zero byte.
+bool IsUtf16(std::string_view leading) {
+  if (leading.starts_with("\xFF\xFE") || leading.starts_with("\xFE\xFF")) return true;
+  if (leading.size() < 4) return false;
+  const auto is_text = [&](std::size_t at) {
+    return leading[at] >= '\t' && leading[at] < 0x7F && leading[at ^ 1U] == '\0';
+  };
+  return (is_text(0) && is_text(2)) || (is_text(1) && is_text(3));
+}
+
+// Returns the format that the file would have if its semicolons were commas, or null.
+const ProfileFormat* FormatWithSemicolons(std::string_view leading) {
+  std::string text(leading);
+  std::replace(text.begin(), text.end(), ';', ',');
+  if (text == leading) return nullptr;
+  for (const ProfileFormat& format : kFormats) {
+    const bool is_csv = format.name.ends_with("csv");
+    if (is_csv && format.detect(text)) return &format;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 std::span<const ProfileFormat> ProfileFormats() {
@@ -87,6 +111,12 @@ Result<std::unique_ptr<model::ProfileReader>> OpenProfile(std::unique_ptr<ByteSo
   const std::string_view leading = STEMTAP_TRY(source->Peek(kDetectBytes));
   if (leading.empty()) {
     return Error{fmt::format("{}: empty file; expected a profile", source->name())};
+  }
+  if (IsUtf16(leading)) {
+    return Error{fmt::format(
+        "{}: is text in UTF-16, as PowerShell's > writes it; expected UTF-8: convert it with "
+        "'iconv -f UTF-16 -t UTF-8 FILE > NEW'",
+        source->name())};
   }
   if (model::LooksLikePlan(leading)) {
     return Error{fmt::format("{}: is a plan; expected a recorded run", source->name())};
@@ -99,6 +129,12 @@ Result<std::unique_ptr<model::ProfileReader>> OpenProfile(std::unique_ptr<ByteSo
         format.open(format.held ? LimitUnpacking(std::move(source)) : std::move(source));
     if (reader.ok()) reader.value()->SetSource(name);
     return reader;
+  }
+  if (const ProfileFormat* format = FormatWithSemicolons(leading)) {
+    return Error{fmt::format(
+        "{}: cells are separated by semicolons, as spreadsheets write them; expected commas, as in "
+        "the original {} file",
+        source->name(), format->name)};
   }
   std::string names;
   for (const ProfileFormat& format : kFormats) {

@@ -819,6 +819,25 @@ TEST_CASE("kineto: recorded traces equal the profiles converted from them") {
   }
 }
 
+TEST_CASE("kineto: errors in JSON name the mistake") {
+  const auto message = [](const std::string& args) {
+    return ErrorOf("[" + Kernel("1") + "," + Kernel("2", "1", args) + "]");
+  };
+  const auto has = [](const std::string& text, std::string_view part) {
+    CAPTURE(text);
+    CHECK(text.find(part) != std::string::npos);
+  };
+  has(message(R"("a":NaN)"), "contains the word NaN");
+  has(message(R"("a":[1, -Infinity])"), "contains the word Infinity");
+  has(message(R"("a":None)"), "contains the word None");
+  has(message(R"("a":"C:\x")"), "contains an invalid escape");
+  has(message(R"("a":1,)"), "contains a stray comma");
+  has(message(R"("a":[1,,2])"), "contains a stray comma");
+  has(message(R"('a':1)"), "contains a single quote");
+  has(ErrorOf("[" + Kernel("1") + ",]"), "a stray comma");
+  has(ErrorOf("[" + Kernel("1") + ",," + Kernel("2") + "]"), "a stray comma");
+}
+
 TEST_CASE("kineto: the ranks of a merged trace are processes") {
   const auto kernel = [](std::string_view process, int device, int ts, int id) {
     return R"({"ph":"X","cat":"kernel","name":"k","pid":)" + std::string(process) + R"(,"ts":)" +

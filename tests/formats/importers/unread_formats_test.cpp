@@ -184,5 +184,26 @@ TEST_CASE("detection of protocol buffers terminates for any damage") {
   }
 }
 
+TEST_CASE("text in UTF-16 and cells with semicolons are refused with the reason") {
+  const auto utf16 = [](std::string_view text, bool big) {
+    std::string bytes;
+    for (const char c : text) bytes += big ? std::string{'\0', c} : std::string{c, '\0'};
+    return bytes;
+  };
+  const std::string csv = "start_ns,duration_ns,name\n1,2,k\n";
+  for (const std::string& text : {"\xFF\xFE" + utf16(csv, false), "\xFE\xFF" + utf16(csv, true),
+                                  utf16(csv, false), utf16("[{\"ph\":1}]", true)}) {
+    const std::string error = ErrorOf(text);
+    CHECK(error.find("is text in UTF-16") != std::string::npos);
+    CHECK(error.find("iconv -f UTF-16 -t UTF-8") != std::string::npos);
+  }
+  const std::string semicolons =
+      ErrorOf("\"Kind\";\"Kernel_Name\";\"Start_Timestamp\";\"End_Timestamp\"\n");
+  CHECK(semicolons.find("separated by semicolons") != std::string::npos);
+  CHECK(semicolons.find("rocprofv3-csv") != std::string::npos);
+  CHECK(ErrorOf("Start (ns);Duration (ns);GrdX;Name\n1;2;3;k\n").find("nsys-csv") !=
+        std::string::npos);
+}
+
 }  // namespace
 }  // namespace stemtap::formats
