@@ -113,11 +113,8 @@ Error UnplacedArgument(const std::vector<CommandSpec>& table, const CommandSpec&
   const char* const what = is_option                    ? "unknown option"
                            : &command == &table.front() ? "unknown command"
                                                         : "unexpected argument";
-  const bool misplaced = command.name == "run" &&
-                         std::find(arguments.begin(), arguments.end(), "--") == arguments.end();
-  const std::string otherwise = misplaced ? "" : SeeHelp(command);
-  return UsageError(fmt::format("{} '{}'{}{}", what, word, Hint(table, command, word, otherwise),
-                                misplaced ? ", expected stemtap run [options] -- PROGRAM" : ""));
+  return UsageError(
+      fmt::format("{} '{}'{}", what, word, Hint(table, command, word, SeeHelp(command))));
 }
 
 }  // namespace
@@ -135,6 +132,7 @@ Result<ParsedLine> ParseCommandLine(std::vector<CommandSpec>& table, int argc,
     CLI::App* sub = app.add_subcommand(command.name);
     commands[sub] = &command;
     options[sub] = AddOptions(*sub, command);
+    sub->positionals_at_end(command.ends_with_program);
   }
   const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
   const std::string first = arguments.empty() ? "" : arguments.front();

@@ -74,6 +74,8 @@ struct CommandSpec {
   std::string name;  // empty: the program itself
   std::string help;
   bool hidden = false;
+  // The positional is another program: all words after the first one of it are its arguments.
+  bool ends_with_program = false;
   std::vector<OptionSpec> options;
   std::function<int(const CommandSpec& parsed)> run;  // returns the exit code
   std::vector<std::size_t> order;  // set by the parser: indices of the given options, in order

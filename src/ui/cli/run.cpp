@@ -21,23 +21,6 @@ struct RunArguments {
   std::int32_t attach = 0;
 };
 
-// Rejects our options after the program's name: they may be meant for the program.
-Status CheckOrder(const CommandSpec& parsed) {
-  bool program = false;
-  for (const std::size_t index : parsed.order) {
-    const OptionSpec& option = parsed.options[index];
-    program = program || option.is_positional();
-    if (program && !option.is_positional()) {
-      return Error{
-          fmt::format(
-              "{} follows the program; expected stemtap run [options] -- PROGRAM [ARGUMENTS]",
-              option.names.back()),
-          2};
-    }
-  }
-  return Success{};
-}
-
 int Run(const RunArguments& arguments) {
   if (arguments.command.empty() == (arguments.attach == 0)) {
     return Fail({"run: no program; expected stemtap run [options] -- PROGRAM [ARGUMENTS]", 2});
@@ -66,11 +49,10 @@ CommandSpec RunCommand() {
   arguments->live.AddTo(command);
   // For the injected library, which starts a collector if 'stemtap run' did not.
   command.Add("--attach", &arguments->attach, "").Hidden();
-  command.Add("program", &arguments->command, "the program and its arguments, after --");
-  command.run = [arguments](const CommandSpec& parsed) {
-    const Status order = CheckOrder(parsed);
-    return order.ok() ? Run(*arguments) : Fail(order.error());
-  };
+  command.Add("program", &arguments->command,
+              "the program and its arguments; all words after the program belong to it");
+  command.ends_with_program = true;
+  command.run = [arguments](const CommandSpec&) { return Run(*arguments); };
   return command;
 }
 
