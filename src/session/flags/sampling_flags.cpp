@@ -59,7 +59,8 @@ void SamplingFlags::AddTo(CommandSpec& command,
       CaptureCostError;
   help = "which launches of a cluster a two-pass plan samples:";
   names = NamesOf(sampling::kSelections, help);
-  command.Add("--selection", &selection_, help).OneOf(names).Advanced();
+  // Online, only the default is accepted (CheckOnline), so only two-pass plans show the option.
+  command.Add("--selection", &selection_, help).OneOf(names).Hidden();
   command
       .Add("--weights", &weights_,
            "calibrated: reproduce the known total time exactly; plain: count / captured")
@@ -75,6 +76,9 @@ void SamplingFlags::AddTo(CommandSpec& command,
 }
 
 void SamplingFlags::AddTwoPassTo(CommandSpec& command) {
+  for (OptionSpec& option : command.options) {
+    if (option.names.back() == "--selection") option.Advanced();
+  }
   command
       .Add("--max-uncovered", &max_uncovered_,
            "share of the time that may get no samples: leaves out whole kernels where counting "

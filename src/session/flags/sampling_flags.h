@@ -23,7 +23,7 @@ class SamplingFlags {
   void AddTo(CommandSpec& command,
              const std::vector<std::pair<std::string, std::string>>& more_methods = {});
 
-  // Adds the options that only a two-pass plan supports.
+  // Adds the options that only a two-pass plan supports. Call after AddTo.
   void AddTwoPassTo(CommandSpec& command);
   // Adds --pool-small, which only 'plan' supports.
   void AddPoolTo(CommandSpec& command);

@@ -61,6 +61,21 @@ TEST_CASE("all words after the program belong to it, with or without --") {
   }
 }
 
+TEST_CASE("only commands that accept a selection offer it") {
+  for (const std::string command : {"run", "replay", "demo", "plan", "evaluate"}) {
+    CAPTURE(command);
+    const bool two_pass = command == "plan" || command == "evaluate";
+    CHECK((RunStemtap({command, "--help"}).out.find("--selection") != std::string::npos) ==
+          two_pass);
+  }
+  // Scripts may give the only selection that is possible online.
+  const TempDir scratch;
+  REQUIRE(RunStemtap(scratch, {"generate", "phases", "--launches", "500", "-o", "p.csv", "-q"})
+              .exit_code == 0);
+  CHECK(RunStemtap(scratch, {"replay", "p.csv", "-q", "-o", "s", "--selection", "random"})
+            .exit_code == 0);
+}
+
 TEST_CASE("values out of range are usage errors") {
   CheckUsageError({"plan", "--error-bound", "0", "x.csv"}, {"--error-bound"});
   CheckUsageError({"plan", "--error-bound", "much", "x.csv"}, {"--error-bound"});
