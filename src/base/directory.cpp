@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -93,6 +94,21 @@ Result<Directory> Directory::ClaimNew(const std::string& path, const std::string
   if (!made) return SystemError(name, "cannot be created");
   Result<Directory> directory = ClaimExisting(name, claim);
   if (!directory.ok()) ::rmdir(name.c_str());
+  return directory;
+}
+
+Result<Directory> Directory::ClaimReplaced(const std::string& path, const std::string& claim,
+                                           const std::function<Status(const Directory&)>& empty) {
+  if (!Exists(path)) return Claim(path, claim);
+  Result<Directory> directory = Open(path);
+  if (!directory.ok()) return directory;
+  // Some file systems have no locks. There, two processes could empty one directory at once.
+  const int lock = directory.value().descriptor();
+  static_cast<void>(::flock(lock, LOCK_EX));
+  Status claimed = empty(directory.value());
+  if (claimed.ok()) claimed = directory.value().MakeClaim(claim);
+  static_cast<void>(::flock(lock, LOCK_UN));
+  if (!claimed.ok()) return claimed.error();
   return directory;
 }
 

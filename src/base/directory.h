@@ -32,6 +32,10 @@ class Directory {
   static Result<Directory> Claim(const std::string& path, const std::string& claim);
   // Like Claim, but always creates the directory: the first unused one of PATH, PATH-2, PATH-3, ...
   static Result<Directory> ClaimNew(const std::string& path, const std::string& claim);
+  // Like Claim, but if the directory exists, `empty` removes its files first, or fails. Of several
+  // processes that replace one directory at once, one at a time runs `empty`.
+  static Result<Directory> ClaimReplaced(const std::string& path, const std::string& claim,
+                                         const std::function<Status(const Directory&)>& empty);
   // Like Claim, but the directory must exist and may contain files.
   static Result<Directory> ClaimExisting(const std::string& path, const std::string& claim);
 

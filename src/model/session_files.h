@@ -9,4 +9,7 @@ inline constexpr const char* kSessionFiles[] = {"mask.ndjson",  "overview.json",
                                                 "session.json", "summary.txt",   "cells.json",
                                                 "stemtap.log"};
 
+// 'stemtap report' writes it into the directory of the session.
+inline constexpr const char* kReportFileName = "report.html";
+
 }  // namespace stemtap::model

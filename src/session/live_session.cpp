@@ -67,15 +67,13 @@ LiveOutcome Collect(std::optional<LiveRun>& run, const GateMemory& gate,
 }
 
 Result<std::unique_ptr<SessionBuilder>> OpenSession(const LiveOptions& options) {
-  const bool attach = options.command.empty();
-  return SessionBuilder::Open({.mode = SessionMode::kLive,
-                               .sampling = options.sampling,
-                               .listed = options.listed,
-                               .command = options.command,
-                               .directory = options.folder,
-                               .place = attach                   ? SessionPlace::kExisting
-                                        : options.default_folder ? SessionPlace::kDefault
-                                                                 : SessionPlace::kNamed});
+  return SessionBuilder::Open(
+      {.mode = SessionMode::kLive,
+       .sampling = options.sampling,
+       .listed = options.listed,
+       .command = options.command,
+       .directory = options.folder,
+       .place = options.command.empty() ? SessionPlace::kExisting : options.place});
 }
 
 Result<ChildProcess> StartProgram(const LiveOptions& options, const SessionBuilder& session,

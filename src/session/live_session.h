@@ -22,6 +22,7 @@
 #include "base/result.h"
 #include "model/plan.h"
 #include "sampling/sampling_options.h"
+#include "session/session_directory.h"
 #include "session/session_report.h"
 
 namespace stemtap::session {
@@ -46,7 +47,7 @@ struct LiveOptions {
   // If attaching: the process whose library started this collector.
   std::int32_t attach_pid = 0;
   std::string folder;
-  bool default_folder = false;  // default name; if it is taken, another is used
+  SessionPlace place = SessionPlace::kNamed;  // unless attaching
   TraceLevel level = TraceLevel::kKernels;
   std::string actuator = "log";  // STEMTAP_ACTUATOR
   bool native_captures = false;  // the actuator's captures do not slow launches

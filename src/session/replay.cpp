@@ -95,13 +95,13 @@ std::string TooShort(const online::SamplerStatus& status, std::uint64_t lag) {
 }  // namespace
 
 Result<ReplayOutcome> RunReplay(model::ProfileReader& reader, const ReplayOptions& options) {
-  Result<std::unique_ptr<SessionBuilder>> opened = SessionBuilder::Open(
-      {.mode = SessionMode::kReplay,
-       .sampling = options.sampling,
-       .listed = options.listed,
-       .command = {},
-       .directory = options.folder,
-       .place = options.default_folder ? SessionPlace::kDefault : SessionPlace::kNamed});
+  Result<std::unique_ptr<SessionBuilder>> opened =
+      SessionBuilder::Open({.mode = SessionMode::kReplay,
+                            .sampling = options.sampling,
+                            .listed = options.listed,
+                            .command = {},
+                            .directory = options.folder,
+                            .place = options.place});
   if (!opened.ok()) return opened.error();
   SessionBuilder& session = *opened.value();
   // Without a lag, the launches are held until the run is known to be short or long.

@@ -16,6 +16,7 @@
 #include "model/plan.h"
 #include "model/profile_reader.h"
 #include "sampling/sampling_options.h"
+#include "session/session_directory.h"
 #include "session/session_report.h"
 
 namespace stemtap::session {
@@ -42,7 +43,7 @@ struct ReplayOptions {
   std::optional<std::uint64_t> lag;  // default: DefaultLag
   std::string source;                // profile name, for the files
   std::string folder;                // session directory; empty: none
-  bool default_folder = false;       // default name; if it is taken, another is used
+  SessionPlace place = SessionPlace::kNamed;
   unsigned threads = 0;
   bool quiet = false;
 };

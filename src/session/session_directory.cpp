@@ -1,16 +1,98 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/session_directory.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
 #include <filesystem>
+#include <string_view>
 #include <vector>
 
+#include "base/file.h"
 #include "base/text.h"
 #include "model/plan_cells.h"
+#include "model/session_files.h"
+#include "session/session_log.h"
 #include "shm/session_env.h"
 
 namespace stemtap::session {
+namespace {
+
+// A collector renews its overview every second. If the newest file of a session that has not ended
+// is older, the collector was killed. Less would remove the files of one that was stopped briefly.
+constexpr std::int64_t kMaxSilenceS = 10;
+
+// Returns whether a session, and not the user, made the file `name`. Files that are written at the
+// end have a temporary name first.
+bool IsSessionFile(std::string_view name) {
+  const std::string_view whole = name.substr(0, name.find(".tmp."));
+  const auto is = [whole](std::string_view other) { return whole == other; };
+  return std::ranges::any_of(model::kSessionFiles, is) || is(kOldLogFileName) ||
+         is(shm::kGateFileName) || is(model::kReportFileName) ||
+         shm::IsRingName(std::string(whole).c_str());
+}
+
+// Checks that `directory` contains a session that has ended or was killed, and no other files.
+Status CheckReplaceable(const Directory& directory, const std::vector<std::string>& names) {
+  const std::string shown = EscapeForTerminal(directory.path());
+  struct stat about = {};
+  if (::fstat(directory.descriptor(), &about) == 0 && about.st_uid != ::geteuid()) {
+    return Error{fmt::format("{}: belongs to another user ({}); expected a directory of your own",
+                             shown, about.st_uid)};
+  }
+  const auto has = [&](const char* name) { return std::ranges::count(names, name) != 0; };
+  const auto other = std::ranges::find_if_not(names, IsSessionFile);
+  if (other != names.end() || !(has(shm::kMaskFileName) || has(shm::kSessionFileName))) {
+    return Error{
+        fmt::format("{}: contains {}; --force replaces only a directory that contains a "
+                    "session and nothing else",
+                    shown, other != names.end() ? EscapeForTerminal(*other) : "no session")};
+  }
+  if (has(shm::kSessionFileName)) return Success{};
+  std::int64_t newest_s = 0;
+  for (const std::string& name : names) {
+    if (::fstatat(directory.descriptor(), name.c_str(), &about, AT_SYMLINK_NOFOLLOW) == 0) {
+      newest_s = std::max<std::int64_t>(newest_s, about.st_mtim.tv_sec);
+    }
+  }
+  if (::time(nullptr) - newest_s > kMaxSilenceS) return Success{};
+  return Error{fmt::format(
+      "{}: its session has not ended and was written less than {} s ago; --force replaces only "
+      "sessions that have ended or were killed",
+      shown, kMaxSilenceS)};
+}
+
+// Removes the session in `directory`; nothing if it contains anything else.
+Status RemoveSession(const Directory& directory) {
+  std::vector<std::string> names;
+  directory.ForEach([&](const std::string& name, ino_t) { names.push_back(name); });
+  if (names.empty()) return Success{};
+  STEMTAP_TRY(CheckReplaceable(directory, names));
+  // The mask last: what remains after a failure is still a session.
+  std::ranges::stable_partition(names, [](const auto& name) { return name != shm::kMaskFileName; });
+  for (const std::string& name : names) {
+    if (directory.Remove(name)) continue;
+    return Error{fmt::format("{}: cannot be removed: {}", EscapeForTerminal(directory.PathOf(name)),
+                             std::strerror(errno))};
+  }
+  return Success{};
+}
+
+// Returns the directory, which is new or empty. If it contains a session, the error says how to
+// replace that.
+Result<Directory> ClaimNamed(const std::string& path) {
+  Result<Directory> directory = Directory::Claim(path, shm::kMaskFileName);
+  if (directory.ok() || !Exists(std::filesystem::path(path) / shm::kMaskFileName)) return directory;
+  return Error{directory.error().message + ", or --force to replace the session"};
+}
+
+}  // namespace
 
 Result<Directory> ClaimSession(const std::string& path, SessionPlace place) {
   std::error_code failure;
@@ -30,10 +112,12 @@ Result<Directory> ClaimSession(const std::string& path, SessionPlace place) {
       return Directory::ClaimNew(path, shm::kMaskFileName);
     case SessionPlace::kExisting:
       return Directory::ClaimExisting(path, shm::kMaskFileName);
+    case SessionPlace::kReplaced:
+      return Directory::ClaimReplaced(path, shm::kMaskFileName, RemoveSession);
     case SessionPlace::kNamed:
       break;
   }
-  return Directory::Claim(path, shm::kMaskFileName);
+  return ClaimNamed(path);
 }
 
 void RemoveUnclaimed(const std::string& path, std::uint64_t pid) {

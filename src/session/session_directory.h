@@ -15,6 +15,7 @@ namespace stemtap::session {
 
 enum class SessionPlace : std::uint8_t {
   kNamed,     // named by the user; must be new or empty
+  kReplaced,  // named by the user; a session in it that has ended is removed (--force)
   kDefault,   // default name; must be new, with -2 and so on appended if it is taken
   kExisting,  // created by an injected library that waits for its collector
 };
@@ -22,6 +23,12 @@ enum class SessionPlace : std::uint8_t {
 // Creates or opens the directory of a session, and claims it by creating the mask in it: of several
 // processes that want the same directory, one succeeds.
 Result<Directory> ClaimSession(const std::string& path, SessionPlace place);
+
+// Returns where a command puts its session: in the directory that the user named, if any.
+constexpr SessionPlace PlaceOf(bool is_named, bool force) {
+  if (!is_named) return SessionPlace::kDefault;
+  return force ? SessionPlace::kReplaced : SessionPlace::kNamed;
+}
 
 // Removes the rings of process `pid` and the directory, unless a collector has claimed it: nothing
 // would read these rings, and each takes at least 17 MiB. For a collector that the injected library

@@ -3,9 +3,13 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "model/plan_cells.h"
 #include "model/plan_reader.h"
@@ -32,6 +36,84 @@ TEST_CASE("a session directory must be new or empty") {
   scratch.Write("plain", "x");
   CHECK_FALSE(ClaimSession((scratch / "plain").string(), SessionPlace::kNamed).ok());
   CHECK_FALSE(ClaimSession((scratch / "no/such/parent").string(), SessionPlace::kNamed).ok());
+}
+
+// Makes the files of a session in `directory`, last written `age` ago.
+void WriteSession(const TempDir& directory, const std::vector<std::string>& names,
+                  std::chrono::seconds age = std::chrono::seconds(0)) {
+  namespace fs = std::filesystem;
+  for (const std::string& name : names) {
+    directory.Write("s/" + name, "old");
+    fs::last_write_time(directory / ("s/" + name), fs::file_time_type::clock::now() - age);
+  }
+}
+
+TEST_CASE("--force replaces a session that has ended or was killed") {
+  constexpr std::chrono::seconds kLongAgo{60};
+  for (const auto& [names, age] :
+       std::vector<std::pair<std::vector<std::string>, std::chrono::seconds>>{
+           {{"mask.ndjson", "plan.json", "session.json", "overview.json", "summary.txt",
+             "cells.json", "report.html", "stemtap.log", "stemtap.1.log"},
+            {}},
+           {{"session.json", "plan.json"}, {}},  // copied without its mask
+           {{"mask.ndjson", "ring.42.1", "gate.table", "overview.json", "plan.json.tmp.7.0"},
+            kLongAgo},
+           {{}, {}}}) {
+    const TempDir scratch;
+    std::filesystem::create_directory(scratch / "s");
+    WriteSession(scratch, names, age);
+    const std::string path = (scratch / "s").string();
+    if (!names.empty()) CHECK_FALSE(ClaimSession(path, SessionPlace::kNamed).ok());
+    const auto replaced = ClaimSession(path, SessionPlace::kReplaced);
+    REQUIRE(replaced.ok());
+    std::vector<std::string> left;
+    replaced.value().ForEach([&](const std::string& name, ino_t) { left.push_back(name); });
+    CHECK(left == std::vector<std::string>{"mask.ndjson"});
+    CHECK(ReadFile(scratch / "s/mask.ndjson").empty());
+    // The new session has not ended.
+    CHECK_FALSE(ClaimSession(path, SessionPlace::kReplaced).ok());
+  }
+  const TempDir scratch;
+  CHECK(ClaimSession((scratch / "new").string(), SessionPlace::kReplaced).ok());
+}
+
+TEST_CASE("--force replaces nothing but a session, and none that may still run") {
+  for (const auto& [names, expected] :
+       std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{"mask.ndjson", "session.json", "notes.txt"},
+            "contains notes.txt; --force replaces only"},
+           {{"mask.ndjson", "session.json", "ring.txt"},
+            "contains ring.txt; --force replaces only"},
+           {{"plan.json", "report.html"}, "contains no session; --force replaces only"},
+           {{"mask.ndjson", "overview.json"},
+            "has not ended and was written less than 10 s ago"}}) {
+    CAPTURE(expected);
+    const TempDir scratch;
+    WriteSession(scratch, names);
+    const auto refused = ClaimSession((scratch / "s").string(), SessionPlace::kReplaced);
+    REQUIRE_FALSE(refused.ok());
+    CHECK(refused.error().message.find(expected) != std::string::npos);
+    for (const std::string& name : names) CHECK(ReadFile(scratch / ("s/" + name)) == "old");
+  }
+  // Neither a link to a session nor a directory in it is followed.
+  const TempDir scratch;
+  WriteSession(scratch, {"mask.ndjson", "session.json"});
+  std::filesystem::create_symlink(scratch / "s", scratch / "link");
+  CHECK_FALSE(ClaimSession((scratch / "link").string(), SessionPlace::kReplaced).ok());
+  std::filesystem::create_directory(scratch / "s/report.html");
+  scratch.Write("s/report.html/mine", "old");
+  const auto refused = ClaimSession((scratch / "s").string(), SessionPlace::kReplaced);
+  CHECK_FALSE(refused.ok());
+  CHECK(ReadFile(scratch / "s/report.html/mine") == "old");
+}
+
+TEST_CASE("a session in the way is reported with the option that replaces it") {
+  const TempDir scratch;
+  WriteSession(scratch, {"mask.ndjson", "session.json"});
+  const auto refused = ClaimSession((scratch / "s").string(), SessionPlace::kNamed);
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().message.ends_with(
+      "expected a new or empty directory, or --force to replace the session"));
 }
 
 TEST_CASE("dropped records are reported in session.json, in the plan and in the summary") {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <span>
@@ -140,11 +141,22 @@ Status WriteFolder(std::span<const SessionPart> parts, const Directory& output,
   return WriteResults(output, outcome.plan, session_json, outcome.summary);
 }
 
+Status CheckOther(const std::string& folder, const std::string& output) {
+  std::error_code ignored;
+  if (!std::filesystem::equivalent(folder, output, ignored)) return Success{};
+  return Error{fmt::format("{}: is one of the sessions to merge; expected another directory",
+                           EscapeForTerminal(output)),
+               2};
+}
+
 }  // namespace
 
 Result<MergeOutcome> MergeSessions(const std::vector<std::string>& folders,
-                                   const std::string& output) {
-  for (const std::string& folder : folders) STEMTAP_TRY(CheckEnded(folder));
+                                   const std::string& output, SessionPlace place) {
+  for (const std::string& folder : folders) {
+    STEMTAP_TRY(CheckEnded(folder));
+    if (place == SessionPlace::kReplaced) STEMTAP_TRY(CheckOther(folder, output));
+  }
   std::vector<SessionPart> parts;
   for (const std::string& folder : folders) parts.push_back(STEMTAP_TRY(LoadSessionPart(folder)));
   STEMTAP_TRY(CheckDistinct(parts));
@@ -171,7 +183,7 @@ Result<MergeOutcome> MergeSessions(const std::vector<std::string>& folders,
   }
 
   const bool existed = ::access(output.c_str(), F_OK) == 0;
-  const Directory directory = STEMTAP_TRY(Directory::Claim(output, shm::kMaskFileName));
+  const Directory directory = STEMTAP_TRY(ClaimSession(output, place));
   const Status written = WriteFolder(parts, directory, session_json, outcome);
   if (!written.ok()) {
     for (const char* name : model::kSessionFiles) directory.Remove(name);

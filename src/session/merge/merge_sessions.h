@@ -11,6 +11,7 @@
 
 #include "base/result.h"
 #include "model/plan.h"
+#include "session/session_directory.h"
 
 namespace stemtap::session {
 
@@ -20,8 +21,9 @@ struct MergeOutcome {
   std::vector<std::string> warnings;
 };
 
-// `folders` are in rank order. `output` must be new or empty.
+// `folders` are in rank order. None of them may be replaced as the `output`.
 Result<MergeOutcome> MergeSessions(const std::vector<std::string>& folders,
-                                   const std::string& output);
+                                   const std::string& output,
+                                   SessionPlace place = SessionPlace::kNamed);
 
 }  // namespace stemtap::session

@@ -34,6 +34,7 @@ struct DemoArguments {
   std::string speed;  // real or full; empty: depends on the profile
   std::uint64_t launches = 400'000;
   double capture_factor = 1000.0;
+  bool force = false;
   bool quiet = false;
 };
 
@@ -79,7 +80,7 @@ int DemoByReplay(const DemoArguments& arguments, const std::string& profile,
   options.listed = arguments.sampling.Listed();
   options.source = arguments.profile.empty() ? profile : arguments.profile;
   options.folder = directory;
-  options.default_folder = arguments.output.empty();
+  options.place = session::PlaceOf(!arguments.output.empty(), arguments.force);
   options.threads = arguments.sampling.threads();
   options.quiet = arguments.quiet;
   Result<session::ReplayOutcome> outcome = session::RunReplay(*reader.value(), options);
@@ -108,7 +109,7 @@ int DemoLive(const DemoArguments& arguments, const std::string& profile,
   options.native_captures = true;
   options.command = {InstalledPath("lib/fake_gpu/stemtap_play"), profile};
   options.folder = directory;
-  options.default_folder = arguments.output.empty();
+  options.place = session::PlaceOf(!arguments.output.empty(), arguments.force);
   options.level = session::TraceLevel::kGate;
   options.actuator = "profiler";
   options.injector = InstalledLibrary("libstemtap_inject.so");
@@ -177,6 +178,7 @@ CommandSpec DemoCommand() {
       .Add("-o,--output", &arguments->output,
            "session directory to write (default: stemtap-demo-<pid>)")
       .Directory();
+  AddForce(command, &arguments->force);
   command
       .Add("--speed", &arguments->speed,
            "real: kernels and captures take their real time; full: as fast as the CPU allows "

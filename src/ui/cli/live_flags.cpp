@@ -41,6 +41,7 @@ void LiveFlags::AddTo(session::CommandSpec& command) {
   command
       .Add("-o,--output", &output_, "session directory to write (default: stemtap-<program>-<pid>)")
       .Directory();
+  AddForce(command, &force_);
   command
       .Add("--level", &level_,
            "what is timed:\ngraph: every kernel; a graph launch counts as one\n"
@@ -133,6 +134,7 @@ session::LiveOptions LiveFlags::Options() const {
   options.listed.emplace_back("captured_times", captured_times_);
   if (max_overhead_ > 0) options.listed.emplace_back("max_overhead", max_overhead_);
   options.folder = output_;
+  options.place = session::PlaceOf(!output_.empty(), force_);
   options.level = session::TraceLevelNamed(level_);
   options.actuator = actuator;
   options.max_overhead = max_overhead_;

@@ -31,6 +31,7 @@ class LiveFlags {
  private:
   session::SamplingFlags sampling_;
   std::string output_;
+  bool force_ = false;
   std::string level_ = "kernels";
   std::string actuator_ = "log";
   double max_overhead_ = 0.0;

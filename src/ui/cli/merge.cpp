@@ -19,13 +19,14 @@ namespace {
 struct MergeArguments {
   std::vector<std::string> sessions;
   std::string output;
+  bool force = false;
   bool json = false;
   bool quiet = false;
 };
 
 int RunMerge(const MergeArguments& arguments) {
-  const Result<session::MergeOutcome> merged =
-      session::MergeSessions(arguments.sessions, arguments.output);
+  const Result<session::MergeOutcome> merged = session::MergeSessions(
+      arguments.sessions, arguments.output, session::PlaceOf(true, arguments.force));
   if (!merged.ok()) return Fail(merged.error());
   Warn(merged.value().warnings);
   const model::Plan& plan = merged.value().plan;
@@ -50,6 +51,7 @@ CommandSpec MergeCommand() {
   command.Add("-o,--output", &arguments->output, "session directory to write")
       .Directory()
       .Required();
+  AddForce(command, &arguments->force);
   command.Add("--json", &arguments->json, "print the plan's totals as JSON");
   command.Add("-q,--quiet", &arguments->quiet, "print neither the location of the session nor the next command");
   command.run = [arguments](const CommandSpec&) { return RunMerge(*arguments); };

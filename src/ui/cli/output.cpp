@@ -175,6 +175,11 @@ std::string TotalsJson(const model::Plan& plan) {
   return json.dump() + "\n";
 }
 
+void AddForce(session::CommandSpec& command, bool* force) {
+  command.Add("--force", force,
+              "if the directory of --output contains a session that has ended, replace it");
+}
+
 void AddSimulatorRates(session::CommandSpec& command, model::SimulatorRates* rates) {
   command.Add("--trace-rate", &rates->trace_mb_per_ms, "MB of simulator traces per ms of GPU time")
       .In(0.0, 1e9)

@@ -64,6 +64,9 @@ Status CheckOutputs(const std::vector<std::string>& outputs,
 // Returns the plan's totals as one JSON object and a newline, for --json.
 std::string TotalsJson(const model::Plan& plan);
 
+// Adds --force, which replaces the session in the directory that --output names.
+void AddForce(session::CommandSpec& command, bool* force);
+
 // Adds --trace-rate and --slowdown, which set `rates`.
 void AddSimulatorRates(session::CommandSpec& command, model::SimulatorRates* rates);
 

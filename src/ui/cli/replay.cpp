@@ -25,6 +25,7 @@ struct ReplayArguments {
   std::vector<std::string> profiles;
   std::string output;
   std::optional<std::uint32_t> lag;
+  bool force = false;
   bool json = false;
   bool quiet = false;
 };
@@ -57,7 +58,7 @@ int Replay(const ReplayArguments& arguments) {
   options.source = RunName(arguments.profiles);
   options.folder = arguments.output.empty() ? DefaultDirectory(Stem(arguments.profiles.front()))
                                             : arguments.output;
-  options.default_folder = arguments.output.empty();
+  options.place = session::PlaceOf(!arguments.output.empty(), arguments.force);
   options.threads = arguments.sampling.threads();
   options.quiet = arguments.quiet;
   Result<session::ReplayOutcome> outcome = session::RunReplay(*reader.value(), options);
@@ -85,6 +86,7 @@ CommandSpec ReplayCommand() {
       .Add("-o,--output", &arguments->output,
            "session directory to write (default: stemtap-<profile>-<pid>)")
       .Directory();
+  AddForce(command, &arguments->force);
   command.Add("--json", &arguments->json, "print the plan's totals as JSON");
   command.Add("-q,--quiet", &arguments->quiet,
               "print neither a progress line nor the location of the session and the next command");

@@ -13,6 +13,7 @@
 #include "analysis/comparison/run_diff.h"
 #include "base/text.h"
 #include "model/json_text.h"
+#include "model/session_files.h"
 #include "ui/cli/commands.h"
 #include "ui/cli/output.h"
 #include "ui/cli/report_file.h"
@@ -56,7 +57,8 @@ Status AddBaseline(const ReportArguments& arguments, Report& report) {
 // Returns where the report of `session` is written by default.
 Result<std::string> DefaultOutput(const std::string& session) {
   std::error_code ignored;
-  if (!fs::is_regular_file(session, ignored)) return (fs::path(session) / "report.html").string();
+  if (!fs::is_regular_file(session, ignored))
+    return (fs::path(session) / model::kReportFileName).string();
   return Error{
       fmt::format("{}: is a file; expected a session directory, or a plan.json with -o FILE",
                   EscapeForTerminal(session)),

@@ -31,8 +31,7 @@ int Run(const RunArguments& arguments) {
   session::LiveOptions options = arguments.live.Options();
   options.command = arguments.command;
   options.attach_pid = arguments.attach;
-  options.default_folder = options.folder.empty();
-  if (options.default_folder) {
+  if (options.folder.empty()) {
     options.folder = DefaultDirectory(
         arguments.command.empty()
             ? "session"

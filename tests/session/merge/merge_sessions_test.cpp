@@ -342,6 +342,19 @@ TEST_CASE("a directory without a finished session is rejected by name") {
   CHECK_FALSE(std::filesystem::exists(scratch / "m/overview.json"));
 }
 
+TEST_CASE("a merged session replaces an older one on request, but none that it is made from") {
+  TempDir scratch;
+  const std::string a = MakeSession(scratch, "a", {});
+  const std::string output = (scratch / "m").string();
+  REQUIRE(session::MergeSessions({a}, output).ok());
+  CHECK_FALSE(session::MergeSessions({a}, output).ok());
+  CHECK(session::MergeSessions({a}, output, session::SessionPlace::kReplaced).ok());
+  const auto itself = session::MergeSessions({a}, a + "/", session::SessionPlace::kReplaced);
+  REQUIRE_FALSE(itself.ok());
+  CHECK(itself.error().message.find("is one of the sessions to merge") != std::string::npos);
+  CHECK(session::MergeSessions({a}, output, session::SessionPlace::kReplaced).ok());
+}
+
 TEST_CASE("a directory that is not empty is rejected for a merged session") {
   TempDir scratch;
   const std::string a = MakeSession(scratch, "a", {});
