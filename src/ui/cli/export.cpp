@@ -97,6 +97,9 @@ std::vector<std::string> InputsOf(const ExportArguments& arguments,
 
 // Checks usage rules that CLI11 does not check.
 Status CheckUse(const ExportArguments& arguments, const formats::Consumer& consumer) {
+  if (arguments.plan.empty()) {
+    return Error{"export: no plan; expected stemtap export PLAN --to TOOL", 2};
+  }
   const bool to_stdout = arguments.output.empty() || arguments.output == "-";
   const std::string name(consumer.name);
   const auto only_of = [&](const char* option, const char* of) -> Status {
@@ -305,6 +308,18 @@ std::string ExportJson(const ExportArguments& arguments, const formats::CountedP
   return EscapeJson(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)) + "\n";
 }
 
+// Returns the options of extrapolate for the results of the tool or its simulator, RESULTS.
+std::string NextOptions(const ExportArguments& arguments, const formats::Consumer& consumer) {
+  std::string options;
+  if (arguments.device && consumer.name == "ncu") {
+    options = fmt::format("--device {} ", *arguments.device);
+  } else if (arguments.device && !arguments.weights_csv.empty()) {
+    // The results have the numbers of one process, which the table maps to launches of the plan.
+    options = fmt::format("--ids {} ", ShellPath(arguments.weights_csv));
+  }
+  return options + "--results RESULTS";
+}
+
 void PrintWritten(const ExportArguments& arguments, const formats::Consumer& consumer,
                   const formats::Exported& exported, const std::vector<std::string>& notes) {
   const bool to_stdout = arguments.output.empty() || arguments.output == "-";
@@ -315,9 +330,9 @@ void PrintWritten(const ExportArguments& arguments, const formats::Consumer& con
         exported.runs > 1 ? fmt::format(", {} runs of the program", exported.runs) : ""));
   }
   for (const std::string& note : notes) PrintMessage("stemtap: " + EscapeForTerminal(note) + "\n");
-  // RESULTS: what the tool or its simulator writes. Other consumers have none.
+  // Consumers that count no launches have no results.
   if (!arguments.quiet && consumer.model.scope != formats::CountScope::kNone) {
-    PrintNextFor(arguments.plan, "stemtap extrapolate --plan {} --results RESULTS");
+    PrintNextFor(arguments.plan, "stemtap extrapolate", NextOptions(arguments, consumer));
   }
 }
 
@@ -402,9 +417,7 @@ int RunExport(const ExportArguments& arguments) {
 CommandSpec ExportCommand() {
   CommandSpec command("export", "write a plan's samples for a tracer, simulator or profiler");
   auto arguments = std::make_shared<ExportArguments>();
-  command.Add("--plan", &arguments->plan, "plan.json to export, or its session")
-      .File(PlanPath)
-      .Required();
+  AddPlan(command, &arguments->plan, "plan.json to export, or its session");
   std::string help = "tool that reads the selection:";
   std::vector<std::string> names;
   for (const formats::Consumer& consumer : formats::Consumers()) {

@@ -100,6 +100,9 @@ int Deliver(const ExtrapolateArguments& arguments, const analysis::Extrapolation
 }
 
 int RunExtrapolate(const ExtrapolateArguments& arguments) {
+  if (arguments.plan.empty()) {
+    return Fail({"extrapolate: no plan; expected stemtap extrapolate PLAN --results FILE", 2});
+  }
   formats::ResultsOptions reading;
   for (const formats::ResultsSource source : kSources) {
     if (arguments.from == formats::NameOf(source)) reading.source = source;
@@ -168,9 +171,7 @@ CommandSpec ExtrapolateCommand() {
       "extrapolate",
       "estimate totals of the whole run from results on the samples, with intervals");
   auto arguments = std::make_shared<ExtrapolateArguments>();
-  command.Add("--plan", &arguments->plan, "plan.json that selected the samples, or its session")
-      .File(PlanPath)
-      .Required();
+  AddPlan(command, &arguments->plan, "plan.json that selected the samples, or its session");
   command
       .Add("--results", &arguments->results,
            "simulator log, ncu CSV or CSV table; several files are read as one")

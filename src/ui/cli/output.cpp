@@ -39,10 +39,10 @@ void PrintNext(const std::string& command) {
   PrintMessage(fmt::format("next: {}\n", command));
 }
 
-void PrintNextFor(const std::string& output, const char* command) {
+void PrintNextFor(const std::string& output, std::string_view command, std::string_view options) {
   std::error_code ignored;
   if (output == "-" || !std::filesystem::is_regular_file(output, ignored)) return;
-  PrintNext(fmt::format(fmt::runtime(command), ShellPath(output)));
+  PrintNext(fmt::format("{} {} {}", command, ShellPath(output), options));
 }
 
 void Warn(const std::vector<std::string>& warnings) {

@@ -25,12 +25,9 @@ int Fail(const Error& error);
 // from outside are quoted for a shell (base/quoting.h).
 void PrintNext(const std::string& command);
 
-// Calls PrintNext with the command that uses the file `output`, if the user can read it again: not
-// for standard output, devices and pipes. `{}` in `command` is the path.
-void PrintNextFor(const std::string& output, const char* command);
-
-// The command that uses a profile.
-inline constexpr const char* kPlanNext = "stemtap plan {} -o plan.json";
+// Calls PrintNext with `command`, the file `output` and `options`, if the user can read the file
+// again: not for standard output, devices and pipes.
+void PrintNextFor(const std::string& output, std::string_view command, std::string_view options);
 
 // Prints each warning as "stemtap: warning: <message>" to stderr.
 void Warn(const std::vector<std::string>& warnings);

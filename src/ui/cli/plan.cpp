@@ -161,7 +161,7 @@ int RunPlan(const PlanArguments& arguments, const CommandSpec& parsed) {
                                      : PrintText(model::PlanSummary(plan) + '\n' +
                                                  model::CostText(plan.totals, arguments.rates) +
                                                  '\n' + PriceText(plan.totals, arguments.sampling));
-  if (!arguments.quiet) PrintNextFor(arguments.output, "stemtap report {} -o report.html");
+  if (!arguments.quiet) PrintNextFor(arguments.output, "stemtap report", "-o report.html");
   return printed;
 }
 

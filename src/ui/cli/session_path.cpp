@@ -30,4 +30,9 @@ std::string SessionPath(const std::string& path) {
   return is_session_file ? directory.string() : path;
 }
 
+void AddPlan(session::CommandSpec& command, std::string* plan, const std::string& help) {
+  command.Add("plan", plan, help).File(PlanPath);
+  command.Add("--plan", plan, "the same, as an option").File(PlanPath).excludes = "plan";
+}
+
 }  // namespace stemtap::ui

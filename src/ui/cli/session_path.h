@@ -6,6 +6,8 @@
 
 #include <string>
 
+#include "session/flags/option_table.h"
+
 namespace stemtap::ui {
 
 // Returns the plan.json of the session directory `path`; returns any other path unchanged.
@@ -14,5 +16,9 @@ std::string PlanPath(const std::string& path);
 // Returns the session directory of the session file (plan.json, session.json, ...) at `path`.
 // Returns any other path unchanged, for example a plan.json without a session.json next to it.
 std::string SessionPath(const std::string& path);
+
+// Adds the plan of a command, which is its argument or the value of --plan. `plan` stays empty if
+// neither is given.
+void AddPlan(session::CommandSpec& command, std::string* plan, const std::string& help);
 
 }  // namespace stemtap::ui

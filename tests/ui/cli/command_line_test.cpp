@@ -61,6 +61,26 @@ TEST_CASE("all words after the program belong to it, with or without --") {
   }
 }
 
+TEST_CASE("the plan of export and extrapolate is an argument or an option") {
+  const TempDir scratch;
+  REQUIRE(RunStemtap(scratch, {"generate", "phases", "--launches", "500", "-o", "p.csv", "-q"})
+              .exit_code == 0);
+  REQUIRE(RunStemtap(scratch, {"replay", "p.csv", "-q", "-o", "s"}).exit_code == 0);
+  const ProcessResult option = RunStemtap(scratch, {"export", "--plan", "s", "--to", "csv"});
+  REQUIRE(option.exit_code == 0);
+  scratch.Write("r.csv", option.out);
+  for (const std::string plan : {"s", "s/plan.json"}) {
+    CHECK(RunStemtap(scratch, {"export", plan, "--to", "csv"}).out == option.out);
+    CHECK(RunStemtap(scratch, {"export", "--to", "csv", plan}).out == option.out);
+    CHECK(RunStemtap(scratch, {"extrapolate", plan, "--results", "r.csv"}).out ==
+          RunStemtap(scratch, {"extrapolate", "--plan", plan, "--results", "r.csv"}).out);
+  }
+  CheckUsageError(scratch, {"export", "--to", "csv"}, {"expected stemtap export PLAN --to TOOL"});
+  CheckUsageError(scratch, {"extrapolate", "--results", "r.csv"},
+                  {"expected stemtap extrapolate PLAN --results FILE"});
+  CheckUsageError(scratch, {"export", "s", "--plan", "s", "--to", "csv"}, {"plan excludes --plan"});
+}
+
 TEST_CASE("only commands that accept a selection offer it") {
   for (const std::string command : {"run", "replay", "demo", "plan", "evaluate"}) {
     CAPTURE(command);

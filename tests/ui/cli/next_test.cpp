@@ -92,8 +92,8 @@ TEST_CASE("a suggested plan is of the profile that was written, whatever its nam
 TEST_CASE("an export for a tool suggests how to use its results") {
   const Scratch scratch;
   scratch.Run({"plan", "run.stemtap", "-o", "$(touch x).json"});
-  CHECK(NextOf(scratch.Run({"export", "--plan", "$(touch x).json", "--to", "ncu", "-o", "n.sh"})) ==
-        "stemtap extrapolate --plan '$(touch x).json' --results RESULTS");
+  CHECK(NextOf(scratch.Run({"export", "$(touch x).json", "--to", "macsim", "-o", "n.txt"})) ==
+        "stemtap extrapolate '$(touch x).json' --results RESULTS");
   CHECK(NextOf(scratch.Run({"export", "--plan", "$(touch x).json", "--to", "csv"})) == "");
 }
 
