@@ -36,10 +36,12 @@ Status CheckOtherContexts(const ExportInput& input, const std::vector<std::uint6
     const std::uint64_t besides = selected - own.size();
     const std::optional<std::uint16_t>& chosen = input.options.counting.device;
     if (!chosen) {
+      std::vector<std::uint16_t> sampled;
+      for (const CountedSample& s : counted.samples) sampled.push_back(s.device);
       return Error{fmt::format(
           "DYNAMIC_KERNEL_RANGE applies to every device and would also trace {} launches of device "
-          "{} that are not in the plan; export each device with --device N",
-          besides, DeviceName(device))};
+          "{} that are not in the plan; export one device after another with {}",
+          besides, DeviceName(device), DeviceChoices(sampled))};
     }
     notes.push_back(
         fmt::format("the setting applies to every device: {} launches of device {} will be traced "

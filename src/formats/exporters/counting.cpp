@@ -80,6 +80,9 @@ class Counter {
         model_(model),
         tool_(tool),
         options_(options),
+        processes_(options.processes == Processes::kUnsaid && options.ranks > 1
+                       ? Processes::kPerDevice
+                       : options.processes),
         by_function_(model::GroupByOf(model::OptionText(plan.options, "group_by")) ==
                      model::GroupBy::kFunction) {
     counted_.plan = &plan;
@@ -228,7 +231,7 @@ class Counter {
   }
 
   bool OtherProcess(const shm::KernelRecord& record) const {
-    return options_.processes == Processes::kPerDevice && options_.device &&
+    return processes_ == Processes::kPerDevice && options_.device &&
            record.device != *options_.device;
   }
 
@@ -301,18 +304,29 @@ class Counter {
                       "see docs/formats/selections.md)",
                       profile_, counted_.graph_kernels, tool_)};
     }
-    if (model_.scope == CountScope::kProcess && seen_.size() > 1) {
-      if (options_.processes == Processes::kUnsaid) {
-        return Error{fmt::format(
-            "{}: has launches of {} devices, which {} numbers by process; add --processes one if "
-            "one process used all of them, --processes per-device if each had its own process",
-            profile_, seen_.size(), tool_)};
-      }
-      if (options_.processes == Processes::kPerDevice && !options_.device) {
-        return Error{fmt::format(
-            "--processes per-device: {} needs a selection for each process; expected --device N",
-            tool_)};
-      }
+    if (model_.scope == CountScope::kProcess && seen_.size() > 1) return CheckProcesses();
+    return Success{};
+  }
+
+  // Checks that it is known which devices the tool numbers together. Each error contains the
+  // complete options that work.
+  Status CheckProcesses() const {
+    std::vector<std::uint16_t> sampled;
+    for (const CountedSample& s : counted_.samples) sampled.push_back(s.device);
+    const std::string choices = DeviceChoices(sampled);
+    const bool one_device_each = options_.ranks == seen_.size();
+    if (options_.processes == Processes::kUnsaid && !one_device_each) {
+      return Error{fmt::format(
+          "{}: has launches of {} devices, which {} numbers by process; if each device had its own "
+          "process, export one after another with --processes per-device and {}; if one process "
+          "used all of them, add --processes one",
+          profile_, seen_.size(), tool_, choices)};
+    }
+    if (processes_ == Processes::kPerDevice && !options_.device) {
+      return Error{
+          fmt::format("{}: has launches of {} processes, and {} needs a selection for each; export "
+                      "one after another with {}",
+                      profile_, seen_.size(), tool_, choices)};
     }
     return Success{};
   }
@@ -322,7 +336,8 @@ class Counter {
   const CountingModel& model_;
   const std::string& tool_;
   const CountingOptions& options_;
-  bool by_function_;  // the plan groups kernels by function
+  const Processes processes_;  // CheckProcesses checks what is assumed about ranks
+  bool by_function_;           // the plan groups kernels by function
   CountedPlan counted_;
   std::vector<NameState> names_;  // by name id
   std::map<std::uint16_t, std::uint64_t> launches_;
@@ -378,6 +393,19 @@ std::vector<IdRange> Ranges(const std::vector<std::uint64_t>& ids) {
     }
   }
   return ranges;
+}
+
+std::string DeviceChoices(const std::vector<std::uint16_t>& devices) {
+  constexpr std::size_t kMaxShown = 8;
+  std::set<std::uint16_t> distinct(devices.begin(), devices.end());
+  distinct.erase(shm::kUnknown16);
+  std::string choices;
+  std::size_t shown = 0;
+  for (const std::uint16_t device : distinct) {
+    if (shown++ == kMaxShown) return choices + ", ...";
+    choices += fmt::format("{}--device {}", choices.empty() ? "" : ", ", device);
+  }
+  return choices.empty() ? "--device N" : choices;
 }
 
 std::string DeviceName(std::uint16_t device) {

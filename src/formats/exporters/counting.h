@@ -54,7 +54,8 @@ struct CountingOptions {
   Graphs graphs = Graphs::kUnsaid;
   // The user asserts one process, one device and no graphs, which no profile records.
   bool plain_launches = false;
-  std::size_t ranks = 1;           // files of the profile; each is a process
+  // Files of the profile; each is a process. If each used one device, `processes` may be unsaid.
+  std::size_t ranks = 1;
   std::set<std::uint64_t> except;  // launch indices of samples to leave out
 };
 
@@ -107,6 +108,10 @@ struct IdRange {
 
 // Returns the runs of consecutive ids. REQUIRES: `ids` are ascending and distinct.
 std::vector<IdRange> Ranges(const std::vector<std::uint64_t>& ids);
+
+// Returns the options that select one device after another, "--device 0, --device 1", for messages.
+// `devices` may repeat; unknown devices are left out.
+std::string DeviceChoices(const std::vector<std::uint16_t>& devices);
 
 // Formats a device ordinal for messages; the unknown device is "unknown".
 std::string DeviceName(std::uint16_t device);

@@ -147,6 +147,19 @@ Status CheckUse(const ExportArguments& arguments, const formats::Consumer& consu
   return Success{};
 }
 
+// Returns the devices of the samples.
+std::vector<std::uint16_t> DevicesOf(const model::Plan& plan) {
+  std::vector<std::uint16_t> devices;
+  for (const model::PlanKernel& kernel : plan.kernels) {
+    for (const model::PlanCluster& cluster : kernel.clusters) {
+      for (const model::PlanSample& sample : cluster.samples) {
+        devices.push_back(sample.record.device);
+      }
+    }
+  }
+  return devices;
+}
+
 // Opens the run that the plan was made from; nullptr if the plan is sufficient.
 Result<std::unique_ptr<model::ProfileReader>> OpenPlanned(const ExportArguments& arguments,
                                                           const model::Plan& plan,
@@ -182,10 +195,18 @@ Result<std::unique_ptr<model::ProfileReader>> OpenPlanned(const ExportArguments&
   }
   const std::string why = WhyNotPlain(arguments.plan, plan, consumer.model, arguments.device);
   if (why.empty()) return std::unique_ptr<model::ProfileReader>();
+  if (plan.sessions.size() > 1 && !arguments.device) {
+    return Error{fmt::format(
+        "{}: {}, but {} numbers the launches of each by itself; export one after another with {}",
+        shown, why, consumer.tool, formats::DeviceChoices(DevicesOf(plan)))};
+  }
   return Error{
       fmt::format("{}: is from a live session, which has no profile, and {}, so launches cannot be "
                   "numbered for {}; expected --profile FILE{}",
-                  shown, why, consumer.tool, or_plain)};
+                  shown, why, consumer.tool,
+                  why == kNoSessionOfRun
+                      ? or_plain
+                      : ", --to csv, or a session of each process (docs/guide/multi-gpu.md)")};
 }
 
 // Returns a file of an earlier export to `output` that would remain among the new files and could

@@ -84,7 +84,7 @@ bool IsOfLiveSession(const model::Plan& plan) {
 std::string WhyNotPlain(const std::string& path, const model::Plan& plan,
                         const formats::CountingModel& model, std::optional<std::uint16_t> device) {
   json session = SessionOf(path, plan);
-  if (session.is_null()) return "has no session.json of that run next to it";
+  if (session.is_null()) return kNoSessionOfRun;
   if (plan.sessions.size() > 1) {
     const std::size_t of = SessionWith(device, plan);
     if (of == plan.sessions.size()) {
@@ -95,7 +95,7 @@ std::string WhyNotPlain(const std::string& path, const model::Plan& plan,
   }
   const json& devices = session["devices"];
   if (devices.size() != 1 || devices[0].value("device", json()).is_null()) {
-    return fmt::format("contains launches on {} devices", devices.size());
+    return fmt::format("contains launches on {}", Plural(devices.size(), "device"));
   }
   for (const json& process : session["processes"]) {
     if (process.is_object() && process.value("state", json()) == "stood_down") {

@@ -17,6 +17,9 @@ namespace stemtap::ui {
 // Returns whether the plan comes from a live session rather than from a profile.
 bool IsOfLiveSession(const model::Plan& plan);
 
+// Why nothing is known about the run.
+inline constexpr const char* kNoSessionOfRun = "has no session.json of that run next to it";
+
 // Returns why the launches of the plan at `path` cannot be numbered by their index, according to
 // the session.json next to it; empty if they can. In a merged plan, considers the session that
 // contains `device`.

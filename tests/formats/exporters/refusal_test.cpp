@@ -48,14 +48,39 @@ TEST_CASE("an export with several devices requires the device of the counter") {
   model::Profile profile = Four();
   profile.records[1].device = 1;
   for (const char* to : {"macsim", "sieve", "nvbit", "ncu"}) {
-    CHECK(Contains(RefusalOf(to, profile, PlanOf(profile, {0})), "--processes one"));
+    const std::string undecided = RefusalOf(to, profile, PlanOf(profile, {0, 1}));
+    CHECK(Contains(undecided, "--processes one"));
+    CHECK(Contains(undecided, "with --processes per-device and --device 0, --device 1;"));
     formats::ExportOptions options;
     options.counting.processes = formats::Processes::kPerDevice;
-    CHECK(Contains(RefusalOf(to, profile, PlanOf(profile, {0}), options), "--device N"));
+    CHECK(Contains(RefusalOf(to, profile, PlanOf(profile, {0}), options), "with --device 0"));
     options.counting.device = 1;
     CHECK(Contains(RefusalOf(to, profile, PlanOf(profile, {0}), options),
                    "no sample on this device"));
     CHECK(Exports(to, profile, PlanOf(profile, {1}), options).ids == 1);
+  }
+}
+
+TEST_CASE("ranks that had one device each need only the device") {
+  model::Profile profile = Four();
+  profile.records[2].device = 1;
+  profile.records[3].device = 1;
+  for (const char* to : {"macsim", "sieve", "nvbit", "ncu"}) {
+    CAPTURE(to);
+    formats::ExportOptions ranks;
+    ranks.counting.ranks = 2;
+    CHECK(Contains(RefusalOf(to, profile, PlanOf(profile, {0, 3}), ranks),
+                   "needs a selection for each; export one after another with --device 0, "
+                   "--device 1"));
+    ranks.counting.device = 1;
+    formats::ExportOptions stated = ranks;
+    stated.counting.ranks = 1;
+    stated.counting.processes = formats::Processes::kPerDevice;
+    CHECK(Exports(to, profile, PlanOf(profile, {3}), ranks).files.front().content ==
+          Exports(to, profile, PlanOf(profile, {3}), stated).files.front().content);
+    // A rank had several devices, so it is not known which were of one process.
+    ranks.counting.ranks = 3;
+    CHECK(Contains(RefusalOf(to, profile, PlanOf(profile, {3}), ranks), "--processes one"));
   }
 }
 
