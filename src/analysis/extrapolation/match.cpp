@@ -76,6 +76,8 @@ class Matcher {
   Status CheckDevices() const;
   void Pair(const Launch& launch, std::size_t row);
   void GatherLaunches();
+  Status CheckOrder(const std::string& kernel, const std::vector<const Launch*>& sampled,
+                    const std::vector<std::size_t>& rows) const;
   Status OrderWithinName(const std::string& kernel, const Planned& planned,
                          const std::vector<std::size_t>& rows);
   void CheckNames();
@@ -174,6 +176,28 @@ Status Matcher::ByIndex() {
   return Success{};
 }
 
+// Rows that have the grid and block of another sample of their kernel are not in launch order: each
+// would become the result of another launch.
+Status Matcher::CheckOrder(const std::string& kernel, const std::vector<const Launch*>& sampled,
+                           const std::vector<std::size_t>& rows) const {
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const formats::KernelResult& row = results_.rows[rows[i]];
+    const auto has_shape = [&](const Launch* launch) {
+      const shm::KernelRecord& record = At(launch->places.front()).record;
+      return Known(row.config.grid) && Known(record.grid) && SameShape(row.config, record);
+    };
+    if (SameShape(row.config, At(sampled[i]->places.front()).record)) continue;
+    const auto other = std::find_if(sampled.begin(), sampled.end(), has_shape);
+    if (other == sampled.end()) continue;
+    return Error{fmt::format(
+        "{}: row {} of '{}' has the grid and block of launch {}, but sample {} of this kernel is "
+        "launch {}; expected rows in launch order: the files of all runs, in the order of the runs "
+        "(or --ids FILE, which maps rows to launches)",
+        row.where, i + 1, ShownCell(kernel), (*other)->index, i + 1, sampled[i]->index)};
+  }
+  return Success{};
+}
+
 Status Matcher::OrderWithinName(const std::string& kernel, const Planned& planned,
                                 const std::vector<std::size_t>& rows) {
   const std::vector<const Launch*>& sampled = planned.sampled;
@@ -199,6 +223,7 @@ Status Matcher::OrderWithinName(const std::string& kernel, const Planned& planne
     }
     return Success{};
   }
+  STEMTAP_TRY(CheckOrder(kernel, sampled, rows));
   if (rows.size() < sampled.size()) {
     match_.warnings.push_back(
         fmt::format("{} of '{}' for {}; the first samples in launch order get results",

@@ -52,7 +52,8 @@ struct Match {
 };
 
 // REQUIRES: the results have rows. Errors: no result matches, or most of the matching results have
-// another kernel name, grid, or block.
+// another kernel name, grid, or block; or rows that are matched by order have the grid and block of
+// another sample of their kernel.
 Result<Match> MatchResults(const model::Plan& plan, const formats::KernelResults& results,
                            const MatchOptions& options);
 

@@ -7,7 +7,9 @@
 #include <array>
 #include <cctype>
 #include <cmath>
+#include <filesystem>
 #include <limits>
+#include <system_error>
 #include <unordered_map>
 #include <utility>
 
@@ -85,6 +87,56 @@ Result<KernelResults> ReadSource(ResultsSource kind, std::unique_ptr<ByteSource>
       break;
   }
   return ReadCsvResults(std::move(source), options.id_column);
+}
+
+// FileNumbers is the name of a file, split at numbers: "run.10.csv" is {"run.", ".csv"} and {10}.
+struct FileNumbers {
+  std::vector<std::string> texts;
+  std::vector<std::string> numbers;  // without leading zeros, so that a longer one is larger
+
+  explicit FileNumbers(std::string_view path) {
+    const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+    while (true) {
+      const auto digit = std::find_if(path.begin(), path.end(), is_digit);
+      texts.emplace_back(path.begin(), digit);
+      if (digit == path.end()) return;
+      const auto end = std::find_if_not(digit, path.end(), is_digit);
+      const auto first = std::find_if(digit, end, [](char c) { return c != '0'; });
+      numbers.emplace_back(first, end);
+      path.remove_prefix(static_cast<std::size_t>(end - path.begin()));
+    }
+  }
+  bool operator<(const FileNumbers& other) const {
+    return std::lexicographical_compare(numbers.begin(), numbers.end(), other.numbers.begin(),
+                                        other.numbers.end(), [](const auto& a, const auto& b) {
+                                          return a.size() != b.size() ? a.size() < b.size() : a < b;
+                                        });
+  }
+};
+
+// Puts files whose names differ only in numbers into the order of the numbers. A shell expands
+// run.*.csv to run.1.csv, run.10.csv, run.2.csv. Returns whether the order was changed.
+bool SortByNumbers(std::vector<std::string>& paths) {
+  const FileNumbers first(paths.front());
+  for (const std::string& path : paths) {
+    if (FileNumbers(path).texts != first.texts) return false;
+  }
+  const std::vector<std::string> given = paths;
+  std::stable_sort(paths.begin(), paths.end(),
+                   [](const auto& a, const auto& b) { return FileNumbers(a) < FileNumbers(b); });
+  return paths != given;
+}
+
+// Returns whether the results at `path` are identified by their order. Errors are reported when the
+// file is read. A stream can be opened only once, so its order is never changed.
+bool IsInRunOrder(const std::string& path, const ResultsOptions& options) {
+  std::error_code ignored;
+  if (path == "-" || !std::filesystem::is_regular_file(path, ignored)) return false;
+  if (options.source) return *options.source == ResultsSource::kNcu;
+  const Result<std::unique_ptr<ByteSource>> source = OpenByteSource(path);
+  if (!source.ok()) return false;
+  const Result<std::string_view> leading = source.value()->Peek(kLeadingBytes);
+  return leading.ok() && DetectResults(leading.value()) == ResultsSource::kNcu;
 }
 
 }  // namespace
@@ -166,9 +218,14 @@ Result<KernelResults> ReadResults(std::unique_ptr<ByteSource> content,
   return results;
 }
 
-Result<KernelResults> LoadResults(const std::vector<std::string>& paths,
-                                  const ResultsOptions& options) {
+Result<KernelResults> LoadResults(std::vector<std::string> paths, const ResultsOptions& options) {
   KernelResults all;
+  if (paths.size() > 1 && IsInRunOrder(paths.front(), options) && SortByNumbers(paths)) {
+    all.warnings.push_back(fmt::format(
+        "the results are read in the order of the numbers in their names, {}, {} to "
+        "{}, not in the order given: ncu numbers the runs",
+        EscapeForTerminal(paths[0]), EscapeForTerminal(paths[1]), EscapeForTerminal(paths.back())));
+  }
   std::unordered_map<std::string, std::size_t> columns;  // index into all.metrics
   for (const std::string& path : paths) {
     std::unique_ptr<ByteSource> opened = STEMTAP_TRY(OpenStream(path));

@@ -29,10 +29,10 @@ std::optional<ResultsSource> DetectResults(std::string_view leading);
 Result<KernelResults> ReadResults(std::unique_ptr<ByteSource> source,
                                   const ResultsOptions& options);
 
-// Reads several files of one source; rows are in the order of the files. REQUIRES: at least one
-// path.
-Result<KernelResults> LoadResults(const std::vector<std::string>& paths,
-                                  const ResultsOptions& options);
+// Reads several files of one source; rows are in the order of the files. Files of ncu whose names
+// differ only in numbers are read in the order of the numbers, with a warning if that is another
+// order. REQUIRES: at least one path.
+Result<KernelResults> LoadResults(std::vector<std::string> paths, const ResultsOptions& options);
 
 // The readers for each source.
 Result<KernelResults> ReadAccelsimLog(std::unique_ptr<ByteSource> source, bool allow_cut);

@@ -573,6 +573,41 @@ formats::KernelResults Named(const std::vector<std::string>& names) {
   return results;
 }
 
+TEST_CASE("ncu rows in another order than the samples are refused where their grids show it") {
+  model::Plan plan;
+  plan.kernels = {Pair("a", 0, 2)};
+  std::vector<model::PlanSample>& samples = plan.kernels[0].clusters[0].samples;
+  const auto set_grid = [](std::uint32_t(&grid)[3], std::uint32_t x) {
+    grid[0] = x;
+    grid[1] = grid[2] = 1;
+  };
+  set_grid(samples[0].record.grid, 4);
+  set_grid(samples[1].record.grid, 8);
+  const auto matched = [&](const std::vector<std::uint32_t>& grids) {
+    formats::KernelResults results = Table({}, formats::ResultsSource::kNcu);
+    for (const std::uint32_t x : grids) {
+      results.rows.push_back({results.rows.size(), "a", {}, "t.csv:7", {1.0}});
+      set_grid(results.rows.back().config.grid, x);
+    }
+    return MatchResults(plan, results, {});
+  };
+  CHECK(matched({4, 8}).ok());
+  for (const std::vector<std::uint32_t>& grids :
+       {std::vector<std::uint32_t>{8, 4},
+        {8, 8},
+        {8}}) {  // reversed, repeated, the first is missing
+    const Result<Match> match = matched(grids);
+    REQUIRE_FALSE(match.ok());
+    CHECK(match.error().message.starts_with(
+        "t.csv:7: row 1 of 'a' has the grid and block of launch 2, but sample 1 of this kernel is "
+        "launch 0; expected rows in launch order"));
+  }
+  // A grid that no sample has is of another run, which the share of such results decides.
+  const Result<Match> other = matched({4, 16});
+  REQUIRE(other.ok());
+  CHECK(other.value().warnings.size() == 1);
+}
+
 TEST_CASE("ncu rows are never matched to a different instance of a template") {
   // The launch order is f<4>, f<8>, f<4>, f<8>; the reports list one kernel after the other.
   model::Plan plan;

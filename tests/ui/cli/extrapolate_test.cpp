@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -76,6 +77,73 @@ TEST_CASE("extrapolate prints totals, ratios and missing results") {
   CHECK(text.out.find("uncovered: ") != std::string::npos);
   CHECK(text.out.find("intervals at 95 % confidence; they do not cover ") != std::string::npos);
   CHECK(text.out.find("next: run the 1 sample") != std::string::npos);
+}
+
+// A plan of one kernel with a sample for each of 12 very different durations, and the tables of the
+// ncu runs of these samples, one file each.
+struct NumberedRuns {
+  TempDir directory;
+  std::size_t runs = 0;
+
+  NumberedRuns() {
+    std::string csv = test::kProfileHeader;
+    std::size_t index = 0;
+    for (std::size_t kind = 1; kind <= 12; ++kind) {
+      for (std::size_t i = 0; i < 5 * kind; ++i) {
+        csv += std::to_string(index++) + ",," + std::to_string(1000 << kind) +
+               ",0,7,1,1,1,128,1,1,0,,gemm\n";
+      }
+    }
+    directory.Write("run.csv", csv);
+    const auto planned = RunStemtap(
+        directory, {"plan", "run.csv", "-o", "plan.json", "--json", "--error-bound", "0.001"});
+    REQUIRE(planned.exit_code == 0);
+    std::map<std::uint64_t, std::uint64_t> durations;  // by launch
+    const nlohmann::json plan = nlohmann::json::parse(planned.out);
+    for (const auto& cluster : plan["kernels"][0]["clusters"]) {
+      for (const auto& sample : cluster["samples"]) {
+        durations[sample["index"].get<std::uint64_t>()] =
+            sample["duration_ns"].get<std::uint64_t>();
+      }
+    }
+    REQUIRE(durations.size() >= 11);
+    for (const auto& [launch, duration] : durations) {
+      directory.Write(
+          "run." + std::to_string(++runs) + ".csv",
+          "\"ID\",\"Kernel Name\",\"Block Size\",\"Grid Size\",\"smsp__inst_executed.sum\"\n"
+          "\"\",\"\",\"\",\"\",\"inst\"\n"
+          "\"0\",\"gemm\",\"(128, 1, 1)\",\"(1, 1, 1)\",\"" +
+              std::to_string(duration) + "\"\n");
+    }
+  }
+  test::ProcessResult Extrapolate(const std::string& files) const {
+    return test::RunProcess({"bash", "-c", "\"$0\" extrapolate plan.json --json --results " + files,
+                             test::StemtapProgram().string()},
+                            {.cwd = directory.path()});
+  }
+};
+
+TEST_CASE("the tables of ncu runs are read in the order of the runs, whatever the shell's order") {
+  const NumberedRuns files;
+  const auto in_order = files.Extrapolate("$(ls -v run.*.csv)");
+  REQUIRE(in_order.exit_code == 0);
+  CHECK(in_order.err.find("order") == std::string::npos);
+  for (const std::string shell : {"run.*.csv", "$(ls -r run.*.csv)", "./run.*.csv"}) {
+    CAPTURE(shell);
+    auto sorted = files.Extrapolate(shell);
+    CHECK(sorted.exit_code == 0);
+    CHECK(sorted.out == in_order.out);
+    CHECK(sorted.err.find("are read in the order of the numbers in their names") !=
+          std::string::npos);
+  }
+  // Other names are read as given.
+  REQUIRE(
+      test::RunProcess({"bash", "-c", "for i in run.*.csv; do cp $i x$i; done; mv xrun.1.csv a"},
+                       {.cwd = files.directory.path()})
+          .exit_code == 0);
+  const auto given = files.Extrapolate("a $(ls -v xrun.*.csv)");
+  CHECK(given.exit_code == 0);
+  CHECK(given.err.find("order of the numbers") == std::string::npos);
 }
 
 TEST_CASE("extrapolate scales totals over uncovered time and reports this") {
