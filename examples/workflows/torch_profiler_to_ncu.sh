@@ -24,24 +24,9 @@ rm -f "$OUT"/ncu.sh* "$OUT"/report.*
 
 # shellcheck disable=SC2086  # the options are words
 "$STEMTAP" plan "$trace" -o "$OUT/plan.json" $STEMTAP_PLAN_OPTIONS
-"$STEMTAP" export --plan "$OUT/plan.json" --profile "$trace" --to ncu -o "$OUT/ncu.sh"
+"$STEMTAP" export "$OUT/plan.json" --profile "$trace" --to ncu -o "$OUT/ncu.sh"
 NCU="$NCU" NCU_OPTIONS="--metrics $METRICS" REPORT="$OUT/report" sh "$OUT/ncu.sh" "$@"
 
-# Each run of ncu.sh writes one report, of one kernel or of a window of launches. The rows of a kernel are in launch order
-# only if the reports are in the order of their numbers. A run without any of its launches leaves no report;
-# `stemtap extrapolate` lists the samples without a result.
-set --
-runs=$(grep -c '^"\$NCU"' "$OUT/ncu.sh" || true)
-run=1
-while [ "$run" -le "$runs" ]; do
-  if [ -e "$OUT/report.$run.ncu-rep" ]; then
-    "$NCU" --import "$OUT/report.$run.ncu-rep" --csv --page raw --rename-kernels no >"$OUT/report.$run.csv"
-    set -- "$@" "$OUT/report.$run.csv"
-  fi
-  run=$((run + 1))
-done
-if [ $# -eq 0 ]; then
-  echo "no report of $runs runs in $OUT; expected $OUT/report.<run>.ncu-rep" >&2
-  exit 1
-fi
-"$STEMTAP" extrapolate --plan "$OUT/plan.json" --results "$@" --from ncu
+# Each run of ncu.sh writes one table, of one kernel or of a window of launches. A run without any of its launches leaves
+# none; `stemtap extrapolate` lists the samples without a result.
+"$STEMTAP" extrapolate "$OUT/plan.json" --results "$OUT"/report.*.csv

@@ -115,9 +115,8 @@ export function counterCommands(model: Model): { commands: string; note: string 
     const [script, report] = device === "" ? ["ncu.sh", "counters"] : [`ncu.${device}.sh`, `counters.${device}`];
     return [`${oneExport(model, "ncu", device)} -o ${script}`,
       `NCU_OPTIONS='--metrics ${fewMetrics}' REPORT=${report} sh ${script} ${program}`,
-      `for report in $(ls -v ${report}.*.ncu-rep); do ncu --import $report --csv --page raw --rename-kernels no; done > ${report}.csv`,
-      `stemtap extrapolate --plan ${shellPath(model.planFile)}${device === "" ? "" : ` --device ${device}`} --results ${report}.csv --from ncu`];
+      `stemtap extrapolate --plan ${shellPath(model.planFile)}${device === "" ? "" : ` --device ${device}`} --results ${report}.*.csv`];
   });
   return { commands, note: `The script runs the program once for each kernel or series of launches, at most ${count(model.samples.length)} times; ` +
-    "its first line has the number. Each run writes one report, and all of them are imported." };
+    "its first line has the number. Each run writes one report, and its table." };
 }

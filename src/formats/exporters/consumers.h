@@ -83,6 +83,9 @@ std::string Explain(const Consumer& consumer, const CountedPlan& counted, std::s
 // Returns a header and one row per sample: its id, launch and weight.
 std::string WeightsCsv(const CountedPlan& counted);
 
+// Returns the default name of the reports of the script for ncu: each device has its own.
+std::string NcuReportName(const CountingOptions& counting);
+
 // The writers. REQUIRES (all): `counted` was made with the counting model of that consumer.
 Result<Exported> WriteAccelSim(const ExportInput& input);
 Result<Exported> WriteAccelSimList(const ExportInput& input);

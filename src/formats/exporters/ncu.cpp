@@ -35,6 +35,14 @@ NcuNames GuessBase(const std::vector<std::string>& names) {
   return base;
 }
 
+// Returns the options of ncu that print the names of the profile, which extrapolate looks for. By
+// default, ncu prints demangled names without namespaces and casts.
+std::string_view PageNames(NcuNames base) {
+  return base == NcuNames::kMangled     ? "--print-kernel-base mangled"
+         : base == NcuNames::kDemangled ? "--rename-kernels no"
+                                        : "--print-kernel-base function";
+}
+
 std::string_view BaseName(NcuNames base) {
   return base == NcuNames::kMangled     ? "mangled"
          : base == NcuNames::kDemangled ? "demangled"
@@ -135,7 +143,7 @@ class Writer {
       name.occurrences.push_back(s.occurrence);
       name.uniform = name.uniform && s.uniform;
     }
-    base_ = options_.ncu_names == NcuNames::kGuess ? GuessBase(counted.names) : options_.ncu_names;
+    base_ = options_.ncu_names == NcuNames::kGuess ? GuessBase(KnownNames()) : options_.ncu_names;
     std::vector<std::uint64_t> by_window;
     for (const auto& [name, samples] : names) {
       if (ByWindow(name, samples)) {
@@ -170,6 +178,14 @@ class Writer {
   }
 
  private:
+  // Returns the names of the profile, or without one, of the samples.
+  std::vector<std::string> KnownNames() const {
+    std::vector<std::string> names = input_.counted.names;
+    if (!names.empty()) return names;
+    for (const CountedSample& sample : input_.counted.samples) names.push_back(sample.name);
+    return names;
+  }
+
   bool ByWindow(const std::string& name, const NameSamples& samples) const {
     if (options_.ncu_runs != NcuRuns::kAuto) return options_.ncu_runs == NcuRuns::kWindows;
     const bool in_doubt = base_ == NcuNames::kDemangled && options_.ncu_names == NcuNames::kGuess &&
@@ -235,18 +251,32 @@ class Writer {
     std::string text = ScriptHead("Nsight Compute",
                                   "# NCU: the profiler (ncu). NCU_OPTIONS: more options of ncu, "
                                   "e.g. '--set full'. REPORT: name\n"
-                                  "# of the reports, without the number of the run.\n",
+                                  "# of the reports, without the number of the run. Each report is "
+                                  "also printed as a table, for\n"
+                                  "# stemtap extrapolate PLAN --results REPORT.*.csv\n",
                                   runs_.size());
-    text += ": \"${NCU:=ncu}\" \"${REPORT:=stemtap}\"\n";
+    text += fmt::format(
+        ": \"${{NCU:=ncu}}\" \"${{REPORT:={}}}\"\n"
+        "rm -f \"$REPORT\".[0-9]*.csv\n"
+        "table() {{\n"
+        "  if [ -e \"$REPORT.$1.ncu-rep\" ]; then\n"
+        "    LC_ALL=C \"$NCU\" --import \"$REPORT.$1.ncu-rep\" --csv --page raw --print-units base "
+        "{} "
+        ">\"$REPORT.$1.csv\"\n"
+        "  else\n"
+        "    echo \"$0: run $1 profiled none of its launches\" >&2\n"
+        "  fi\n"
+        "}}\n",
+        NcuReportName(options_.counting), PageNames(base_));
     for (std::size_t i = 0; i < runs_.size(); ++i) {
       const Run& run = runs_[i];
       std::string rsp;
-      text += fmt::format("\n# {}\n\"$NCU\"", run.comment);
+      text += fmt::format("\n# {}\nrm -f \"$REPORT.{}.ncu-rep\"\n\"$NCU\"", run.comment, i + 1);
       for (const std::string& option : run.options) {
         text += " " + ShellWord(option);
         rsp += option + "\n";
       }
-      text += fmt::format(" \\\n  -f -o \"$REPORT.{}\" $NCU_OPTIONS \"$@\"\n", i + 1);
+      text += fmt::format(" \\\n  -f -o \"$REPORT.{0}\" $NCU_OPTIONS \"$@\"\ntable {0}\n", i + 1);
       exported.files.push_back({fmt::format(".{}.rsp", i + 1), std::move(rsp)});
     }
     exported.files.insert(exported.files.begin(), ExportedFile{"", std::move(text)});
@@ -260,6 +290,10 @@ class Writer {
 };
 
 }  // namespace
+
+std::string NcuReportName(const CountingOptions& counting) {
+  return counting.device ? fmt::format("stemtap-device{}", *counting.device) : "stemtap";
+}
 
 Result<Exported> WriteNcu(const ExportInput& input) {
   return Writer(input).Write();

@@ -329,12 +329,16 @@ std::string ExportJson(const ExportArguments& arguments, const formats::CountedP
   return EscapeJson(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)) + "\n";
 }
 
-// Returns the options of extrapolate for the results of the tool or its simulator, RESULTS.
+// Returns the options of extrapolate for the results of the tool or its simulator, RESULTS. The
+// script for ncu names its results itself.
 std::string NextOptions(const ExportArguments& arguments, const formats::Consumer& consumer) {
   std::string options;
-  if (arguments.device && consumer.name == "ncu") {
-    options = fmt::format("--device {} ", *arguments.device);
-  } else if (arguments.device && !arguments.weights_csv.empty()) {
+  if (consumer.name == "ncu") {
+    if (arguments.device) options = fmt::format("--device {} ", *arguments.device);
+    return fmt::format("{}--results {}.*.csv", options,
+                       formats::NcuReportName(OptionsOf(arguments).counting));
+  }
+  if (arguments.device && !arguments.weights_csv.empty()) {
     // The results have the numbers of one process, which the table maps to launches of the plan.
     options = fmt::format("--ids {} ", ShellPath(arguments.weights_csv));
   }
@@ -420,6 +424,11 @@ Result<std::string> Export(const ExportArguments& arguments) {
     written.push_back(arguments.weights_csv);
   } else if (consumer.model.scope != formats::CountScope::kNone) {
     notes.push_back("weights: keep the plan for 'stemtap extrapolate', or use --weights-csv");
+  }
+  if (consumer.name == "ncu" && !to_stdout) {
+    notes.push_back(
+        fmt::format("measure with: NCU_OPTIONS='--metrics smsp__inst_executed.sum' sh {} PROGRAM",
+                    ShellPath(arguments.output)));
   }
   PrintWritten(arguments, consumer, exported, notes);
   if (to_stdout) return exported.files.front().content;

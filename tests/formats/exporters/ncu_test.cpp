@@ -228,6 +228,39 @@ TEST_CASE("the script requires a program and stops at the first run that fails")
   CHECK(failed.exit_code == 1);
 }
 
+TEST_CASE("the script prints a table of each report, with the names of the plan") {
+  for (const auto& [name, options] :
+       {std::pair<std::string, std::string>{"_Z3foov", "--print-kernel-base mangled"},
+        {"void foo<4>(int)", "--rename-kernels no"},
+        {"foo", "--print-kernel-base function"}}) {
+    CAPTURE(name);
+    const model::Profile profile = Of({name, "bar", name});
+    formats::ExportOptions windows;
+    windows.ncu_runs = formats::NcuRuns::kWindows;
+    const TempDir directory;
+    directory.Write("script",
+                    Exports("ncu", profile, PlanOf(profile, {0, 2}), windows).files[0].content);
+    // The second run profiles nothing. --import prints its options.
+    directory.Write("ncu",
+                    "#!/bin/sh\nif [ \"$1\" = --import ]; then echo \"$LC_ALL $*\"; exit; fi\n"
+                    "[ \"$2\" != 0 ] || : >stemtap.1.ncu-rep\n");
+    std::filesystem::permissions(directory / "ncu", std::filesystem::perms::owner_all);
+    for (const char* old : {"stemtap.2.ncu-rep", "stemtap.2.csv", "stemtap.3.csv"}) {
+      directory.Write(old, "of an earlier run");
+    }
+    const auto ran =
+        RunProcess({"sh", "script", "app"}, {.env = {{"NCU", "./ncu"}}, .cwd = directory.path()});
+    CAPTURE(ran.err);
+    REQUIRE(ran.exit_code == 0);
+    CHECK(ReadFile(directory / "stemtap.1.csv") ==
+          "C --import stemtap.1.ncu-rep --csv --page raw --print-units base " + options + "\n");
+    CHECK(ran.err == "script: run 2 profiled none of its launches\n");
+    for (const char* old : {"stemtap.2.ncu-rep", "stemtap.2.csv", "stemtap.3.csv"}) {
+      CHECK_FALSE(std::filesystem::exists(directory / old));
+    }
+  }
+}
+
 TEST_CASE("recorded runs are exported for ncu exactly") {
   for (const char* name :
        {"assignment_bg_r19", "cloverleaf_nsys", "rodinia_gaussian_8k_a", "hta_trace_diff_control",

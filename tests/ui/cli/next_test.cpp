@@ -94,6 +94,8 @@ TEST_CASE("an export for a tool suggests how to use its results") {
   scratch.Run({"plan", "run.stemtap", "-o", "$(touch x).json"});
   CHECK(NextOf(scratch.Run({"export", "$(touch x).json", "--to", "macsim", "-o", "n.txt"})) ==
         "stemtap extrapolate '$(touch x).json' --results RESULTS");
+  CHECK(NextOf(scratch.Run({"export", "$(touch x).json", "--to", "ncu", "-o", "n.sh"})) ==
+        "stemtap extrapolate '$(touch x).json' --results stemtap.*.csv");
   CHECK(NextOf(scratch.Run({"export", "--plan", "$(touch x).json", "--to", "csv"})) == "");
 }
 
