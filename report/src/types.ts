@@ -12,6 +12,7 @@ export interface Payload {
   made_unix_ms?: number;
   brief_names?: Record<string, string>;
   categories?: { names?: string[]; kernels?: number[] }; // for each kernel of the plan, an index into names
+  spread?: string; // where in the run the samples are
   cost?: string; // cost of the samples in a simulator
   session?: Session | null;
   plan?: Plan | null;

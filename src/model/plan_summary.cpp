@@ -155,6 +155,7 @@ std::string TotalsText(const Plan& plan) {
                           : fmt::format("error {:.2f} %", 100 * t.observed_error));
   text += fmt::format("calibrated {:.3f} ms (error {:.2f} %)\n", t.calibrated_estimate_ns * 1e-6,
                       100 * calibrated_error);
+  if (const std::string spread = SampleSpread(plan); !spread.empty()) text += spread + '\n';
   return text;
 }
 
@@ -240,6 +241,30 @@ std::string TableRow(const PlanKernel& k, const std::string& name, std::uint64_t
 }
 
 }  // namespace
+
+std::string SampleSpread(const Plan& plan) {
+  constexpr std::size_t kMinForHalf = 4;
+  std::vector<std::uint64_t> launches;
+  double largest = 0.0;
+  for (const PlanKernel& kernel : plan.kernels) {
+    for (const PlanCluster& cluster : kernel.clusters) {
+      for (const PlanSample& sample : cluster.samples) {
+        launches.push_back(sample.index);
+        largest = std::max(largest, sample.weight);
+      }
+    }
+  }
+  if (launches.empty()) return {};
+  std::sort(launches.begin(), launches.end());
+  const std::size_t quarter = launches.size() / 4;
+  return fmt::format("samples: launches {} to {} of {}{}; largest weight {:.6g}", launches.front(),
+                     launches.back(), plan.totals.invocations + plan.totals.excluded_invocations,
+                     launches.size() < kMinForHalf
+                         ? std::string()
+                         : fmt::format(", the middle half {} to {}", launches[quarter],
+                                       launches[launches.size() - 1 - quarter]),
+                     largest);
+}
 
 std::string PlanSummary(const Plan& plan, std::size_t max_kernels) {
   std::vector<const PlanKernel*> kernels;

@@ -17,6 +17,40 @@ bool Says(const Plan& plan, const std::string& text) {
   return PlanSummary(plan, 1).find(text) != std::string::npos;
 }
 
+TEST_CASE("the summary states where in the run the samples are, and the largest weight") {
+  const auto spread_of = [](const std::vector<std::pair<std::uint64_t, double>>& samples) {
+    Plan plan;
+    plan.totals.invocations = 390000;
+    plan.totals.excluded_invocations = 10000;
+    for (const auto& [index, weight] : samples) {
+      // One kernel for each: the line is about the whole plan.
+      PlanSample sample;
+      sample.index = index;
+      sample.weight = weight;
+      plan.kernels.emplace_back().clusters.emplace_back().samples = {sample};
+    }
+    const std::string spread = SampleSpread(plan);
+    CHECK(Says(plan, "samples: launches") == !samples.empty());
+    CHECK(Says(plan, "\n" + spread + "\n"));
+    return spread;
+  };
+  CHECK(spread_of({}).empty());
+  CHECK(spread_of({{7, 2.5}}) == "samples: launches 7 to 7 of 400000; largest weight 2.5");
+  CHECK(spread_of({{9, 1.0}, {7, 12.0}, {8, 3.0}}) ==
+        "samples: launches 7 to 9 of 400000; largest weight 12");
+  // One sample apart from the others does not hide that these are close together.
+  CHECK(spread_of({{399000, 1.0},
+                   {70526, 1.0},
+                   {70600, 598.0},
+                   {71000, 1.0},
+                   {12, 1.0},
+                   {76518, 1.0},
+                   {74000, 1.0},
+                   {75000, 1.0}}) ==
+        "samples: launches 12 to 399000 of 400000, the middle half 70600 to 75000; largest weight "
+        "598");
+}
+
 TEST_CASE("the stated bound is the larger of the certified bound and the observed error") {
   const auto stated = [](double certified, double observed) {
     PlanTotals totals;

@@ -27,5 +27,5 @@ export function answerSection({ model }: Context): HTMLElement {
       h("ul", { class: "lines" }, ...more.map(line))));
 
   return h("section", { id: "answer", "aria-labelledby": "h-answer" }, h("h2", { id: "h-answer" }, "The answer"),
-    strip, h("div", { class: "two" }, block, nextSteps(model, verdict.level)));
+    strip, Boolean(model.data.spread) && h("p", { class: "quiet" }, `${model.data.spread}.`), h("div", { class: "two" }, block, nextSteps(model, verdict.level)));
 }

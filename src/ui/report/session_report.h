@@ -37,6 +37,7 @@ struct Report {
   std::set<std::string> names;                     // of kernels of the plan and the diff
   std::map<std::string, std::string> brief_names;  // of `names`, if different; all are distinct
   std::vector<model::KernelCategory> categories;   // of the kernels of the plan
+  std::string spread;                              // model::SampleSpread
   std::string cost;                                // model::CostText; empty if there are no samples
   model::PlanTotals totals;
   // JSON texts; empty if there is none.
