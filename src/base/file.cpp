@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/file.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -30,7 +31,9 @@ bool Exists(const std::filesystem::path& path) {
 }
 
 Status CheckReadable(const fs::path& directory) {
-  if (::access(directory.c_str(), R_OK | X_OK) == 0 || errno != EACCES) return Success{};
+  const bool may_read =
+      ::faccessat(AT_FDCWD, directory.c_str(), R_OK | X_OK, AT_EACCESS) == 0 || errno != EACCES;
+  if (may_read) return Success{};
   return Error{fmt::format("{}: cannot be opened: {}", EscapeForTerminal(directory.string()),
                            std::strerror(errno))};
 }

@@ -196,6 +196,10 @@ Result<Report> LoadReport(const std::string& session, const std::string& evaluat
   Report report;
   std::error_code error;
   const bool is_directory = fs::is_directory(session, error);
+  if (error && error != std::errc::no_such_file_or_directory) {
+    return Error{
+        fmt::format("{}: cannot be opened: {}", EscapeForTerminal(session), error.message())};
+  }
   if (!is_directory && !Exists(session)) {
     return Error{fmt::format("{}: does not exist; expected a session directory",
                              EscapeForTerminal(session))};

@@ -2,6 +2,7 @@
 #include "ui/report/session_report.h"
 
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -228,6 +229,23 @@ TEST_CASE("each kind of unfinished session has its own error") {
     session.Remove(file);
   }
   CHECK(message(session.run()).find("is not a session directory") != std::string::npos);
+}
+
+TEST_CASE("a session that may not be read is reported as such") {
+  const Session session;
+  // Root may read everything, so another user reads.
+  const uid_t before = ::geteuid();
+  std::filesystem::permissions(session.directory.path(), std::filesystem::perms(0755));
+  std::filesystem::permissions(session.run(), std::filesystem::perms::none);
+  if (before == 0) REQUIRE(::seteuid(65534) == 0);
+  for (const char* name : {"", "/plan.json", "/other.json"}) {
+    CAPTURE(name);
+    const auto report = LoadReport(session.run() + name, "");
+    REQUIRE_FALSE(report.ok());
+    CHECK(report.error().message == session.run() + name + ": cannot be opened: Permission denied");
+  }
+  if (before == 0) REQUIRE(::seteuid(before) == 0);
+  std::filesystem::permissions(session.run(), std::filesystem::perms::owner_all);
 }
 
 std::string With(std::string text, const std::string& from, const std::string& to) {
