@@ -144,6 +144,15 @@ test("tiles and commands agree with the plan", () => {
   assert.equal(extrapolateCommand(alone, "csv"), "stemtap extrapolate --plan 'my plan.json' --results RESULTS");
 });
 
+test("the report of a plan says what it lacks", () => {
+  const lines = (data: Payload) => judge(makeModel(data)).lines.map((line) => `${line.text} ${line.why}`).join("\n");
+  const whole = payload("small");
+  assert.doesNotMatch(lines(whole), /without a session/);
+  const alone: Payload = { ...whole, session: null, overview: null, mask: null };
+  assert.match(lines(alone), /report of a plan, without a session\. It has no timeline, .* stemtap replay makes a session/);
+  assert.doesNotMatch(lines({ ...alone, mask: { events: [], left_out: 0 } }), /without a session/);
+});
+
 test("counters with Nsight Compute have commands, or the reason why there are none", () => {
   const live = makeModel(payload("small"));
   const lines = (model: Model) => counterCommands(model).commands.split("\n");

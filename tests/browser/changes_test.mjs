@@ -273,7 +273,7 @@ describe("a page that compares two profiles", () => {
     assert.equal(await page.locator("h1").innerText(), "often.csv");
     const next = await page.locator(".next").innerText();
     assert.match(next, /stemtap export --plan plan\.json --to /);
-    assert.match(next, /Save plan\.json \(section Tables\) in the directory in which you ran stemtap diff/);
+    assert.match(next, /Save plan\.json \(section Tables\) in the directory in which you ran stemtap, and run/);
   });
 
   test("has no WCAG 2 AA violations, fits 360 px, and makes no requests", async () => {

@@ -7,7 +7,7 @@ import type { Context } from "../context";
 import { h, type Child } from "../dom";
 import { makeFigure, plainTable } from "../figure";
 import { count, duration, none, percent, visible } from "../format";
-import type { Model } from "../model";
+import { noOverview, type Model } from "../model";
 import type { SessionDevice } from "../types";
 
 const devicesOf = (model: Model): SessionDevice[] => model.data.session?.devices ?? [];
@@ -83,7 +83,7 @@ export function activitySection({ model }: Context): HTMLElement {
       `the devices were busy ${percent(busy)} of the time`,
     missing: () => {
       if (points.length > 0) return null;
-      if (!model.data.overview) return "The session has no overview.json, so its activity over time is unknown.";
+      if (!model.data.overview) return `${noOverview(model)}, so its activity over time is unknown.`;
       if (model.invocations === 0) return "No launch was recorded.";
       if (model.mode === "merged") return "Machines do not share a clock, so a merged session has no activity over time.";
       return "The session has no start times, or was recorded by a version of stemtap that did not record activity.";

@@ -7,7 +7,7 @@ import type { Context } from "../context";
 import { h, replace } from "../dom";
 import { makeFigure, plainTable } from "../figure";
 import { count, duration, none, number, percent, tidy, visible } from "../format";
-import { labelOf, rangeOf, search, type Cluster, type Kernel } from "../model";
+import { labelOf, noOverview, rangeOf, search, type Cluster, type Kernel } from "../model";
 import type { PlanSample, Triple } from "../types";
 
 const maxFound = 50;
@@ -196,7 +196,7 @@ export function kernelSection(context: Context): HTMLElement {
     const bare = k.histogram.length === 0 && k.clusters.length > 0;
     note.hidden = !bare;
     note.textContent = model.data.overview ? "This kernel has no histogram: its clusters are shown instead."
-      : "The session has no overview.json, so there is no histogram: its clusters are shown instead.";
+      : `${noOverview(model)}, so there is no histogram: its clusters are shown instead.`;
     replace(shapes, shapesOf(k, model.byTime, commandOf(model.mode), (other) => context.choose(other)));
     figure.update();
   };

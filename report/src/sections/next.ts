@@ -48,7 +48,7 @@ function simulatorStep(model: Model): HTMLElement {
 function planPlace({ folder, planFile }: Model): string {
   if (planFile === folder) return "Run the commands in the directory that contains the plan.";
   if (planFile.startsWith(`${folder}/`)) return "Run the commands in the directory that contains the session.";
-  return "Save plan.json (section Tables) in the directory in which you ran stemtap diff, and run the commands there.";
+  return "Save plan.json (section Tables) in the directory in which you ran stemtap, and run the commands there.";
 }
 
 export function nextSteps(model: Model, level: Level): HTMLElement {

@@ -9,7 +9,7 @@ import { h } from "../dom";
 import { makeFigure } from "../figure";
 import { count, duration, percent, times } from "../format";
 import { cutNames } from "../labels";
-import { maxLabel, type Kernel } from "../model";
+import { isPlanAlone, maxLabel, noOverview, type Kernel } from "../model";
 import { colorOf, dark, light } from "../theme";
 
 const noLaunch = "No launch was recorded.";
@@ -36,7 +36,7 @@ export function timelineSection({ model }: Context): HTMLElement {
       `${count(model.timeline.at(-1)?.captured ?? model.samples.length)} captured, bound ${percent(model.bound)}`,
     missing: () => {
       if (model.events.length > 0) return null;
-      if (model.timeline.length === 0) return "The session has neither overview.json nor decisions.";
+      if (model.timeline.length === 0) return isPlanAlone(model) ? "A plan has no timeline and no decisions." : "The session has neither overview.json nor decisions.";
       return model.invocations === 0 ? noLaunch : null;
     },
     option: (theme, _, view) => timelineOption(model, theme, by, view),
@@ -75,7 +75,7 @@ export function driftSection(context: Context): HTMLElement {
       "its edge marks a slice beyond it. Perturbed launches count as recorded.",
     label: () => "Mean duration per slice over the median of the slices, of " + namesOf(driftKernels(model, context.chosen)).join(", "),
     missing: () => {
-      if (!model.data.overview) return "The session has no overview.json, so durations over time are unknown.";
+      if (!model.data.overview) return `${noOverview(model)}, so durations over time are unknown.`;
       if (model.invocations === 0) return noLaunch;
       if (slices === 0 || model.kernels.every((k) => k.slices.length === 0)) {
         return "The profile has no start times, so launches cannot be assigned to time slices.";

@@ -10,15 +10,12 @@
 #include "analysis/comparison/run_diff.h"
 #include "model/json_text.h"
 #include "model/plan_cost.h"
-#include "session/flags/sampling_flags.h"
 #include "ui/cli/commands.h"
 #include "ui/cli/output.h"
-#include "ui/cli/read_progress.h"
 #include "ui/cli/recorded_run.h"
 #include "ui/cli/report_file.h"
 #include "ui/cli/run_comparison.h"
 #include "ui/cli/run_input.h"
-#include "ui/cli/run_plan.h"
 #include "ui/cli/session_path.h"
 #include "ui/report/session_report.h"
 
@@ -55,20 +52,10 @@ Status CheckHtml(const DiffArguments& arguments) {
   return CheckOutputs({arguments.html}, {arguments.a, arguments.b});
 }
 
-// Returns the report of a session, a plan.json, or a recorded profile. The plan of a profile is the
-// one that `stemtap plan` makes by default.
-Result<Report> ReportOfRun(const std::string& path) {
-  if (STEMTAP_TRY(KindOfInput(path)) != RunInput::kProfile) return LoadReport(path, "");
-  ReadProgress progress;
-  const auto open = [&] { return OpenRun({path}, "", progress); };
-  // The comparison printed the warnings of the reader.
-  const sampling::TwoPassPlan planned = STEMTAP_TRY(PlanRun(open, path, session::SamplingFlags()));
-  return ReportOfPlan(planned.plan, path);
-}
-
 Status WriteHtml(const analysis::RunDiff& diff, const DiffArguments& arguments) {
   Report report = STEMTAP_TRY(ReportOfRun(arguments.b));
-  Warn(report.warnings);
+  // The comparison printed the warnings of the reader of a profile.
+  if (STEMTAP_TRY(KindOfInput(arguments.b)) != RunInput::kProfile) Warn(report.warnings);
   STEMTAP_TRY(AddDiff(diff, report));
   STEMTAP_TRY(
       WriteReportFile(report, model::SimulatorRates(), arguments.html, ReportPlace::kUserFile));

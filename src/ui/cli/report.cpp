@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// stemtap report: writes a finished session as one HTML file.
+// stemtap report: writes a finished session, a plan or a recorded run as one HTML file.
 #include <fmt/format.h>
 
 #include <cstdint>
@@ -11,13 +11,16 @@
 #include <system_error>
 
 #include "analysis/comparison/run_diff.h"
+#include "base/quoting.h"
 #include "base/text.h"
 #include "model/json_text.h"
 #include "model/session_files.h"
 #include "ui/cli/commands.h"
 #include "ui/cli/output.h"
+#include "ui/cli/recorded_run.h"
 #include "ui/cli/report_file.h"
 #include "ui/cli/run_comparison.h"
+#include "ui/cli/run_input.h"
 #include "ui/cli/session_path.h"
 #include "ui/report/session_report.h"
 #include "ui/top/session_finder.h"
@@ -60,9 +63,30 @@ Result<std::string> DefaultOutput(const std::string& session) {
   if (!fs::is_regular_file(session, ignored))
     return (fs::path(session) / model::kReportFileName).string();
   return Error{
-      fmt::format("{}: is a file; expected a session directory, or a plan.json with -o FILE",
+      fmt::format("{}: is a file; expected a session directory, or a plan.json or recorded run "
+                  "with -o FILE",
                   EscapeForTerminal(session)),
       2};
+}
+
+// A recorded run is read several times.
+Status CheckReadAgain(const std::string& session) {
+  if (CanReadAgain({session}) || fs::is_directory(session)) return Success{};
+  return Error{fmt::format("{}: can be read only once; expected a session directory or a file",
+                           EscapeForTerminal(session)),
+               2};
+}
+
+// Prints what the report of a plan lacks, compared with one of a session, and how to get it.
+void NoteWhatLacks(const std::string& session) {
+  std::error_code ignored;
+  if (fs::is_directory(session, ignored)) return;
+  const Result<RunInput> kind = KindOfInput(session);
+  const bool is_profile = kind.ok() && kind.value() == RunInput::kProfile;
+  PrintMessage(fmt::format(
+      "stemtap: the report of a plan has no timeline, activity, histograms or decisions; a session "
+      "of a recorded run has them: stemtap replay {} -o DIR\n",
+      is_profile ? ShellPath(session) : "PROFILE"));
 }
 
 // Writes the report. Returns what --json prints.
@@ -80,8 +104,11 @@ Result<std::string> MakeReport(ReportArguments arguments) {
   STEMTAP_TRY(CheckOutputs({arguments.output},
                            {arguments.session, arguments.evaluation, arguments.baseline}));
   STEMTAP_TRY(CheckBaseline(arguments));
-  Report report = STEMTAP_TRY(LoadReport(arguments.session, arguments.evaluation));
+  STEMTAP_TRY(CheckReadAgain(arguments.session));
+  Report report = STEMTAP_TRY(ReportOfRun(arguments.session));
+  if (!arguments.evaluation.empty()) STEMTAP_TRY(AddEvaluation(arguments.evaluation, report));
   Warn(report.warnings);
+  NoteWhatLacks(arguments.session);
   if (!arguments.baseline.empty()) STEMTAP_TRY(AddBaseline(arguments, report));
   const std::optional<std::uint64_t> bytes =
       STEMTAP_TRY(WriteReportFile(report, arguments.rates, arguments.output, place));
@@ -109,8 +136,8 @@ CommandSpec ReportCommand() {
   auto arguments = std::make_shared<ReportArguments>();
   command
       .Add("session", &arguments->session,
-           "session directory or a file in it, or a plan.json alone (default: your newest finished "
-           "session below the current directory)")
+           "session directory or a file in it, a plan.json alone, or a recorded run (default: your "
+           "newest finished session below the current directory)")
       .File(SessionPath);
   command
       .Add("-o,--output", &arguments->output,

@@ -10,9 +10,15 @@
 #include <system_error>
 
 #include "base/byte_sink.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "base/unix_ms.h"
+#include "session/flags/sampling_flags.h"
 #include "ui/cli/output.h"
+#include "ui/cli/read_progress.h"
+#include "ui/cli/recorded_run.h"
+#include "ui/cli/run_input.h"
+#include "ui/cli/run_plan.h"
 #include "ui/report/page.h"
 
 namespace stemtap::ui {
@@ -57,6 +63,19 @@ Status CheckReportPage() {
   return Error{
       "stemtap was built without the page of its reports; expected a build with Node.js and npm "
       "(Debian: apt-get install nodejs npm)"};
+}
+
+Result<Report> ReportOfRun(const std::string& path) {
+  if (!Exists(path) || STEMTAP_TRY(KindOfInput(path)) != RunInput::kProfile) {
+    return LoadReport(path, "");
+  }
+  ReadProgress progress;
+  const auto open = [&] { return OpenRun({path}, "", progress); };
+  const sampling::TwoPassPlan planned = STEMTAP_TRY(PlanRun(open, path, session::SamplingFlags()));
+  progress.Clear();
+  Report report = STEMTAP_TRY(ReportOfPlan(planned.plan, path));
+  report.warnings = planned.warnings;
+  return report;
 }
 
 Result<std::optional<std::uint64_t>> WriteReportFile(Report& report,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes a report to the file that a command line names.
+// Makes the report of a run that a command line names, and writes it to a file.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,10 @@ namespace stemtap::ui {
 
 // Fails if this program was built without the page of reports.
 Status CheckReportPage();
+
+// Returns the report of a session, a plan.json, or a recorded profile, with the warnings of reads.
+// The plan of a profile is the one that `stemtap plan` makes by default.
+Result<Report> ReportOfRun(const std::string& path);
 
 enum class ReportPlace {
   kSession,   // in the session directory: private to its owner, like the other files there

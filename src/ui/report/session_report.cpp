@@ -211,14 +211,17 @@ Result<Report> LoadReport(const std::string& session, const std::string& evaluat
   if (!Exists(plan_path)) return NoPlan(session);
   const model::Plan plan = STEMTAP_TRY(ReadPlan(plan_path, report));
   if (is_directory) STEMTAP_TRY(ReadSessionFiles(session, plan, report));
-  if (!evaluation.empty()) {
-    constexpr const char* kExpected = "what 'stemtap evaluate --json' prints";
-    const auto check = [](const std::string& json, const std::string& name) {
-      return model::CheckJsonText(json, name, "stemtap.evaluation/1", kExpected);
-    };
-    report.evaluation = STEMTAP_TRY(ReadPart(evaluation, kExpected, check));
-  }
+  if (!evaluation.empty()) STEMTAP_TRY(AddEvaluation(evaluation, report));
   return report;
+}
+
+Status AddEvaluation(const std::string& evaluation, Report& report) {
+  constexpr const char* kExpected = "what 'stemtap evaluate --json' prints";
+  const auto check = [](const std::string& json, const std::string& name) {
+    return model::CheckJsonText(json, name, "stemtap.evaluation/1", kExpected);
+  };
+  report.evaluation = STEMTAP_TRY(ReadPart(evaluation, kExpected, check));
+  return Success{};
 }
 
 Result<Report> ReportOfPlan(const model::Plan& plan, const std::string& profile) {

@@ -55,6 +55,9 @@ struct Report {
 // of `stemtap evaluate --json` (empty if there is none).
 Result<Report> LoadReport(const std::string& session, const std::string& evaluation);
 
+// Adds the output of `stemtap evaluate --json`.
+Status AddEvaluation(const std::string& evaluation, Report& report);
+
 // Returns the report of the recorded run `profile`, which has no session, with a plan that was made
 // for it. Fails if the plan has more than kMaxPartBytes.
 Result<Report> ReportOfPlan(const model::Plan& plan, const std::string& profile);

@@ -126,6 +126,34 @@ TEST_CASE("a report is written into the session directory, or to -o") {
   CHECK(alone["plan_file"] == "plan.json");
 }
 
+TEST_CASE("a recorded run is reported with the plan that 'stemtap plan' makes of it") {
+  STEMTAP_SKIP_WITHOUT_PAGE();
+  const TempDir directory;
+  directory.Write("e.json", test::kEvaluationJson);
+  REQUIRE(RunStemtap(directory, {"generate", "phases", "--launches", "2000", "-q", "-o", "r.csv"})
+              .exit_code == 0);
+  REQUIRE(RunStemtap(directory, {"plan", "r.csv", "-q", "-o", "plan.json"}).exit_code == 0);
+  const auto made = RunStemtap(directory, {"report", "r.csv", "-o", "-", "--evaluation", "e.json"});
+  CAPTURE(made.err);
+  REQUIRE(made.exit_code == 0);
+  const json data = json::parse(test::DataOf(made.out));
+  CHECK(data["plan"] == json::parse(ReadFile(directory / "plan.json")));
+  CHECK(data["session"].is_null());
+  CHECK(data["evaluation"].is_object());
+  CHECK(data["spread"].get<std::string>().starts_with("samples: launches "));
+  const std::string lacks =
+      "has no timeline, activity, histograms or decisions; a session of a "
+      "recorded run has them: stemtap replay ";
+  CHECK(made.err.find(lacks + "r.csv -o DIR\n") != std::string::npos);
+  const auto of_plan = RunStemtap(directory, {"report", "plan.json", "-o", "p.html"});
+  CHECK(of_plan.err.find(lacks + "PROFILE -o DIR\n") != std::string::npos);
+  CheckFailure(RunStemtap(directory, {"report", "r.csv"}), 2, {"or recorded run with -o FILE"});
+  CheckFailure(RunStemtap(directory, {"report", "-", "-o", "p.html"}), 2, {"only once"});
+  directory.Write("other.txt", "no profile");
+  CheckFailure(RunStemtap(directory, {"report", "other.txt", "-o", "p.html"}), 1,
+               {"not a known profile format"});
+}
+
 TEST_CASE("a report with unusable input or output fails with one line") {
   STEMTAP_SKIP_WITHOUT_PAGE();
   const Session session;
@@ -140,8 +168,9 @@ TEST_CASE("a report with unusable input or output fails with one line") {
                {"is a directory"});
   CheckFailure(RunReport({session.run, "--evaluation", session.run + "/gone.json"}), 1,
                {"gone.json: cannot be opened"});
-  CheckFailure(RunReport({session.directory.Write("alone/plan.json", test::kPlanJson).string()}), 2,
-               {"is a file; expected a session directory, or a plan.json with -o FILE"});
+  CheckFailure(
+      RunReport({session.directory.Write("alone/plan.json", test::kPlanJson).string()}), 2,
+      {"is a file; expected a session directory, or a plan.json or recorded run with -o FILE"});
   CheckFailure(RunReport({session.run, "-o", "-", "--json"}), 2, {"standard output"});
   for (const char* name : {"plan.json", "session.json", "overview.json", "mask.ndjson"}) {
     const std::string path = session.run + "/" + name;
