@@ -30,8 +30,8 @@ std::uint32_t Number(const shm::EnvSpec& spec, std::uint32_t least, std::uint32_
   return number;
 }
 
-// Returns a decimal number with up to three decimals in thousandths. Returns 0 if it is not a
-// number from 0.001 to 100.
+// Returns a decimal number with up to three decimals, and a percent sign after it or none, in
+// thousandths. Returns 0 if it is not a number from 0.001 to 100.
 std::uint32_t Thousandths(const char* text) noexcept {
   constexpr std::uint32_t kMax = 100'000;
   std::uint32_t value = 0;
@@ -43,6 +43,7 @@ std::uint32_t Thousandths(const char* text) noexcept {
       point = true;
       continue;
     }
+    if (*c == '%' && c[1] == 0) break;
     if (*c < '0' || *c > '9' || value > kMax) return 0;
     if (point && ++decimals > 3) return 0;
     value = value * 10 + static_cast<std::uint32_t>(*c - '0');

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/decimal.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -179,6 +181,23 @@ std::optional<double> CellNumber(std::string_view cell) {
   const auto [rest, code] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
   if (code != std::errc{} || rest != cell.data() + cell.size() || !std::isfinite(value)) return {};
   return value;
+}
+
+std::optional<Share> ParseShare(std::string_view text) {
+  Share share;
+  share.is_percent = text.ends_with('%');
+  if (share.is_percent) text.remove_suffix(1);
+  const std::optional<Written> number = TakeApart(text);
+  const bool is_plain = number && (number->whole.size() + number->fraction.size()) > 0;
+  if (!is_plain) return {};
+  // Shifts the exponent of the text, because a division by 100 rounds again.
+  const std::size_t mantissa = std::min(text.find_first_of("eE"), text.size());
+  const std::string shifted =
+      fmt::format("{}e{}", text.substr(0, mantissa), number->exponent - (share.is_percent ? 2 : 0));
+  const auto [rest, code] =
+      std::from_chars(shifted.data(), shifted.data() + shifted.size(), share.value);
+  if (code != std::errc{} || rest != shifted.data() + shifted.size()) return {};
+  return share;
 }
 
 }  // namespace stemtap

@@ -43,4 +43,14 @@ bool DropThousands(std::string_view& number, std::string& plain);
 // are not finite.
 std::optional<double> CellNumber(std::string_view cell);
 
+// Share is a part of a whole, or a relative change, as a user writes it: 0.05, or 5%.
+struct Share {
+  double value = 0.0;       // 0.05 in both cases
+  bool is_percent = false;  // with a percent sign
+};
+
+// Parses a share: a decimal number, optionally with a percent sign after it. Returns nullopt for
+// other text. 5% is exactly the number that 0.05 is.
+std::optional<Share> ParseShare(std::string_view text);
+
 }  // namespace stemtap

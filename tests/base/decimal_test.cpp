@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace stemtap {
 namespace {
@@ -114,6 +116,29 @@ TEST_CASE("cells are numbers as printed by tools, missing values, or text") {
                            "1 2", "+1", "0x1"}) {
     CAPTURE(text);
     CHECK_FALSE(CellNumber(text));
+  }
+}
+
+TEST_CASE("a share is a number or a percentage of the same value") {
+  for (const auto& [percent, number] :
+       std::vector<std::pair<const char*, double>>{{"5%", 0.05},
+                                                   {"0.1%", 0.001},
+                                                   {"99.9%", 0.999},
+                                                   {"1e-1%", 0.001},
+                                                   {"250%", 2.5},
+                                                   {"-3%", -0.03},
+                                                   {".5%", 0.005}}) {
+    CAPTURE(percent);
+    REQUIRE(ParseShare(percent));
+    CHECK(ParseShare(percent)->value == number);
+    CHECK(ParseShare(percent)->is_percent);
+  }
+  CHECK(ParseShare("0.05")->value == 0.05);
+  CHECK(!ParseShare("0.05")->is_percent);
+  for (const char* text : {"", "%", "5%%", "5 %", "5% ", "+5%", "e2", "-", ".", "0,05", "nan",
+                           "inf", "1e999", "0x1", "5percent"}) {
+    CAPTURE(text);
+    CHECK_FALSE(ParseShare(text));
   }
 }
 

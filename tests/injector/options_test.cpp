@@ -120,25 +120,14 @@ TEST_CASE("every level is parsed from its name") {
 
 TEST_CASE("the budget is a percentage of up to three decimals") {
   using Case = std::pair<std::string, std::uint32_t>;
-  for (const Case& c : std::vector<Case>{{"1", 1'000},
-                                         {"0.001", 1},
-                                         {"0.5", 500},
-                                         {".25", 250},
-                                         {"3.", 3'000},
-                                         {"100", 100'000},
-                                         {"100.000", 100'000},
-                                         {"0", 0},
-                                         {"100.001", 0},
-                                         {"101", 0},
-                                         {"0.0001", 0},
-                                         {"-1", 0},
-                                         {"1e1", 0},
-                                         {"1,5", 0},
-                                         {"1.2.3", 0},
-                                         {"5 %", 0},
-                                         {"4294967297", 0},
-                                         {"", 0},
-                                         {"99999999999999999999", 0}}) {
+  for (const Case& c :
+       std::vector<Case>{{"1", 1'000},      {"0.001", 1},   {"0.5", 500},
+                         {".25", 250},      {"3.", 3'000},  {"100", 100'000},
+                         {"5%", 5'000},     {"%", 0},       {"100.000", 100'000},
+                         {"0", 0},          {"100.001", 0}, {"101", 0},
+                         {"0.0001", 0},     {"-1", 0},      {"1e1", 0},
+                         {"1,5", 0},        {"1.2.3", 0},   {"5 %", 0},
+                         {"4294967297", 0}, {"", 0},        {"99999999999999999999", 0}}) {
     const Environment environment(Variables{{"STEMTAP_MAX_OVERHEAD", c.first}});
     CAPTURE(c.first);
     CHECK(ReadOptions().max_overhead == c.second);

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <iterator>
@@ -12,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/decimal.h"
 #include "base/text.h"
 #include "model/cut_names.h"
 
@@ -29,25 +29,22 @@ constexpr RuleName kRuleNames[] = {{"slower", DiffRuleKind::kSlower, true},
                                    {"new", DiffRuleKind::kNew, false},
                                    {"gone", DiffRuleKind::kGone, false}};
 constexpr std::string_view kUnclearRule = "unclear";
-constexpr double kMaxThreshold = 10.0;  // as --threshold
 
 Error UnknownRule(std::string_view text) {
   return {
       fmt::format("--fail-on: '{}' is not a rule; expected slower, faster or total, each with an "
-                  "optional percentage such as slower:2%, or new, gone or unclear",
+                  "optional share such as slower:2% or slower:0.02, or new, gone or unclear",
                   text),
       2};
 }
 
-// Parses a percentage such as "2%" or "0.5%".
-std::optional<double> ParsePercent(std::string_view text) {
-  if (!text.ends_with('%')) return std::nullopt;
-  text.remove_suffix(1);
-  double percent = 0.0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), percent);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  if (!(percent >= 0.0 && percent <= 100.0 * kMaxThreshold)) return std::nullopt;
-  return percent / 100.0;
+// Parses a threshold such as "2%" or "0.02". A number of 1 or more needs a percent sign, because it
+// may mean 2% or 200%.
+std::optional<double> ParseThreshold(std::string_view text) {
+  const std::optional<Share> share = ParseShare(text);
+  if (!share || (!share->is_percent && share->value >= 1.0)) return std::nullopt;
+  if (!(share->value >= 0.0 && share->value <= kMaxThreshold)) return std::nullopt;
+  return share->value;
 }
 
 Result<DiffRule> ParseRule(std::string_view text, double threshold) {
@@ -58,9 +55,9 @@ Result<DiffRule> ParseRule(std::string_view text, double threshold) {
   if (known == std::end(kRuleNames)) return UnknownRule(text);
   DiffRule rule = {known->kind, threshold, std::string(text)};
   if (colon == std::string_view::npos) return rule;
-  const std::optional<double> percent = ParsePercent(text.substr(colon + 1));
-  if (!percent || !known->has_threshold) return UnknownRule(text);
-  rule.threshold = *percent;
+  const std::optional<double> share = ParseThreshold(text.substr(colon + 1));
+  if (!share || !known->has_threshold) return UnknownRule(text);
+  rule.threshold = *share;
   return rule;
 }
 

@@ -58,6 +58,9 @@ struct TotalDiff {
   DiffVerdict verdict = DiffVerdict::kUnclear;  // slower, faster, unclear or same
 };
 
+// Largest threshold: an increase to 11 times the duration.
+inline constexpr double kMaxThreshold = 10.0;
+
 struct DiffOptions {
   double confidence = 0.95;
   double threshold = 0.01;  // smaller changes of a mean are "same"

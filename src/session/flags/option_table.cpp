@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
+#include <optional>
 #include <system_error>
 #include <type_traits>
 #include <utility>
@@ -43,6 +44,57 @@ Check RealIn(double min, double max) {
                     : fmt::format("expected a number from {} to {}, found '{}'", min, max,
                                   ShownCell(text));
   };
+}
+
+std::string ShownPercent(double share) {
+  return fmt::format("{:g}%", 100.0 * share);
+}
+
+// Returns what else the user may have meant with a number that is out of range or has two meanings:
+// 5 looks like 5%, but is 500%.
+std::string OtherMeaning(double share, double min, double max) {
+  const double part = share / 100.0;
+  if (!(part >= min && part <= max)) return {};
+  const std::string as_percent =
+      fmt::format("; write {} or {:g} for {}", ShownPercent(part), part, ShownPercent(part));
+  return share <= max
+             ? fmt::format("{}, {} for {}", as_percent, ShownPercent(share), ShownPercent(share))
+             : as_percent;
+}
+
+// Accepts 0.05 and 5%, and stores 0.05. If shares above 1 are in range, they need a percent sign,
+// because 2 may mean 2% or 200%.
+Check ShareIn(double min, double max, const std::string& example) {
+  return [=](std::string& text) {
+    const std::optional<stemtap::Share> share = ParseShare(text);
+    const bool is_clear = share && (share->is_percent || share->value < 1.0 || max <= 1.0);
+    if (is_clear && share->value >= min && share->value <= max) {
+      text = fmt::format("{}", share->value);
+      return std::string();
+    }
+    std::string error = fmt::format("expected a share from {} to {}, such as {}, found '{}'",
+                                    ShownPercent(min), ShownPercent(max), example, ShownCell(text));
+    if (share) error += fmt::format(", which is {}", ShownPercent(share->value));
+    if (share && !share->is_percent) error += OtherMeaning(share->value, min, max);
+    return error;
+  };
+}
+
+Check PercentIn(double min, double max) {
+  return [check = RealIn(min, max)](std::string& text) {
+    std::string number = text;
+    if (number.ends_with('%')) number.pop_back();
+    if (!check(number).empty()) return check(text);
+    text = number;
+    return std::string();
+  };
+}
+
+// Returns a share in both forms, for example "0.05 or 5%": the default, if it shows the difference.
+std::string ExampleOf(const std::string& fallback) {
+  const std::optional<stemtap::Share> share = ParseShare(fallback);
+  const double value = share && share->value > 0.0 && share->value < 1.0 ? share->value : 0.05;
+  return fmt::format("{:g} or {}", value, ShownPercent(value));
 }
 
 // Sets what follows from the type of the target.
@@ -124,6 +176,19 @@ OptionSpec& OptionSpec::In(double min, double max) {
   std::string value = fallback;
   if (!value.empty() && !check(value).empty()) fallback.clear();
   return *this;
+}
+
+OptionSpec& OptionSpec::Share(double min, double max) {
+  In(min, max);
+  limits = fmt::format("{} to {}", ShownPercent(min), ShownPercent(max));
+  check = ShareIn(min, max, ExampleOf(fallback));
+  return Type("SHARE");
+}
+
+OptionSpec& OptionSpec::Percent(double min, double max) {
+  In(min, max);
+  check = PercentIn(min, max);
+  return Type("PERCENT");
 }
 
 OptionSpec& OptionSpec::OneOf(std::vector<std::string> words) {

@@ -30,7 +30,7 @@ struct OptionSpec {
   std::vector<std::string> names;  // "-o", "--output"; a positional has a single name
   std::string help;                // may have several lines
   OptionTarget target;
-  std::string type;    // "TEXT", "N" (a number), "FILE", ...; empty for a flag
+  std::string type;    // "TEXT", "N" (a number), "SHARE", "FILE", ...; empty for a flag
   std::string limits;  // "0 to 1024"; empty if unlimited or if `choices` applies
   std::vector<std::string> choices;
   std::string fallback;  // default value; empty if there is none
@@ -56,6 +56,10 @@ struct OptionSpec {
   OptionSpec& Delimited(const char* name);
   // Limits a number. A default outside the limits means "not set" and is not shown.
   OptionSpec& In(double min, double max);
+  // Like In, but for a share of something, or a relative change: 0.05 and 5% are the same.
+  OptionSpec& Share(double min, double max);
+  // Like In, but for a number of percent: 5 and 5% are the same.
+  OptionSpec& Percent(double min, double max);
   OptionSpec& OneOf(std::vector<std::string> words);
   // A path, which must not be empty. `map` converts it, for example a directory to a file in it.
   OptionSpec& File(std::string (*map)(const std::string&) = nullptr);

@@ -27,8 +27,9 @@ std::vector<std::string> NamesOf(const Entries& entries, std::string& help) {
 void SamplingFlags::AddTo(CommandSpec& command,
                           const std::vector<std::pair<std::string, std::string>>& more_methods) {
   const std::size_t first = command.options.size();
-  command.Add("--error-bound", &error_bound_, "maximum relative error of the total").In(1e-6, 1.0);
-  command.Add("--confidence", &confidence_, "confidence of the bound").In(0.01, 0.999999);
+  command.Add("--error-bound", &error_bound_, "maximum relative error of the total")
+      .Share(kMinErrorBound, kMaxErrorBound);
+  command.Add("--confidence", &confidence_, "confidence of the bound").Share(0.01, 0.999999);
   std::string help = "what counts as one kernel:";
   std::vector<std::string> names = NamesOf(model::kGroupings, help);
   command.Add("--group-by", &group_by_, help).OneOf(names);
@@ -83,7 +84,7 @@ void SamplingFlags::AddTwoPassTo(CommandSpec& command) {
       .Add("--max-uncovered", &max_uncovered_,
            "share of the time that may get no samples: leaves out whole kernels where counting "
            "their full time in the bound costs less than sampling them")
-      .In(0.0, 1.0)
+      .Share(0.0, 1.0)
       .Advanced();
 }
 
@@ -92,7 +93,7 @@ void SamplingFlags::AddPoolTo(CommandSpec& command) {
       .Add("--pool-small", &pool_small_,
            "share of the time whose kernels, small ones, may share clusters: less to sample, but "
            "no results of their own, and larger errors of metrics other than time")
-      .In(0.0, 1.0)
+      .Share(0.0, 1.0)
       .Advanced();
 }
 

@@ -16,6 +16,11 @@
 
 namespace stemtap::session {
 
+// Limits of an error bound. A bound of 100 % or more states nothing, and 1 is usually a mistake
+// for 1%.
+inline constexpr double kMinErrorBound = 1e-6;
+inline constexpr double kMaxErrorBound = 0.99;
+
 class SamplingFlags {
  public:
   // Adds the options to `command`, which refers to this object. `more_methods` (name, help) are

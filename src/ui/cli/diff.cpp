@@ -122,11 +122,11 @@ CommandSpec DiffCommand() {
       .Add("--confidence", &arguments->options.confidence,
            "probability that no verdict of the table is wrong, and that an interval contains the "
            "change")
-      .In(0.5, 0.999999);
+      .Share(0.5, 0.999999);
   command
       .Add("--threshold", &arguments->options.threshold,
            "relative change of a mean duration that counts; smaller changes are 'same'")
-      .In(0, 10);
+      .Share(0, analysis::kMaxThreshold);
   command.Add("--csv", &arguments->csv, "print the kernels as CSV");
   command.Add("--json", &arguments->json, "print the comparison as JSON").excludes = "--csv";
   command

@@ -278,8 +278,8 @@ CommandSpec EvaluateCommand() {
   command
       .Add("--error-bounds", &arguments->error_bounds,
            "several error bounds, instead of --error-bound")
-      .In(1e-6, 1.0)
-      .Delimited("N,...");
+      .Share(session::kMinErrorBound, session::kMaxErrorBound)
+      .Delimited("SHARE,...");
   command.Add("--csv", &arguments->csv, "also write the rows to this file").File();
   command.Add("--json", &arguments->json, "print the evaluation as JSON");
   command.Add("--lag", &arguments->lag, std::string("online: ") + kLagHelp)

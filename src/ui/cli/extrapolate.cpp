@@ -180,7 +180,7 @@ CommandSpec ExtrapolateCommand() {
   command.Add("--from", &arguments->from, "tool that wrote the results; auto: detected by content")
       .OneOf({"auto", "accelsim", "macsim", "ncu", "csv"});
   command.Add("--confidence", &arguments->confidence, "confidence of the intervals")
-      .In(0.01, 0.999999);
+      .Share(0.01, 0.999999);
   command.Add("--metrics", &arguments->metrics, "only these metrics").Delimited("NAME,...");
   command
       .Add("--ratio", &arguments->ratios,

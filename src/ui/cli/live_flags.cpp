@@ -57,9 +57,9 @@ void LiveFlags::AddTo(session::CommandSpec& command) {
       .check = IsActuator;
   command
       .Add("--max-overhead", &max_overhead_,
-           "maximum cost in percent of the program's time; above it, recording stops; unlimited by "
-           "default")
-      .In(0.001, 100.0)
+           "maximum cost in percent of the program's time: 5 or 5%; above it, recording stops; "
+           "unlimited by default")
+      .Percent(0.001, 100.0)
       .Env(shm::kEnvMaxOverhead.name);
   command.Add("-q,--quiet", &quiet_, "no progress line and no summary");
   command

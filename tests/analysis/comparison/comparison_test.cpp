@@ -285,8 +285,9 @@ TEST_CASE("policies that are not known are usage errors") {
     CHECK(policy.error().exit_code == 2);
     CHECK(policy.error().message.starts_with("--fail-on: "));
   }
-  const Result<DiffPolicy> policy = ParseDiffPolicy("slower:0.5%, total,unclear", 0.03);
+  const Result<DiffPolicy> policy = ParseDiffPolicy("slower:0.5%, total,unclear,total:0.02", 0.03);
   REQUIRE(policy.ok());
+  CHECK(policy.value().rules[2].threshold == 0.02);
   CHECK(!policy.value().accepts_unclear);
   CHECK(policy.value().rules[0].threshold == doctest::Approx(0.005));
   CHECK(policy.value().rules[1].threshold == 0.03);

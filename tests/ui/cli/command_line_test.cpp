@@ -126,10 +126,12 @@ TEST_CASE("numbers are decimal, entire words, and fit 64 bits") {
     CheckUsageError({"plan", "x.csv", "--seed", word}, {"--seed", "expected a whole number"});
     CheckUsageError({"replay", "x.csv", "--lag", word}, {"--lag", "0 to 100000000"});
   }
-  for (const std::string word : {"", "5%", "0,05", "0x1p-4", "1e400", "nan", "0.05 "}) {
+  for (const std::string word :
+       {"", "5%%", "%", "5 %", "0,05", "0x1p-4", "1e400", "nan", "0.05 "}) {
     CAPTURE(word);
     CheckUsageError({"plan", "x.csv", "--error-bound", word},
-                    {"--error-bound", "expected a number from 1e-06 to 1", "found '" + word + "'"});
+                    {"--error-bound", "expected a share from 0.0001% to 99%, such as 0.05 or 5%",
+                     "found '" + word + "'"});
   }
   CheckUsageError({"extrapolate", "--plan", "x", "--results", "y", "--device", "65535"},
                   {"--device", "0 to 65534"});
@@ -140,6 +142,47 @@ TEST_CASE("numbers are decimal, entire words, and fit 64 bits") {
   const auto made =
       RunStemtap(scratch, {"generate", "llm-decode", "-o", "x.csv", "--launches", "0100"});
   CHECK(made.err.find("stemtap: 100 launches") == 0);
+}
+
+TEST_CASE("a share is a number or has a percent sign") {
+  TempDir scratch;
+  REQUIRE(RunStemtap(scratch, {"generate", "llm-decode", "-o", "x.csv", "--launches", "1000"})
+              .exit_code == 0);
+  const auto plan = [&](std::vector<std::string> options) {
+    options.insert(options.begin(), {"plan", "x.csv", "--json"});
+    const auto made = RunStemtap(scratch, options);
+    CHECK_MESSAGE(made.exit_code == 0, made.err);
+    return made.out;
+  };
+  CHECK(plan({"--error-bound", "0.1%"}) == plan({"--error-bound", "0.001"}));
+  CHECK(plan({"--confidence", "99%"}) == plan({"--confidence", "0.99"}));
+  CHECK(plan({"--pool-small", "2%", "--max-uncovered", "1%"}) ==
+        plan({"--pool-small", "0.02", "--max-uncovered", "1e-2"}));
+  CHECK(plan({"--max-uncovered", "100%"}) == plan({"--max-uncovered", "1"}));
+  const auto bounds = RunStemtap(scratch, {"evaluate", "x.csv", "--methods", "root", "--runs", "2",
+                                           "--error-bounds", "5%,0.1", "--json"});
+  CHECK(bounds.out.find("\"error_bound\": 0.05,") != std::string::npos);
+  CHECK(bounds.out.find("\"error_bound\": 0.1,") != std::string::npos);
+  const auto diff =
+      RunStemtap(scratch, {"diff", "x.csv", "x.csv", "--threshold", "250%", "--json"});
+  CHECK(diff.out.find("\"threshold\":2.5,") != std::string::npos);
+}
+
+TEST_CASE("a share that is out of range says what was understood and what to write") {
+  CheckUsageError({"plan", "x.csv", "--error-bound", "5"},
+                  {"found '5', which is 500%; write 5% or 0.05 for 5%"});
+  CheckUsageError({"run", "--error-bound", "1", "--", "true"},
+                  {"found '1', which is 100%; write 1% or 0.01 for 1%"});
+  CheckUsageError({"evaluate", "x.csv", "--error-bounds", "0.1,1"}, {"--error-bounds", "100%"});
+  CheckUsageError({"plan", "x.csv", "--error-bound", "100%"}, {"found '100%', which is 100%"});
+  CheckUsageError({"plan", "x.csv", "--confidence", "95"},
+                  {"such as 0.95 or 95%, found '95', which is 9500%; write 95% or 0.95 for 95%"});
+  CheckUsageError({"plan", "x.csv", "--pool-small", "2"}, {"write 2% or 0.02 for 2%"});
+  CheckUsageError({"diff", "a", "b", "--threshold", "2"},
+                  {"found '2', which is 200%; write 2% or 0.02 for 2%, 200% for 200%"});
+  CheckUsageError({"diff", "a", "b", "--confidence", "40%"}, {"--confidence", "50% to 99.9999%"});
+  CheckUsageError({"run", "--max-overhead", "101%", "--", "true"},
+                  {"--max-overhead", "expected a number from 0.001 to 100, found '101%'"});
 }
 
 TEST_CASE("an unknown value names the nearest one, and an empty path is rejected") {

@@ -387,7 +387,7 @@ TEST_CASE("extrapolate fails with one line") {
   CheckFailure(run({"--results", results, "--csv", "-"}), 2, {"expected a file"});
   CheckFailure(run({"--results", results, "--csv", results}), 2, {"results.csv"});
   CheckFailure(run({"--results", results, "--confidence", "1.5"}), 2,
-               {"a number from 0.01 to 0.999999"});
+               {"a share from 1% to 99.9999%"});
 }
 
 }  // namespace
