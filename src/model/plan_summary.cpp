@@ -64,15 +64,21 @@ std::string RequestNote(const Plan& plan) {
                      BoundAdvice(plan));
 }
 
+// Returns the requested bound, or an empty string if the plan does not contain it.
+std::string Requested(const Plan& plan) {
+  const double requested = OptionNumber(plan.options, "error_bound");
+  return std::isnan(requested) ? "" : fmt::format(" (requested: {:g} %)", 100 * requested);
+}
+
 // Returns the lines of the summary that explain what the bound covers.
 std::string BoundNotes(const Plan& plan) {
   const PlanTotals& t = plan.totals;
   if (std::isnan(t.bound)) return {};
   if (!ExceedsCertifiedBound(t.bound, t.certified_bound)) {
     return fmt::format(
-        "the bound covers the sampling error{}, plus the uncovered time and the bias of joined "
+        "the bound covers the sampling error{}{}, plus the uncovered time and the bias of joined "
         "launches in full\n",
-        AtConfidence(plan));
+        AtConfidence(plan), Requested(plan));
   }
   // In a merged plan, the observed errors of sessions may be known although the error of the plan
   // is unknown.
@@ -125,12 +131,34 @@ std::string PoolNote(const Plan& plan) {
   return text;
 }
 
+// Returns the line that explains the shares of the time in the line above it.
+std::string ShareNotes(const PlanTotals& t) {
+  std::string text;
+  if (t.uncovered_fraction > 0.0) text = "uncovered: in clusters without a sample";
+  if (t.joined_fraction > 0.0) {
+    text += text.empty() ? "" : "; ";
+    text += "joined: other durations than the launches that samples were drawn from";
+  }
+  return text.empty() ? text : text + '\n';
+}
+
+// Returns the line about the estimate of the total. The calibrated estimate is the recorded time by
+// definition, apart from uncovered time, so its error would state nothing.
+std::string EstimateLine(const Plan& plan) {
+  const PlanTotals& t = plan.totals;
+  std::string text = fmt::format(
+      "estimate of the GPU time from the samples: {:.3f} ms, {}", t.plain_estimate_ns * 1e-6,
+      std::isnan(t.observed_error) ? std::string("error not known")
+                                   : fmt::format("error {:.2f} %", 100 * t.observed_error));
+  if (OptionText(plan.options, "weights") == "calibrated") {
+    text += "; calibrated weights scale each cluster to its recorded time";
+  }
+  return text + '\n';
+}
+
 // Returns the lines of the summary about all launches.
 std::string TotalsText(const Plan& plan) {
   const PlanTotals& t = plan.totals;
-  const auto total = static_cast<double>(t.duration_ns);
-  const double calibrated_error =
-      total > 0.0 ? std::fabs(t.calibrated_estimate_ns - total) / total : 0.0;
   std::string text = fmt::format(
       "{} of {}, {:.3f} ms of GPU time\n"
       "{} in {}, {:.3f} ms: {:.1f}x less to trace\n",
@@ -147,14 +175,8 @@ std::string TotalsText(const Plan& plan) {
   if (t.joined_fraction > 0.0) {
     text += fmt::format(", joined launches {:.2f} %", 100 * t.joined_fraction);
   }
-  text += '\n' + BoundNotes(plan) + RequestNote(plan) + ChoiceNote(plan) + PoolNote(plan);
-  text += fmt::format("estimates of the GPU time from the sample: plain {:.3f} ms ({}), ",
-                      t.plain_estimate_ns * 1e-6,
-                      std::isnan(t.observed_error)
-                          ? std::string("error not known")
-                          : fmt::format("error {:.2f} %", 100 * t.observed_error));
-  text += fmt::format("calibrated {:.3f} ms (error {:.2f} %)\n", t.calibrated_estimate_ns * 1e-6,
-                      100 * calibrated_error);
+  text += '\n' + ShareNotes(t) + BoundNotes(plan) + RequestNote(plan) + ChoiceNote(plan) +
+          PoolNote(plan) + EstimateLine(plan);
   if (const std::string spread = SampleSpread(plan); !spread.empty()) text += spread + '\n';
   return text;
 }

@@ -221,6 +221,34 @@ TEST_CASE("the summary contains the share of joined launches if there are any") 
   CHECK(Says(plan, "uncovered time 0.00 %, joined launches 1.23 %\n"));
 }
 
+TEST_CASE("the summary explains the shares of the time, and shows what was requested") {
+  Plan plan;
+  plan.totals.bound = plan.totals.certified_bound = 0.05;
+  CHECK_FALSE(Says(plan, "uncovered: "));
+  CHECK_FALSE(Says(plan, "joined: "));
+  CHECK(Says(plan, "error bound 5.00 %, uncovered time 0.00 %\n"));
+  plan.options.emplace_back("error_bound", 0.06);
+  CHECK(Says(plan, "error bound 5.00 %, uncovered time 0.00 %\n"));
+  CHECK(Says(plan, "covers the sampling error (requested: 6 %), plus the uncovered time"));
+  plan.totals.uncovered_fraction = 0.01;
+  CHECK(Says(plan, "\nuncovered: in clusters without a sample\n"));
+  plan.totals.joined_fraction = 0.02;
+  CHECK(Says(plan,
+             "\nuncovered: in clusters without a sample; joined: other durations than the "
+             "launches that samples were drawn from\n"));
+}
+
+TEST_CASE("the summary states no error of the calibrated estimate, which has none by definition") {
+  Plan plan;
+  plan.totals.duration_ns = 1'000'000;
+  plan.totals.plain_estimate_ns = 990'000.0;
+  plan.totals.observed_error = 0.01;
+  plan.totals.calibrated_estimate_ns = 1'000'000.0;
+  CHECK(Says(plan, "\nestimate of the GPU time from the samples: 0.990 ms, error 1.00 %\n"));
+  plan.options.emplace_back("weights", std::string("calibrated"));
+  CHECK(Says(plan, ", error 1.00 %; calibrated weights scale each cluster to its recorded time\n"));
+}
+
 TEST_CASE("the summary counts dropped, excluded and zero-duration launches") {
   Plan plan;
   CHECK_FALSE(Says(plan, "dropped"));
@@ -244,12 +272,12 @@ TEST_CASE("the summary reports imputed launches, in which case the error is unkn
   Plan plan;
   plan.totals.duration_ns = 1000;
   CHECK_FALSE(Says(plan, "perturbed"));
-  CHECK(Says(plan, "(error 0.00 %), calibrated"));
+  CHECK(Says(plan, "samples: 0.000 ms, error 0.00 %\n"));
   plan.totals.imputed = 7;
   plan.totals.imputed_duration_ns = 2'500'000;
   plan.totals.observed_error = NAN;
   CHECK(Says(plan, "7 launches were perturbed by captures and imputed with 2.500 ms, the means"));
-  CHECK(Says(plan, "(error not known), calibrated"));
+  CHECK(Says(plan, "samples: 0.000 ms, error not known\n"));
   CHECK_FALSE(Says(plan, "counterpart"));
   plan.totals.native_unknown = 2;
   CHECK(Says(plan, "2 of these have no unperturbed counterpart"));

@@ -42,6 +42,8 @@ constexpr std::pair<const char*, const char*> kHelp[] = {
     {"TIMES", "histogram of durations: log axis, shortest to longest"},
     {"OPEN CLOSED", "clusters that need captures, and clusters that have enough"},
     {"bound", "sampling error, uncovered time and bias of joined launches"},
+    {"uncovered", "in clusters without a sample"},
+    {"joined", "other durations than the launches that samples were drawn from"},
 };
 
 std::string_view EmptyWords(const Model& model) {
