@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/kernel_groups.h"
 
-#include <fmt/format.h>
-#include <re2/re2.h>
-
 #include <utility>
 
-#include "base/text.h"
 #include "model/kernel_name.h"
+#include "model/name_pattern.h"
 #include "shm/launch_keys.h"
 
 namespace stemtap::model {
@@ -27,16 +24,11 @@ KernelGroups::~KernelGroups() = default;
 
 Result<KernelGroups> KernelGroups::Create(GroupBy by, const std::string& exclude) {
   if (exclude.empty()) return KernelGroups(by, nullptr);
-  // RE2 takes time linear in the length of the name. Backtracking engines overflow the stack on
-  // long template names.
-  re2::RE2::Options options(re2::RE2::Quiet);
-  auto pattern = std::make_unique<re2::RE2>(exclude, options);
-  if (!pattern->ok()) {
-    return Error{fmt::format("--exclude '{}': {}; expected a regular expression",
-                             EscapeForTerminal(exclude), EscapeForTerminal(pattern->error())),
-                 2};
+  Result<std::unique_ptr<re2::RE2>> pattern = CompilePattern(exclude);
+  if (!pattern.ok()) {
+    return Error{"--exclude " + pattern.error().message, pattern.error().exit_code};
   }
-  return KernelGroups(by, std::move(pattern));
+  return KernelGroups(by, std::move(pattern).value());
 }
 
 void KernelGroups::Learn(const NameTable& names) {

@@ -193,14 +193,4 @@ inline constexpr const char* kNoRanges =
 // give equal bytes.
 std::string PlanToJson(const Plan& plan);
 
-// Returns a line, without its end, about where in the run the samples are and how unequal their
-// weights are: "samples: launches 12 to 390000 of 400000, the middle half 101000 to 300100; largest
-// weight 598". Samples that are close together say little about the rest of the run. Empty if there
-// are no samples.
-std::string SampleSpread(const Plan& plan);
-
-// Returns a summary of about one screen: the totals with both estimates, then the `max_kernels`
-// kernels with the most time. Kernel names are escaped.
-std::string PlanSummary(const Plan& plan, std::size_t max_kernels = 12);
-
 }  // namespace stemtap::model

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "model/plan_summary.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
+#include <iterator>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,7 +18,8 @@
 
 #include "base/text.h"
 #include "model/cut_names.h"
-#include "model/plan.h"
+#include "model/row_view.h"
+#include "model/text_table.h"
 
 namespace stemtap::model {
 namespace {
@@ -220,46 +224,73 @@ std::string PrefixOf(const PlanKernel& kernel) {
   return prefix;
 }
 
-// Returns the brief names of `kernels`, which are of `plan`. A kernel that is not shown may have
-// the same brief name as one that is.
-std::vector<std::string> BriefNamesOf(const Plan& plan,
-                                      std::span<const PlanKernel* const> kernels) {
+// PlanSortKey is a value that kernels are sorted by.
+struct PlanSortKey {
+  const char* name;
+  double (*value)(const PlanKernel& kernel);  // null: the name
+};
+
+std::size_t SampleCount(const PlanKernel& kernel) {
+  std::size_t samples = 0;
+  for (const PlanCluster& cluster : kernel.clusters) samples += cluster.samples.size();
+  return samples;
+}
+
+double MeanNs(const PlanKernel& kernel) {
+  return static_cast<double>(kernel.duration_ns) /
+         static_cast<double>(std::max<std::uint64_t>(kernel.invocations, 1));
+}
+
+constexpr PlanSortKey kSortKeys[] = {
+    {"time", [](const PlanKernel& k) { return static_cast<double>(k.duration_ns); }},
+    {"launches", [](const PlanKernel& k) { return static_cast<double>(k.invocations); }},
+    {"mean", MeanNs},
+    {"clusters", [](const PlanKernel& k) { return static_cast<double>(k.clusters.size()); }},
+    {"samples", [](const PlanKernel& k) { return static_cast<double>(SampleCount(k)); }},
+    {"name", nullptr}};
+
+RowView ChooseKernels(const Plan& plan, const RowChoice& choice,
+                      std::span<const std::string> brief_names) {
   std::vector<std::string_view> names;
   for (const PlanKernel& kernel : plan.kernels) names.push_back(kernel.name);
-  std::vector<std::string> all = BriefNames(names);
-  std::vector<std::string> shown;
-  for (const PlanKernel* kernel : kernels) {
-    shown.push_back(std::move(all[static_cast<std::size_t>(kernel - plan.kernels.data())]));
+  const PlanSortKey* key = &kSortKeys[0];
+  for (const PlanSortKey& other : kSortKeys) {
+    if (choice.sort == other.name) key = &other;
   }
-  return shown;
+  if (key->value == nullptr) return ChooseRowsByName(choice, names, brief_names);
+  return ChooseRows(choice, names, brief_names,
+                    [&](std::size_t i) { return key->value(plan.kernels[i]); });
 }
 
-// Returns the names of the kernels in the table, of at most 60 columns with their prefix: lines
-// have 108 columns.
-std::vector<std::string> TableNames(const Plan& plan, std::span<const PlanKernel* const> kernels) {
-  constexpr std::size_t kNameColumns = 60;
-  constexpr std::size_t kMinColumns = 24;  // without the prefix; fewer show one word
-  std::vector<std::string> prefixes;
-  std::size_t widest = 0;
-  for (const PlanKernel* kernel : kernels) {
-    widest = std::max(widest, prefixes.emplace_back(PrefixOf(*kernel)).size());
-  }
-  std::vector<std::string> shown =
-      NamesForTerminal(BriefNamesOf(plan, kernels),
-                       std::max(kMinColumns, kNameColumns - std::min(kNameColumns, widest)));
-  for (std::size_t i = 0; i < shown.size(); ++i) shown[i].insert(0, prefixes[i]);
-  return shown;
+// Returns the brief names of all kernels. A kernel that is not shown may have the same brief name
+// as one that is.
+std::vector<std::string> BriefNamesOf(const Plan& plan) {
+  std::vector<std::string_view> names;
+  for (const PlanKernel& kernel : plan.kernels) names.push_back(kernel.name);
+  return BriefNames(names);
 }
 
-// Returns the row of a kernel in a run of `total_ns`.
-std::string TableRow(const PlanKernel& k, const std::string& name, std::uint64_t total_ns) {
-  std::size_t samples = 0;
-  for (const PlanCluster& c : k.clusters) samples += c.samples.size();
-  const auto time_ns = static_cast<double>(k.duration_ns);
-  const double share = total_ns == 0 ? 0.0 : 100.0 * time_ns / static_cast<double>(total_ns);
-  const auto launches = static_cast<double>(std::max<std::uint64_t>(k.invocations, 1));
-  return fmt::format("{:5.1f} %  {:>11}  {:>8.2f}  {:>8}  {:>7}  {}\n", share, k.invocations,
-                     time_ns * 1e-3 / launches, k.clusters.size(), samples, name);
+std::string KernelTable(const Plan& plan, const SummaryTable& table) {
+  const std::vector<std::string> brief = BriefNamesOf(plan);
+  const RowView view = ChooseKernels(plan, table.rows, brief);
+  std::vector<TextColumn> columns = {
+      {"   time"}, {"   launches"}, {" mean us"}, {"clusters", {}, 1}, {"samples", {}, 2}};
+  TextNames names = {"kernel"};
+  for (const std::size_t i : view.rows) {
+    const PlanKernel& k = plan.kernels[i];
+    const double share = plan.totals.duration_ns == 0
+                             ? 0.0
+                             : 100.0 * static_cast<double>(k.duration_ns) /
+                                   static_cast<double>(plan.totals.duration_ns);
+    columns[0].cells.push_back(fmt::format("{:.1f} %", share));
+    columns[1].cells.push_back(std::to_string(k.invocations));
+    columns[2].cells.push_back(fmt::format("{:.2f}", 1e-3 * MeanNs(k)));
+    columns[3].cells.push_back(std::to_string(k.clusters.size()));
+    columns[4].cells.push_back(std::to_string(SampleCount(k)));
+    names.names.push_back(brief[i]);
+    names.before.push_back(PrefixOf(k));
+  }
+  return TableText(std::move(columns), std::move(names), table.width) + LeftOutLine(view, "kernel");
 }
 
 }  // namespace
@@ -288,22 +319,18 @@ std::string SampleSpread(const Plan& plan) {
                      largest);
 }
 
-std::string PlanSummary(const Plan& plan, std::size_t max_kernels) {
-  std::vector<const PlanKernel*> kernels;
-  for (const PlanKernel& kernel : plan.kernels) kernels.push_back(&kernel);
-  std::stable_sort(kernels.begin(), kernels.end(), [](const PlanKernel* a, const PlanKernel* b) {
-    return a->duration_ns > b->duration_ns;
-  });
-  std::string text = TotalsText(plan) + Notes(plan.totals);
-  text += "\n   time     launches   mean us  clusters  samples  kernel\n";
-  const std::size_t left_out = kernels.size() - std::min(kernels.size(), max_kernels);
-  kernels.resize(kernels.size() - left_out);
-  const std::vector<std::string> names = TableNames(plan, kernels);
-  for (std::size_t i = 0; i < kernels.size(); ++i) {
-    text += TableRow(*kernels[i], names[i], plan.totals.duration_ns);
-  }
-  if (left_out > 0) text += fmt::format("         ... and {} more kernels\n", left_out);
-  return text;
+std::span<const char* const> PlanSortKeys() {
+  static constexpr auto kNames = [] {
+    std::array<const char*, std::size(kSortKeys)> names = {};
+    for (std::size_t i = 0; i < names.size(); ++i) names[i] = kSortKeys[i].name;
+    return names;
+  }();
+  return kNames;
+}
+
+std::string PlanSummary(const Plan& plan, const SummaryTable& table) {
+  return WrappedLines(TotalsText(plan) + Notes(plan.totals), table.text_width) + '\n' +
+         KernelTable(plan, table);
 }
 
 }  // namespace stemtap::model

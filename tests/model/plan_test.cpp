@@ -9,12 +9,13 @@
 #include <vector>
 
 #include "model/plan_cost.h"
+#include "model/plan_summary.h"
 
 namespace stemtap::model {
 namespace {
 
 bool Says(const Plan& plan, const std::string& text) {
-  return PlanSummary(plan, 1).find(text) != std::string::npos;
+  return PlanSummary(plan, {.rows = {.top = 1}}).find(text) != std::string::npos;
 }
 
 TEST_CASE("the summary states where in the run the samples are, and the largest weight") {
@@ -113,7 +114,7 @@ TEST_CASE("the summary says that the bound is above the requested bound, with th
     plan.totals.certified_bound = certified;
     plan.totals.observed_error = 0.001;
     StateBound(plan.totals);
-    const std::string summary = PlanSummary(plan, 1);
+    const std::string summary = PlanSummary(plan, {.rows = {.top = 1}});
     const std::string start = "\nthe bound is above the requested 5 %";
     const std::size_t at = summary.find(start);
     if (at == std::string::npos) return std::string("none");

@@ -24,6 +24,7 @@
 
 #include "base/rng.h"
 #include "model/plan.h"
+#include "model/plan_summary.h"
 #include "online/bound_harness.h"
 #include "support/random_draws.h"
 

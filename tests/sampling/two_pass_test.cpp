@@ -10,6 +10,7 @@
 
 #include "base/rng.h"
 #include "model/plan_reader.h"
+#include "model/plan_summary.h"
 
 namespace stemtap::sampling {
 namespace {

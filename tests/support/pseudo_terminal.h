@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -19,8 +20,9 @@ namespace stemtap::test {
 
 // Runs the program with a pseudo-terminal as its stdout. `out` of the result contains the bytes
 // that the terminal received. REQUIRES: the program writes less than the kernel's buffer, 64 KiB.
+// `columns` is the width of the terminal; 0: it does not report one.
 inline ProcessResult RunOnTerminal(const std::vector<std::string>& argv,
-                                   const ProcessOptions& options = {}) {
+                                   const ProcessOptions& options = {}, unsigned short columns = 0) {
   const FileDescriptor leader(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC));
   REQUIRE(leader.is_open());
   REQUIRE(::grantpt(leader.get()) == 0);
@@ -33,6 +35,10 @@ inline ProcessResult RunOnTerminal(const std::vector<std::string>& argv,
   REQUIRE(::tcgetattr(follower.get(), &mode) == 0);
   ::cfmakeraw(&mode);
   REQUIRE(::tcsetattr(follower.get(), TCSANOW, &mode) == 0);
+  winsize size = {};
+  size.ws_col = columns;
+  size.ws_row = columns == 0 ? 0 : 40;
+  REQUIRE(::ioctl(follower.get(), TIOCSWINSZ, &size) == 0);
   std::vector<std::string> words = {"sh", "-c", "exec \"$@\" >\"$0\"", name};
   words.insert(words.end(), argv.begin(), argv.end());
   ProcessResult result = RunProcess(words, options);

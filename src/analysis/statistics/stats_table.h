@@ -23,6 +23,7 @@
 #include "analysis/statistics/sampled_run.h"
 #include "base/result.h"
 #include "model/profile_reader.h"
+#include "model/row_view.h"
 #include "shm/context_key.h"
 
 namespace stemtap::analysis {
@@ -84,14 +85,25 @@ std::string DeviceName(std::uint16_t device);
 // Sorts the rows by time, then by name.
 void SortRows(StatsTable& table);
 
-// Returns the table in columns of fixed width; columns without a value are left out. Names are
-// escaped for the terminal, without namespaces and parameters, and cut to `max_name_columns`.
-std::string StatsText(const StatsTable& table, std::size_t max_name_columns);
+// What rows can be sorted by. The first is the order of the table; names sort A first, numbers the
+// largest first.
+struct StatsSortKey {
+  const char* name;
+  double (*value)(const StatsRow& row);  // null: the name
+};
+std::span<const StatsSortKey> StatsSortKeys();
+
+// Returns the rows to print.
+model::RowView ChooseStatsRows(const StatsTable& table, const model::RowChoice& choice);
+
+// Returns the table in lines of at most `width` columns (model/text_table.h); columns without a
+// value are left out. Names are escaped for the terminal, without namespaces and parameters.
+std::string StatsText(const StatsTable& table, const model::RowView& view, std::size_t width);
 
 // Returns the rows as CSV. Values that are not known are empty cells.
-std::string StatsCsv(const StatsTable& table);
+std::string StatsCsv(const StatsTable& table, const model::RowView& view);
 
 // Returns one JSON object and a newline. Values that are not known are null.
-std::string StatsJson(const StatsTable& table);
+std::string StatsJson(const StatsTable& table, const model::RowView& view);
 
 }  // namespace stemtap::analysis

@@ -9,8 +9,10 @@
 #include "analysis/statistics/stats_table.h"
 #include "base/csv.h"
 #include "base/text.h"
+#include "base/wrap.h"
 #include "model/cut_names.h"
 #include "model/json_text.h"
+#include "model/text_table.h"
 
 namespace stemtap::analysis {
 namespace {
@@ -41,38 +43,42 @@ bool IsUnknownDevice(const StatsTable& table, const StatsRow& row) {
   return table.by == StatsAxis::kDevice && row.name.empty();
 }
 
-// Returns the names in the table for people, of at most `max_columns`.
-std::vector<std::string> Names(const StatsTable& table, std::size_t max_columns) {
+// Returns the names of all rows for people.
+std::vector<std::string> BriefNames(const StatsTable& table) {
   std::vector<std::string_view> names;
   for (const StatsRow& row : table.rows) {
     names.push_back(IsUnknownDevice(table, row) ? "unknown" : std::string_view(row.name));
   }
-  return model::NamesForTerminal(HasKernels(table)
-                                     ? model::BriefNames(names)
-                                     : std::vector<std::string>(names.begin(), names.end()),
-                                 max_columns);
+  return HasKernels(table) ? model::BriefNames(names)
+                           : std::vector<std::string>(names.begin(), names.end());
 }
 
-// Adds what else identifies the row to its name.
-std::string RowName(const StatsTable& table, const StatsRow& row, std::string name) {
+// Adds the name of the row, and what else identifies it.
+void AddName(const StatsTable& table, const StatsRow& row, const std::string& name,
+             model::TextNames& names) {
   const bool is_kernel = HasKernels(table);
+  std::string before;
+  if (row.process != 0 && is_kernel) before = fmt::format("{} ", row.process);
   if (HasConfig(row)) {
-    name = fmt::format("{}/{} {}", Extents(row.config.grid), Extents(row.config.block), name);
+    before += fmt::format("{}/{} ", Extents(row.config.grid), Extents(row.config.block));
   }
-  if (row.cluster) name += fmt::format(" #{}", *row.cluster);
-  if (row.process != 0 && is_kernel) name = fmt::format("{} {}", row.process, name);
-  if (row.process != 0 && !is_kernel) name += fmt::format("  process {}", row.process);
-  if (!row.detail.empty()) name += "  " + EscapeForTerminal(row.detail);
-  return name;
+  std::string behind;
+  if (row.cluster) behind = fmt::format(" #{}", *row.cluster);
+  if (row.process != 0 && !is_kernel) behind += fmt::format("  process {}", row.process);
+  if (!row.detail.empty()) behind += "  " + EscapeForTerminal(row.detail);
+  names.names.push_back(name);
+  names.before.push_back(std::move(before));
+  names.behind.push_back(std::move(behind));
 }
 
-// TextColumn is a column of the table for people, right-aligned.
-struct TextColumn {
+// StatsColumn is a column of the table for people, with the rank of a model::TextColumn.
+struct StatsColumn {
   const char* title;
   std::function<std::string(const StatsRow&)> cell;  // empty: not known
+  int rank = 0;
 };
 
-std::vector<TextColumn> TextColumns(const StatsTable& table) {
+std::vector<StatsColumn> StatsColumns(const StatsTable& table) {
   const auto micros = [](double StatsRow::*value) {
     return [value](const StatsRow& row) {
       return std::isnan(row.*value) ? std::string() : fmt::format("{:.2f}", 1e-3 * row.*value);
@@ -99,17 +105,17 @@ std::vector<TextColumn> TextColumns(const StatsTable& table) {
     return std::isnan(row.bound) ? std::string() : fmt::format("{:.2f}", 100 * row.bound);
   };
   return {{"time %", share},
-          {"time ms", time},
+          {"time ms", time, 6},
           {"launches", launches},
           {"mean us", micros(&StatsRow::mean_ns)},
-          {"p50 us", micros(&StatsRow::p50_ns)},
-          {"p95 us", micros(&StatsRow::p95_ns)},
-          {table.has_exact_ends ? "min us" : "min us >=", micros(&StatsRow::min_ns)},
-          {table.has_exact_ends ? "max us" : "max us <=", micros(&StatsRow::max_ns)},
-          {"CoV %", spread},
-          {"clusters", count(&StatsRow::clusters)},
-          {"samples", count(&StatsRow::samples)},
-          {"bound %", bound}};
+          {"p50 us", micros(&StatsRow::p50_ns), 5},
+          {"p95 us", micros(&StatsRow::p95_ns), 3},
+          {table.has_exact_ends ? "min us" : "min us >=", micros(&StatsRow::min_ns), 7},
+          {table.has_exact_ends ? "max us" : "max us <=", micros(&StatsRow::max_ns), 4},
+          {"CoV %", spread, 2},
+          {"clusters", count(&StatsRow::clusters), 5},
+          {"samples", count(&StatsRow::samples), 2},
+          {"bound %", bound, 1}};
 }
 
 // Returns the lines above the table.
@@ -157,36 +163,57 @@ void SortRows(StatsTable& table) {
   });
 }
 
-std::string StatsText(const StatsTable& table, std::size_t max_name_columns) {
-  std::string text = Heading(table);
-  std::vector<std::string> lines(table.rows.size() + 1);
-  for (const TextColumn& column : TextColumns(table)) {
-    std::vector<std::string> cells = {column.title};
-    for (const StatsRow& row : table.rows) cells.push_back(column.cell(row));
-    if (std::all_of(cells.begin() + 1, cells.end(), [](const auto& c) { return c.empty(); })) {
-      continue;
-    }
-    std::size_t width = 0;
-    for (const std::string& cell : cells) width = std::max(width, cell.size());
-    for (std::size_t i = 0; i < lines.size(); ++i) {
-      lines[i] += fmt::format("{:>{}}  ", cells[i], width);
-    }
-  }
-  lines[0] += kStatsAxisNames[static_cast<std::size_t>(table.by)];
-  const std::vector<std::string> names = Names(table, max_name_columns);
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    lines[i + 1] += RowName(table, table.rows[i], names[i]);
-  }
-  for (const std::string& line : lines) text += line + '\n';
-  return text;
+std::span<const StatsSortKey> StatsSortKeys() {
+  static constexpr StatsSortKey kKeys[] = {
+      {"time", [](const StatsRow& row) { return static_cast<double>(row.duration_ns); }},
+      {"launches", [](const StatsRow& row) { return static_cast<double>(row.launches); }},
+      {"mean", [](const StatsRow& row) { return row.mean_ns; }},
+      {"max", [](const StatsRow& row) { return row.max_ns; }},
+      {"cov", [](const StatsRow& row) { return row.stddev_ns / row.mean_ns; }},
+      {"samples",
+       [](const StatsRow& row) { return row.samples ? static_cast<double>(*row.samples) : NAN; }},
+      {"bound", [](const StatsRow& row) { return row.bound; }},
+      {"name", nullptr}};
+  return kKeys;
 }
 
-std::string StatsCsv(const StatsTable& table) {
+model::RowView ChooseStatsRows(const StatsTable& table, const model::RowChoice& choice) {
+  std::vector<std::string_view> names;
+  for (const StatsRow& row : table.rows) names.push_back(row.name);
+  const std::vector<std::string> brief = BriefNames(table);
+  const StatsSortKey* key = &StatsSortKeys().front();
+  for (const StatsSortKey& other : StatsSortKeys()) {
+    if (choice.sort == other.name) key = &other;
+  }
+  if (key->value == nullptr) return model::ChooseRowsByName(choice, names, brief);
+  return model::ChooseRows(choice, names, brief,
+                           [&](std::size_t i) { return key->value(table.rows[i]); });
+}
+
+std::string StatsText(const StatsTable& table, const model::RowView& view, std::size_t width) {
+  std::vector<model::TextColumn> columns;
+  for (const StatsColumn& column : StatsColumns(table)) {
+    model::TextColumn& added = columns.emplace_back();
+    added.title = column.title;
+    added.rank = column.rank;
+    for (const std::size_t i : view.rows) added.cells.push_back(column.cell(table.rows[i]));
+  }
+  const char* const row_name = kStatsAxisNames[static_cast<std::size_t>(table.by)];
+  const std::vector<std::string> brief = BriefNames(table);
+  model::TextNames names = {row_name};
+  for (const std::size_t i : view.rows) AddName(table, table.rows[i], brief[i], names);
+  return WrappedLines(Heading(table), width) +
+         model::TableText(std::move(columns), std::move(names), width) +
+         model::LeftOutLine(view, row_name);
+}
+
+std::string StatsCsv(const StatsTable& table, const model::RowView& view) {
   std::string text = "name,detail,process,grid,block,cluster";
   const ordered_json header = Fields(table, {});
   for (const auto& [name, value] : header.items()) text += "," + name;
   text += ",estimated\n";
-  for (const StatsRow& row : table.rows) {
+  for (const std::size_t i : view.rows) {
+    const StatsRow& row = table.rows[i];
     const std::string grid = HasConfig(row) ? Extents(row.config.grid) : "";
     const std::string block = HasConfig(row) ? Extents(row.config.block) : "";
     text += fmt::format("{},{},{},{},{},{}", CsvCell(row.name), CsvCell(row.detail),
@@ -201,9 +228,10 @@ std::string StatsCsv(const StatsTable& table) {
   return text;
 }
 
-std::string StatsJson(const StatsTable& table) {
+std::string StatsJson(const StatsTable& table, const model::RowView& view) {
   ordered_json rows = ordered_json::array();
-  for (const StatsRow& row : table.rows) {
+  for (const std::size_t i : view.rows) {
+    const StatsRow& row = table.rows[i];
     ordered_json json = {
         {"name", IsUnknownDevice(table, row) ? ordered_json() : ordered_json(row.name)}};
     if (!row.detail.empty()) json["detail"] = row.detail;
@@ -224,6 +252,8 @@ std::string StatsJson(const StatsTable& table) {
       {"kernels", table.kernels},
       {"bound", std::isnan(table.bound) ? ordered_json() : ordered_json(table.bound)},
       {"notes", table.notes},
+      {"rows_filtered", view.filtered},
+      {"rows_below_top", view.below_top},
       {"rows", std::move(rows)}};
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }

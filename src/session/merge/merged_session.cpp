@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "model/completeness.h"
 #include "model/graph_launches.h"
+#include "model/plan_summary.h"
 #include "session/session_report.h"
 #include "stemtap/version.h"
 

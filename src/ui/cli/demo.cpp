@@ -16,6 +16,7 @@
 #include "base/quoting.h"
 #include "base/text.h"
 #include "formats/importers/registry.h"
+#include "model/plan_summary.h"
 #include "model/profile_writer.h"
 #include "research/workloads/llm_decode.h"
 #include "session/replay.h"

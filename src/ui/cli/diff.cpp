@@ -8,6 +8,7 @@
 
 #include "analysis/comparison/diff_policy.h"
 #include "analysis/comparison/run_diff.h"
+#include "base/wrap.h"
 #include "model/json_text.h"
 #include "model/plan_cost.h"
 #include "ui/cli/commands.h"
@@ -100,11 +101,11 @@ int RunDiffCommand(const DiffArguments& arguments) {
   const Result<analysis::RunDiff> compared = Compare(arguments, policy.value());
   if (!compared.ok()) return Fail(compared.error());
   const analysis::RunDiff& diff = compared.value();
-  constexpr std::size_t kNameColumns = 80;
+  const std::size_t name_columns = OutputWidth() == kUnlimitedWidth ? kUnlimitedWidth : 80;
   const int printed = arguments.json ? PrintJson(analysis::DiffJson(diff))
                       : arguments.csv
                           ? Print(analysis::DiffCsv(diff))
-                          : PrintText(analysis::DiffText(diff, NameColumns(kNameColumns)));
+                          : PrintText(analysis::DiffText(diff, name_columns));
   if (printed != 0 || !diff.judgment) return printed;
   return ExitCodeOf(*diff.judgment, *policy.value(), arguments);
 }

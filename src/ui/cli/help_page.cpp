@@ -4,6 +4,7 @@
 #include <cctype>
 #include <string_view>
 
+#include "base/wrap.h"
 #include "ui/cli/command_table.h"
 
 namespace stemtap::ui {
@@ -12,26 +13,9 @@ namespace {
 constexpr std::size_t kWidth = 80;
 constexpr std::size_t kColumn = 26;  // start of the descriptions
 
-// Appends `text`, wrapped and indented to `column`. The first line continues the last line of
-// `out`.
-void AppendWrapped(std::string& out, std::string_view text, std::size_t column) {
-  std::size_t at = column;
-  bool line_start = true;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(' '), text.size());
-    const std::string_view word = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    if (!line_start && at + 1 + word.size() > kWidth) {
-      out += '\n' + std::string(column, ' ');
-      at = column;
-      line_start = true;
-    }
-    if (!line_start) out += ' ';
-    at += word.size() + (line_start ? 0 : 1);
-    out += word;
-    line_start = false;
-  }
-  out += '\n';
+// Appends `text`, indented to `column`.
+void Append(std::string& out, std::string_view text, std::size_t column) {
+  AppendWrapped(out, text, column, kWidth);
 }
 
 // "-o, --output FILE"
@@ -76,11 +60,11 @@ std::string Described(const OptionSpec& option) {
   const bool colon = head.ends_with(':') && !facts.empty();
   if (colon) head.pop_back();
   if (!facts.empty()) head += (head.empty() ? "" : " ") + facts;
-  AppendWrapped(out, head + (colon ? ":" : ""), kColumn);
+  Append(out, head + (colon ? ":" : ""), kColumn);
   for (std::size_t at = first; at < option.help.size();) {
     const std::size_t end = std::min(option.help.find('\n', at + 1), option.help.size());
     out += std::string(kColumn, ' ');
-    AppendWrapped(out, std::string_view(option.help).substr(at + 1, end - at - 1), kColumn + 2);
+    Append(out, std::string_view(option.help).substr(at + 1, end - at - 1), kColumn + 2);
     at = end;
   }
   return out;
@@ -109,7 +93,7 @@ std::string CommandList(const CommandTable& table) {
   for (const CommandSpec& command : table) {
     if (command.name.empty() || command.hidden) continue;
     out += fmt::format("  {:<{}}", command.name, 14);
-    AppendWrapped(out, command.help, 16);
+    Append(out, command.help, 16);
   }
   return out;
 }

@@ -3,25 +3,28 @@
 
 #include <fmt/format.h>
 #include <sys/auxv.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <iterator>
-#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <system_error>
 
 #include "base/byte_sink.h"
+#include "base/decimal.h"
 #include "base/file.h"
 #include "base/quoting.h"
 #include "base/text.h"
+#include "base/wrap.h"
 #include "model/session_files.h"
 
 namespace stemtap::ui {
@@ -74,8 +77,14 @@ int PrintText(const std::string& text) {
   return WriteToStdout(EscapeLines(text));
 }
 
-std::size_t NameColumns(std::size_t on_terminal) {
-  return ::isatty(STDOUT_FILENO) ? on_terminal : std::numeric_limits<std::size_t>::max();
+std::size_t OutputWidth() {
+  if (!::isatty(STDOUT_FILENO)) return kUnlimitedWidth;
+  winsize size = {};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col != 0) return size.ws_col;
+  constexpr std::size_t kUsual = 80;
+  const char* const columns = std::getenv("COLUMNS");
+  const auto width = columns == nullptr ? std::nullopt : WholeNumber(columns);
+  return width && *width != 0 ? static_cast<std::size_t>(*width) : kUsual;
 }
 
 Status WriteOutput(const std::string& path, std::string_view content) {

@@ -43,9 +43,10 @@ int PrintJson(const std::string& json);
 // Prints text for people to stdout, escaped for a terminal. Returns the same codes as Print.
 int PrintText(const std::string& text);
 
-// Returns the maximum width of kernel names in a table that is printed with PrintText:
-// `on_terminal` if stdout is a terminal, where longer names would wrap, otherwise no limit.
-std::size_t NameColumns(std::size_t on_terminal);
+// Returns the width of lines that are printed with PrintText: the columns of the terminal that
+// stdout is; if it does not report them, the variable COLUMNS, or 80. kUnlimitedWidth if stdout is
+// no terminal: other programs read whole names.
+std::size_t OutputWidth();
 
 // Writes `content` to the file that the user named, atomically and compressed according to its
 // name. Devices and pipes are written directly; "-" is standard output.

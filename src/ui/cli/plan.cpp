@@ -8,9 +8,11 @@
 #include <vector>
 
 #include "base/text.h"
+#include "base/wrap.h"
 #include "model/json_text.h"
 #include "model/plan_cost.h"
 #include "model/plan_reader.h"
+#include "model/plan_summary.h"
 #include "research/baselines/basic_block_vectors.h"
 #include "research/baselines/method_plan.h"
 #include "sampling/top_up.h"
@@ -22,6 +24,7 @@
 #include "ui/cli/recorded_run.h"
 #include "ui/cli/run_plan.h"
 #include "ui/cli/session_path.h"
+#include "ui/cli/table_flags.h"
 
 namespace stemtap::ui {
 namespace {
@@ -34,6 +37,7 @@ struct PlanArguments {
   std::string metrics;
   std::string top_up;
   model::SimulatorRates rates;
+  TableFlags table;
   bool json = false;
   bool quiet = false;
 };
@@ -71,6 +75,7 @@ Status CheckUse(const PlanArguments& arguments, const CommandSpec& parsed) {
         fmt::format("--bbv applies to --method photon, not to {}", arguments.sampling.method()), 2};
   }
   STEMTAP_TRY(CheckTopUp(arguments, parsed));
+  if (arguments.json) STEMTAP_TRY(CheckWholeJson(parsed, "plan.json"));
   STEMTAP_TRY(arguments.sampling.CheckTwoPass());
   if (arguments.output == "-") {
     return Error{
@@ -147,6 +152,17 @@ std::string PriceText(const model::PlanTotals& totals, const session::SamplingFl
                      text(totals.invocations, totals.duration_ns), sampling.capture_cost());
 }
 
+// Returns the summary for the terminal, or with the lines of summary.txt.
+std::string SummaryText(const model::Plan& plan, const PlanArguments& arguments) {
+  const std::size_t width = OutputWidth();
+  model::SummaryTable table = {arguments.table.Choice()};
+  table.text_width = width;
+  if (width != kUnlimitedWidth) table.width = width;
+  const std::string costs = model::CostText(plan.totals, arguments.rates) + '\n' +
+                            PriceText(plan.totals, arguments.sampling);
+  return model::PlanSummary(plan, table) + '\n' + WrappedLines(costs, width);
+}
+
 int RunPlan(const PlanArguments& arguments, const CommandSpec& parsed) {
   const Status use = CheckUse(arguments, parsed);
   if (!use.ok()) return Fail(use.error());
@@ -157,10 +173,8 @@ int RunPlan(const PlanArguments& arguments, const CommandSpec& parsed) {
     const Status written = WriteOutput(arguments.output, model::PlanToJson(plan));
     if (!written.ok()) return Fail(written.error());
   }
-  const int printed = arguments.json ? PrintJson(model::PlanToJson(plan))
-                                     : PrintText(model::PlanSummary(plan) + '\n' +
-                                                 model::CostText(plan.totals, arguments.rates) +
-                                                 '\n' + PriceText(plan.totals, arguments.sampling));
+  const int printed =
+      arguments.json ? PrintJson(model::PlanToJson(plan)) : PrintText(SummaryText(plan, arguments));
   if (!arguments.quiet) PrintNextFor(arguments.output, "stemtap report", "-o report.html");
   return printed;
 }
@@ -172,6 +186,8 @@ CommandSpec PlanCommand() {
   auto arguments = std::make_shared<PlanArguments>();
   command.Add("profile", &arguments->profiles, kRunHelp).File().Required();
   command.Add("-o,--output", &arguments->output, "also write plan.json to this file").File();
+  arguments->table.AddTo(command, {model::PlanSortKeys().begin(), model::PlanSortKeys().end()},
+                         model::kSummaryKernels);
   command.Add("--json", &arguments->json, "print plan.json instead of the summary");
   command.Add("-q,--quiet", &arguments->quiet,
               "print neither a progress line nor the next command");

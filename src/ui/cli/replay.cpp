@@ -11,6 +11,7 @@
 
 #include "base/quoting.h"
 #include "base/text.h"
+#include "model/plan_summary.h"
 #include "session/flags/sampling_flags.h"
 #include "ui/cli/commands.h"
 #include "ui/cli/output.h"

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "analysis/statistics/stats_table.h"
@@ -16,6 +17,7 @@
 #include "ui/cli/recorded_run.h"
 #include "ui/cli/run_input.h"
 #include "ui/cli/session_path.h"
+#include "ui/cli/table_flags.h"
 
 namespace stemtap::ui {
 namespace {
@@ -26,6 +28,7 @@ using analysis::StatsTable;
 struct StatsArguments {
   std::vector<std::string> runs;
   std::string by = "kernel";
+  TableFlags table;
   bool csv = false;
   bool json = false;
 };
@@ -75,15 +78,15 @@ int RunStats(const StatsArguments& arguments) {
   const Result<StatsTable> table = MakeTable(arguments, progress);
   progress.Clear();
   if (!table.ok()) return Fail(table.error());
-  if (arguments.json) return PrintJson(analysis::StatsJson(table.value()));
-  constexpr std::size_t kNameColumns = 100;
+  const model::RowView view = analysis::ChooseStatsRows(table.value(), arguments.table.Choice());
+  if (arguments.json) return PrintJson(analysis::StatsJson(table.value(), view));
   if (!arguments.csv) {
-    return PrintText(analysis::StatsText(table.value(), NameColumns(kNameColumns)));
+    return PrintText(analysis::StatsText(table.value(), view, OutputWidth()));
   }
   for (const std::string& note : table.value().notes) {
     PrintMessage(fmt::format("stemtap: {}\n", note));
   }
-  return Print(analysis::StatsCsv(table.value()));
+  return Print(analysis::StatsCsv(table.value(), view));
 }
 
 }  // namespace
@@ -98,6 +101,11 @@ CommandSpec StatsCommand() {
       .Required();
   command.Add("--by", &arguments->by, "what a row of the table is")
       .OneOf({std::begin(analysis::kStatsAxisNames), std::end(analysis::kStatsAxisNames)});
+  std::vector<std::string> sort_keys;
+  for (const analysis::StatsSortKey& key : analysis::StatsSortKeys()) {
+    sort_keys.emplace_back(key.name);
+  }
+  arguments->table.AddTo(command, std::move(sort_keys));
   command.Add("--csv", &arguments->csv, "print the table as CSV");
   command.Add("--json", &arguments->json, "print the table as JSON").excludes = "--csv";
   command.run = [arguments](const CommandSpec&) { return RunStats(*arguments); };

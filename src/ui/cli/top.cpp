@@ -2,6 +2,7 @@
 // stemtap top: shows a running session on a terminal.
 #include "ui/top/top.h"
 
+#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
@@ -10,6 +11,8 @@
 #include "ui/cli/commands.h"
 #include "ui/cli/output.h"
 #include "ui/cli/session_path.h"
+#include "ui/cli/table_flags.h"
+#include "ui/top/model.h"
 #include "ui/top/session_finder.h"
 
 namespace stemtap::ui {
@@ -20,10 +23,17 @@ struct TopArguments {
   bool once = false;
   bool json = false;
   double interval_s = 0.5;
+  TableFlags table;
 };
 
-int RunTop(const TopArguments& arguments) {
+int RunTop(const TopArguments& arguments, const CommandSpec& parsed) {
+  if (arguments.json) {
+    const Status use = CheckWholeJson(parsed, "overview.json");
+    if (!use.ok()) return Fail(use.error());
+  }
   TopOptions options;
+  options.rows = arguments.table.Choice();
+  options.width = OutputWidth();
   options.interval_s = arguments.interval_s;
   for (const std::string& word : arguments.sessions) {
     Result<std::string> directory = FindSession(word);
@@ -61,7 +71,8 @@ CommandSpec TopCommand() {
   command.Add("--once", &arguments->once,
               "print the current state and exit; the default without a terminal");
   command.Add("--json", &arguments->json, "print the session's overview.json and exit");
-  command.run = [arguments](const CommandSpec&) { return RunTop(*arguments); };
+  arguments->table.AddTo(command, {std::begin(kOrderNames), std::end(kOrderNames)});
+  command.run = [arguments](const CommandSpec& parsed) { return RunTop(*arguments, parsed); };
   return command;
 }
 

@@ -21,6 +21,7 @@
 #include "model/overview_check.h"
 #include "model/overview_reader.h"
 #include "model/plan_reader.h"
+#include "model/plan_summary.h"
 #include "model/session.h"
 #include "stemtap/version.h"
 #include "ui/report/packed_text.h"

@@ -55,6 +55,7 @@ std::string_view EmptyWords(const Model& model) {
   if (model.view() == View::kClusters)
     return "no clusters yet: nothing has been allocated to this kernel";
   if (!model.filter().empty()) return "no kernel name contains the filter text";
+  if (!model.choice().filter.empty()) return "no kernel name matches --filter";
   return over ? "no kernel was recorded" : "no kernel yet";
 }
 
@@ -145,6 +146,9 @@ Line FooterLine(const Model& model, const Canvas& canvas, int& input_column) {
         .Add(fmt::format(" ({} of {}, Esc: off)  ", Count(model.order().size()),
                          Count(model.run().kernels.size())));
   }
+  if (!model.choice().filter.empty() && model.view() == View::kKernels) {
+    line.Add("--filter: ", Style::kStrong).AddData(model.choice().filter, Style::kNotice).Add("  ");
+  }
   const auto key = [&](const char* name, const char* action) {
     line.Add(name, Style::kStrong).Add(" ").Add(action, Style::kDim).Add("  ");
   };
@@ -184,8 +188,10 @@ Frame DrawScreen(Model& model, int width, int height, bool unicode) {
   return frame;
 }
 
-std::string Snapshot(const Model& model, bool unicode) {
-  const Canvas canvas = {kUnlimited, unicode, true};
+std::string Snapshot(const Model& model, bool unicode, std::size_t width) {
+  const bool is_unlimited = width >= static_cast<std::size_t>(kUnlimited);
+  const Canvas canvas = {is_unlimited ? kUnlimited : static_cast<int>(width), unicode,
+                         is_unlimited};
   std::string text;
   const auto add = [&text](const std::vector<Line>& lines) {
     if (!text.empty()) text += "\n";
@@ -196,7 +202,10 @@ std::string Snapshot(const Model& model, bool unicode) {
     }
   };
   add(Header(model, canvas));
-  if (!model.run().kernels.empty()) add(KernelTable(model, kNoCursor, kAllRows, canvas));
+  if (!model.run().kernels.empty()) {
+    add(KernelTable(model, kNoCursor, kAllRows, canvas));
+    text += model::LeftOutLine(model.left_out(), "kernel");
+  }
   if (!model.run().processes.empty()) add(ProcessTable(model, kNoCursor, kAllRows, canvas));
   return text;
 }

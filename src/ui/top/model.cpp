@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "model/cut_names.h"
+#include "model/name_pattern.h"
 #include "ui/top/text_cells.h"
 
 namespace stemtap::ui {
@@ -56,6 +57,17 @@ void Model::Show(std::vector<Session> sessions) {
   Rebuild();
 }
 
+void Model::Choose(const model::RowChoice& choice) {
+  choice_ = choice;
+  for (int i = 0; i < kOrders; ++i) {
+    if (choice.sort == kOrderNames[i]) sorted_by_ = static_cast<Order>(i);
+  }
+  auto pattern = model::CompilePattern(choice.filter);
+  const bool has_filter = !choice.filter.empty() && pattern.ok();
+  pattern_ = has_filter ? std::shared_ptr<const re2::RE2>(std::move(pattern).value()) : nullptr;
+  Sort();
+}
+
 void Model::Rebuild() {
   if (only_ >= static_cast<int>(sessions_.size())) only_ = -1;
   run_ = MakeShownRun(sessions_, only_);
@@ -80,8 +92,14 @@ void Model::UpdateBriefNames() {
 
 void Model::Sort() {
   order_.clear();
+  left_out_ = {};
   for (std::size_t i = 0; i < run_.kernels.size(); ++i) {
-    if (ContainsIgnoringCase(run_.kernels[i].kernel->name, filter_)) {
+    const KernelRow& row = run_.kernels[i];
+    const bool is_chosen = pattern_ == nullptr ||
+                           re2::RE2::PartialMatch(row.kernel->name, *pattern_) ||
+                           re2::RE2::PartialMatch(BriefNameOf(row), *pattern_);
+    left_out_.filtered += is_chosen ? 0 : 1;
+    if (is_chosen && ContainsIgnoringCase(row.kernel->name, filter_)) {
       order_.push_back(static_cast<std::uint32_t>(i));
     }
   }
@@ -119,6 +137,8 @@ void Model::Sort() {
       break;
     }
   }
+  left_out_.below_top = order_.size() - std::min(order_.size(), choice_.top);
+  order_.resize(order_.size() - left_out_.below_top);
   FollowHeld();
 }
 

@@ -6,13 +6,19 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "model/row_view.h"
 #include "ui/top/shown_run.h"
+
+namespace re2 {
+class RE2;
+}
 
 namespace stemtap::ui {
 
@@ -43,6 +49,8 @@ struct KeyPress {
 enum class View : std::uint8_t { kKernels, kClusters, kProcesses, kHelp };
 enum class Order : std::uint8_t { kTime, kLaunches, kMean, kCaptured, kName };
 inline constexpr int kOrders = 5;
+inline constexpr const char* kOrderNames[kOrders] = {"time", "launches", "mean", "captured",
+                                                     "name"};
 
 // Place is the scroll state of a table: the row under the cursor and the first visible row.
 struct Place {
@@ -56,11 +64,17 @@ class Model {
   // next call.
   void Show(std::vector<Session> sessions);
   void Press(KeyPress press);
+  // Shows only the kernels that --filter and --top select, sorted by a key of kOrderNames.
+  // REQUIRES: CompilePattern accepts the filter.
+  void Choose(const model::RowChoice& choice);
 
   const std::vector<Session>& sessions() const { return sessions_; }
   const ShownRun& run() const { return run_; }
   // Returns the indices of run().kernels that pass the filter, in display order.
   const std::vector<std::uint32_t>& order() const { return order_; }
+  // Returns which kernels --filter and --top leave out; its `rows` are empty.
+  const model::RowView& left_out() const { return left_out_; }
+  const model::RowChoice& choice() const { return choice_; }
   // Returns the brief name of a kernel of run(). No other kernel of run() has it.
   const std::string& BriefNameOf(const KernelRow& row) const {
     return brief_names_.at(row.kernel->name);
@@ -117,6 +131,9 @@ class Model {
   std::unordered_map<std::string, std::string>
       brief_names_;  // of kernels of run_, and of earlier ones
   std::vector<std::uint32_t> order_;
+  model::RowChoice choice_;
+  std::shared_ptr<const re2::RE2> pattern_;  // null without --filter
+  model::RowView left_out_;
   View view_ = View::kKernels;
   View before_help_ = View::kKernels;
   Place places_[4];

@@ -69,8 +69,9 @@ Result<std::string> SnapshotOf(const TopOptions& options) {
   const Result<Watches> watches = ReadOnce(options);
   if (!watches.ok()) return watches.error();
   Model model;
+  model.Choose(options.rows);
   model.Show(SessionsOf(watches.value()));
-  return Snapshot(model, unicode);
+  return Snapshot(model, unicode, options.width);
 }
 
 Result<std::string> OverviewsOf(const TopOptions& options) {
@@ -104,6 +105,7 @@ Result<int> Watch(const TopOptions& options, std::string& snapshot) {
   constexpr auto kMaxWait = std::chrono::milliseconds(250);
   Watches watches = WatchesOf(options);
   Model model;
+  model.Choose(options.rows);
   Clock::time_point next = Clock::now();
   while (screen->ended() == 0 && !model.quit()) {
     if (Clock::now() >= next) {

@@ -3,16 +3,21 @@
 // Shows sessions on a terminal until the user quits, or prints their current state.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "base/wrap.h"
+#include "model/row_view.h"
 
 namespace stemtap::ui {
 
 struct TopOptions {
   std::vector<std::string> directories;  // at least one
   double interval_s = 0.5;               // between two refreshes
+  model::RowChoice rows = {};            // kernels to show
+  std::size_t width = kUnlimitedWidth;   // of the lines of a snapshot
 };
 
 // Runs on the terminal until the user quits and returns the exit code, which is 128 + the signal

@@ -3,6 +3,8 @@
 // words is printed to the terminal.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -244,6 +246,55 @@ TEST_CASE("error messages escape names and stay on one line") {
   scratch.directory.Write("cell.csv",
                           "index,start_ns,duration_ns,name\n0,0,\"" + scratch.file + "\",k\n");
   CheckFailure(scratch.Shows({"plan", "cell.csv"}, 1), 1, {"cell.csv:2", "duration_ns"});
+}
+
+// Returns the number of columns of the widest line. Counts characters, not bytes.
+std::size_t WidestLine(const std::string& text) {
+  std::size_t widest = 0;
+  std::size_t width = 0;
+  for (const char c : text) {
+    width = c == '\n' ? 0 : width + ((static_cast<unsigned char>(c) & 0xC0) == 0x80 ? 0 : 1);
+    widest = std::max(widest, width);
+  }
+  return widest;
+}
+
+TEST_CASE("tables and summaries fit the terminal, and are whole elsewhere") {
+  TempDir scratch;
+  ProcessOptions options;
+  options.cwd = scratch.path();
+  options.env = {{"LC_ALL", "C.UTF-8"}, {"COLUMNS", "70"}};
+  for (const char* seed : {"1", "2"}) {
+    const std::string profile = std::string("run") + seed + ".csv";
+    const std::vector<std::vector<std::string>> commands = {
+        {"generate", "llm-serve", "--launches", "5000", "--seed", seed, "-o", profile},
+        {"replay", profile, "-q", "-o", std::string("s") + seed}};
+    for (const auto& command : commands) {
+      REQUIRE(RunStemtap(command, options).exit_code == 0);
+    }
+  }
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"stats", "run1.csv"},
+        {"stats", "s1", "--by", "cluster"},
+        {"plan", "run1.csv", "-q"},
+        {"top", "--once", "s1"}}) {
+    CAPTURE(command);
+    std::vector<std::string> words = command;
+    words.insert(words.begin(), StemtapProgram().string());
+    for (const unsigned short columns : {80, 100, 160}) {
+      const std::string text = RunOnTerminal(words, options, columns).out;
+      CAPTURE(text);
+      CHECK(WidestLine(text) <= columns);
+      CHECK(WidestLine(text) + 30 > columns);
+      CHECK(text.find("SkinnyKernel") != std::string::npos);
+    }
+    // A terminal that does not report its width has the columns of the variable.
+    const std::size_t widest = WidestLine(RunOnTerminal(words, options).out);
+    CHECK(widest <= 70);
+    CHECK(widest > 40);
+    // A pipe is no terminal, whatever the variable is.
+    CHECK(WidestLine(RunStemtap(command, options).out) > 100);
+  }
 }
 
 }  // namespace

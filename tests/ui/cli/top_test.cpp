@@ -51,6 +51,18 @@ TEST_CASE("the overview is printed unchanged") {
   CHECK(both == "[" + JsonOf(made) + "," + JsonOf(made) + "]\n");
 }
 
+TEST_CASE("options of the table do not apply to the overview as JSON") {
+  const TempDir dir;
+  MakeSession(dir, "s", {});
+  CHECK(Top(dir, {"s", "--once", "--filter", "alpha"}).out.find("gemm_alpha") != std::string::npos);
+  CHECK(Top(dir, {"s", "--once", "--filter", "omega"}).out.find("gemm_alpha") == std::string::npos);
+  for (const std::vector<std::string>& option :
+       {std::vector<std::string>{"--sort", "name"}, {"--top", "1"}, {"--filter", "alpha"}}) {
+    CheckFailure(Top(dir, {"s", "--json", option[0], option[1]}), 2,
+                 {option[0] + ": applies to the table, and --json prints the whole overview.json"});
+  }
+}
+
 TEST_CASE("a snapshot of several sessions shows the state of each session") {
   const TempDir dir;
   MakeSession(dir, "rank0", {});

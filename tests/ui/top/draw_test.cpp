@@ -224,5 +224,38 @@ TEST_CASE("a snapshot contains the full name of every kernel") {
   CHECK(!Has(text, " \n"));
 }
 
+TEST_CASE("--sort, --filter and --top choose the kernels of the screen and of a snapshot") {
+  MadeOverview made;
+  made.kernels = Many(300);
+  Shown shown({made});
+  model::RowChoice choice;
+  choice.sort = "name";
+  choice.filter = "^kernel_2[0-9]*$";
+  choice.top = 3;
+  shown.model.Choose(choice);
+  CHECK(shown.model.sorted_by() == Order::kName);
+  CHECK(shown.model.order().size() == 3);
+  CHECK(shown.model.left_out().filtered == 189);
+  CHECK(shown.model.left_out().below_top == 108);
+  const std::string text = Snapshot(shown.model, false, 80);
+  CHECK(Has(text, "kernel_2\n"));
+  CHECK(Has(text, "kernel_20\n"));
+  CHECK(Has(text, "kernel_200\n"));
+  CHECK(!Has(text, "kernel_201\n"));
+  CHECK(Has(text, "\n... and 108 more kernels, and 189 kernels not matched by --filter\n"));
+  CHECK(Has(shown.Screen(120, 20), "--filter: ^kernel_2[0-9]*$"));
+  // The filter that is typed applies in addition.
+  shown.model.Press({Key::kCharacter, '/'});
+  for (const char c : std::string("21")) {
+    shown.model.Press({Key::kCharacter, static_cast<char32_t>(c)});
+  }
+  shown.model.Press({Key::kEnter});
+  CHECK(shown.model.order().size() == 3);
+  CHECK(shown.model.left_out().below_top == 9);  // of 21, 210 to 219 and 221
+  choice.filter = "softmax";
+  shown.model.Choose(choice);
+  CHECK(shown.model.order().empty());
+}
+
 }  // namespace
 }  // namespace stemtap::ui
