@@ -8,6 +8,8 @@ import type { Diff, DiffKernel, DiffTotal } from "./types";
 
 export const verdicts = ["slower", "faster", "new", "gone", "unclear", "same"] as const;
 
+const maxNamed = 3; // kernels in the first sentence
+
 export interface Change extends Names {
   diff: DiffKernel;
   time: number; // ns, B - A
@@ -15,6 +17,21 @@ export interface Change extends Names {
 }
 
 export const isDecided = ({ diff }: Change) => diff.verdict === "slower" || diff.verdict === "faster";
+
+// Mean durations whose ratio is the change: at equal shapes if they are known. Otherwise a kernel might be slower with a
+// smaller mean.
+export const meanA = (kernel: DiffKernel) => kernel.equal_mean_a_ns ?? kernel.mean_a_ns;
+export const meanB = (kernel: DiffKernel) => kernel.equal_mean_b_ns ?? kernel.mean_b_ns;
+
+// Returns the sentence that a comparison opens with: the kernels that changed most, or that none did.
+export function leadText(changes: Change[]): string {
+  const changed = changes.filter((c) => isDecided(c) || c.diff.verdict === "new" || c.diff.verdict === "gone")
+    .sort((x, y) => Math.abs(y.time) - Math.abs(x.time));
+  if (changed.length === 0) return "No kernel is shown to have changed.";
+  const named = changed.slice(0, maxNamed).map((c) => `${c.short} ${verdictText(c)}` +
+    `${isDecided(c) && c.diff.basis !== "most launches" ? ` ${percentChange(c.diff.change)}` : ""} (${durationChange(c.time)})`);
+  return `Changed most: ${named.join("; ")}${changed.length > maxNamed ? `; ${changed.length - maxNamed} more below` : ""}.`;
+}
 
 export const differenceOf = (diff: Diff) => diff.b.duration_ns - diff.a.duration_ns;
 
@@ -68,9 +85,11 @@ export function totalText(total: DiffTotal): string {
 }
 
 // Returns the kernels whose verdict is about most launches, with the change of the median launch.
-export const shiftTexts = (changes: Change[]) => changes.filter(({ diff }) => diff.basis === "most launches")
+export const shiftTexts = (changes: Change[]) => changes
+  .filter(({ diff }) => diff.basis === "most launches" || diff.reason === "mixed")
   .map(({ short, diff }) => `Most launches of ${short} changed by ${percentChange(diff.shift)} ` +
-    `(${rangeText(diff.shift_lower, diff.shift_upper)}), but its mean is uncertain.`);
+    `(${rangeText(diff.shift_lower, diff.shift_upper)}), but its mean ` +
+    `${diff.reason === "mixed" ? "changed in the other direction" : "is uncertain"}.`);
 
 // Returns where the difference comes from, in words.
 export function partsText(diff: Diff): string {

@@ -30,10 +30,11 @@ export function kernelsCsv(kernels: Kernel[]): string {
 export function changesCsv(changes: Change[]): string {
   return csv(["name", "verdict", "launches_a", "launches_b", "duration_a_ns", "duration_b_ns", "mean_a_ns", "mean_b_ns",
     "by_launches_ns", "by_shapes_ns", "by_duration_ns", "mean_change", "change", "lower", "upper", "p", "adjusted_p",
-    "assumes_independence", "basis", "shift", "shift_lower", "shift_upper", "adjusted_shift_p", "reason"], changes.map(({ diff: k }) => [k.name, k.verdict, k.launches_a, k.launches_b, k.duration_a_ns,
+    "assumes_independence", "basis", "shift", "shift_lower", "shift_upper", "adjusted_shift_p", "reason",
+    "equal_mean_a_ns", "equal_mean_b_ns"], changes.map(({ diff: k }) => [k.name, k.verdict, k.launches_a, k.launches_b, k.duration_a_ns,
     k.duration_b_ns, k.mean_a_ns, k.mean_b_ns, k.by_launches_ns, k.by_shapes_ns, k.by_duration_ns, k.mean_change, k.change,
     k.lower, k.upper, k.p, k.adjusted_p, k.assumes_independence ? 1 : 0, k.basis, k.shift, k.shift_lower, k.shift_upper,
-    k.adjusted_shift_p, k.reason]));
+    k.adjusted_shift_p, k.reason, k.equal_mean_a_ns, k.equal_mean_b_ns]));
 }
 
 const triple = (value: number[] | null | undefined) => (value ? value.join("x") : null);

@@ -9,7 +9,7 @@ import { charts, drawForPrint, setTheme } from "./figure";
 import { moment, shellWord, visible } from "./format";
 import { makeModel, type Model } from "./model";
 import { parse, unpack } from "./payload";
-import { sections, type Section } from "./sections/all";
+import { sectionsOf, type Section } from "./sections/all";
 import type { Payload } from "./types";
 
 const report: { ready: Promise<void>; data: Payload | null; charts: typeof charts } =
@@ -83,7 +83,7 @@ async function start(): Promise<void> {
     report.data = parse(await unpack(document.getElementById("stemtap-data")!.textContent ?? ""));
     const model = makeModel(report.data);
     const context = makeContext(model);
-    const shown = sections.filter((section) => section.isShown?.(model) ?? true);
+    const shown = sectionsOf(model);
     document.title = `${visible(model.folder) || "session"} – stemtap report`;
     replace(page, h("a", { class: "skip", href: "#main" }, "Skip to the answer"), header(model, shown),
       h("main", { id: "main", tabindex: -1 }, ...shown.map((section) => section.make(context))), footer(model));

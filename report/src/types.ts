@@ -295,6 +295,8 @@ export interface DiffKernel {
   shift_upper: number | null;
   adjusted_shift_p: number | null;
   reason: string | null; // why the verdict is unclear
+  equal_mean_a_ns?: number | null; // at equal shapes
+  equal_mean_b_ns?: number | null;
 }
 export interface DiffTotal {
   verdict: DiffVerdict; // not new or gone

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { changesOf, countsText, intervalText, largestChanges, partsText, shiftTexts, totalText, verdictText, type Change } from "../src/changes";
-import { changesOption, ratioRange } from "../src/charts/changes";
+import { changesOf, countsText, intervalText, largestChanges, leadText, meanA, meanB, partsText, shiftTexts, totalText, verdictText, type Change } from "../src/changes";
+import { changeRows, changesOption, ratioRange } from "../src/charts/changes";
 import { changesCsv } from "../src/csv";
 import { makeModel, search } from "../src/model";
 import { light } from "../src/theme";
@@ -76,6 +76,22 @@ test("the axis contains every change and the band, and one wide interval does no
   near(ratioRange(changes(kernel({ change: 9, lower: 8, upper: 9.5 })), 0.01), 1 / 1.02, 10.5);
 });
 
+test("a comparison opens with the kernels that changed most", () => {
+  const changed = (name: string, more: Partial<DiffKernel>) => kernel({ name, verdict: "slower", basis: "mean", change: 0.05, ...more });
+  assert.equal(leadText(changes(kernel({}), kernel({ name: "u", verdict: "unclear", duration_b_ns: 9e9 }))), "No kernel is shown to have changed.");
+  assert.equal(leadText(changes(changed("small", { duration_b_ns: 3000 }), changed("large", { duration_b_ns: 1e6 + 1000 }),
+    kernel({ name: "n", verdict: "new", duration_a_ns: 0, duration_b_ns: 5000 }), changed("tiny", { duration_b_ns: 1500 }))),
+  "Changed most: large slower +5.00 % (+1.000 ms); n new (+5.000 us); small slower +5.00 % (+2.000 us); 1 more below.");
+  assert.equal(leadText(changes(changed("m", { basis: "most launches", duration_b_ns: 3000 }))), "Changed most: m slower: most launches (+2.000 us).");
+});
+
+test("a kernel that is slower has a larger mean: the means are at equal shapes", () => {
+  const [change] = changes(kernel({ verdict: "slower", change: 0.05, mean_a_ns: 100, mean_b_ns: 90, equal_mean_a_ns: 60, equal_mean_b_ns: 63 }));
+  assert.deepEqual([meanA(change!.diff), meanB(change!.diff)], [60, 63]);
+  assert.deepEqual(changeRows(change!).at(-1), ["mean", "60 ns → 63 ns"]);
+  assert.deepEqual([meanA(kernel({ mean_a_ns: 7 })), meanB(kernel({ mean_b_ns: 8, equal_mean_b_ns: null }))], [7, 8]);
+});
+
 test("an unclear verdict has a reason", () => {
   const verdict = (more: Partial<DiffKernel>) => verdictText(changes(kernel(more))[0]!);
   assert.equal(verdict({ verdict: "slower" }), "slower");
@@ -119,7 +135,7 @@ test("the CSV has the columns of stemtap diff --csv, and a spreadsheet does not 
   const [head, ...rows] = changesCsv(changes(kernel({ name: "=SUM(A1)", verdict: "gone", change: null, assumes_independence: true, reason: "no order" }))).trim().split("\r\n");
   assert.deepEqual(head!.split(",").slice(0, 3), ["name", "verdict", "launches_a"]);
   assert.deepEqual(rows[0]!.split(","), ["'=SUM(A1)", "gone", "10", "10", "1000", "1000", "100", "100", "0", "0", "0", "0", "", "-0.001",
-    "0.001", "1", "1", "1", "", "0", "-0.002", "0.002", "1", "no order"]);
+    "0.001", "1", "1", "1", "", "0", "-0.002", "0.002", "1", "no order", "", ""]);
 });
 
 test("changes are found by the words of their names", () => {

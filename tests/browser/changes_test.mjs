@@ -84,6 +84,16 @@ describe("a report with a baseline", () => {
     for (const note of diff.notes) assert.ok(text.includes(note), note);
   });
 
+  test("opens with what changed, before the sample of this run", async () => {
+    const ids = await page.locator("section").evaluateAll((all) => all.map((section) => section.id));
+    assert.deepEqual(ids.slice(0, 2), ["changes", "answer"]);
+    assert.equal((await page.locator("nav a").first().innerText()), "Changes");
+    const facts = await page.locator("#changes > p").allInnerTexts();
+    assert.ok(facts[0].startsWith(`Total GPU time: ${diff.total.verdict}`), facts[0]);
+    assert.match(facts[1], /^Changed most: .* (slower|faster|new|gone)/);
+    assert.equal(await page.locator("#h-answer").innerText(), "The sample of this run (B)");
+  });
+
   test("shows the figures of stemtap diff in a table, in the same order", async () => {
     assert.equal(await changesTable(page).getAttribute("aria-rowcount"), String(diff.kernels.length + 1));
     assert.deepEqual(await cells(page, "Verdict"), diff.kernels.map((k) => (k.reason === null ? k.verdict + (k.basis === "most launches" ? ": most launches" : "") : `${k.verdict}: ${k.reason}`)));
@@ -99,7 +109,7 @@ describe("a report with a baseline", () => {
     // Four digits, up to three of them after the decimal point.
     const isNear = (text, value) => Math.abs(ns(text) - value) <= 6e-4 * Math.max(1000, Math.abs(value), units[text.split(" ")[1]]);
     for (const [name, of] of [["B − A", (k) => k.duration_b_ns - k.duration_a_ns], ["By launches", (k) => k.by_launches_ns],
-      ["By duration", (k) => k.by_duration_ns], ["Mean A", (k) => k.mean_a_ns], ["Mean B", (k) => k.mean_b_ns]]) {
+      ["By duration", (k) => k.by_duration_ns], ["Mean A", (k) => k.equal_mean_a_ns ?? k.mean_a_ns], ["Mean B", (k) => k.equal_mean_b_ns ?? k.mean_b_ns]]) {
       (await cells(page, name)).forEach((text, i) => assert.ok(of(diff.kernels[i]) === null ? text === "–" : isNear(text, of(diff.kernels[i])),
         `${name}: ${text} for ${of(diff.kernels[i])}`));
     }

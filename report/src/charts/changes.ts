@@ -3,7 +3,7 @@
 // The kernels that changed most: the difference of their times, and the change of their means with an interval.
 
 import type { EChartsCoreOption } from "echarts/core";
-import { hasShapePart, intervalText, verdictText, type Change } from "../changes";
+import { hasShapePart, intervalText, meanA, meanB, verdictText, type Change } from "../changes";
 import { count, duration, durationChange, percentChange, tidy } from "../format";
 import { cutNames } from "../labels";
 import type { Theme } from "../theme";
@@ -32,7 +32,7 @@ export function changeRows(change: Change): [string, string][] {
     ["B − A", durationChange(change.time)], ["by launches", durationChange(k.by_launches_ns)],
     ...(hasShapePart(k) ? [["by shapes", durationChange(k.by_shapes_ns)] as [string, string]] : []),
     ["by duration", durationChange(k.by_duration_ns)], ["launches", `${count(k.launches_a)} → ${count(k.launches_b)}`],
-    ["mean", `${duration(k.mean_a_ns)} → ${duration(k.mean_b_ns)}`]];
+    ["mean", `${duration(meanA(k))} → ${duration(meanB(k))}`]];
 }
 
 // Returns the range of the axis of changes, as ratios. It contains all changes that have an interval and the band of the

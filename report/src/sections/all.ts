@@ -23,7 +23,7 @@ export interface Section {
   isShown?: (model: Model) => boolean; // absent if the section is always shown
 }
 
-export const sections: Section[] = [
+const all: Section[] = [
   { id: "answer", name: "Answer", make: answerSection },
   { id: "changes", name: "Changes", make: changesSection, isShown: (model) => Boolean(model.data.diff) },
   { id: "where", name: "Time", make: whereSection },
@@ -36,3 +36,10 @@ export const sections: Section[] = [
   { id: "methods", name: "Methods", make: methodsSection, isShown: (model) => Boolean(model.data.evaluation) },
   { id: "session", name: "Session", make: sessionSection },
 ];
+
+// Returns the sections of a page. A comparison opens with what changed; the sample of this run comes after it.
+export function sectionsOf(model: Model): Section[] {
+  const shown = all.filter((section) => section.isShown?.(model) ?? true);
+  const isFirst = ({ id }: Section) => id === "changes";
+  return [...shown.filter(isFirst), ...shown.filter((section) => !isFirst(section))];
+}

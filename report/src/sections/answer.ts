@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The result: the speedup, the error, whether the bound can be trusted, and the next step.
+// The result: the speedup, the error, whether the bound can be trusted, and the next step. In a comparison, the answer is
+// the section of changes, and this one is about the sample of the second run.
 
 import { h } from "../dom";
 import type { Context } from "../context";
@@ -26,6 +27,6 @@ export function answerSection({ model }: Context): HTMLElement {
     more.length > 0 && h("details", null, h("summary", null, `${more.length} more`),
       h("ul", { class: "lines" }, ...more.map(line))));
 
-  return h("section", { id: "answer", "aria-labelledby": "h-answer" }, h("h2", { id: "h-answer" }, "The answer"),
+  return h("section", { id: "answer", "aria-labelledby": "h-answer" }, h("h2", { id: "h-answer" }, model.data.diff ? "The sample of this run (B)" : "The answer"),
     strip, Boolean(model.data.spread) && h("p", { class: "quiet" }, `${model.data.spread}.`), h("div", { class: "two" }, block, nextSteps(model, verdict.level)));
 }

@@ -2,7 +2,7 @@
 //
 // Shows what changed since the baseline and which changes are real (docs/guide/what-got-slower.md).
 
-import { changesOf, countsText, differenceOf, hasShapes, intervalText, largestChanges, partsText, shiftTexts,
+import { changesOf, countsText, differenceOf, hasShapes, intervalText, largestChanges, leadText, meanA, meanB, partsText, shiftTexts,
   totalText, verdicts, verdictText, type Change } from "../changes";
 import { changesOption, rowHeight } from "../charts/changes";
 import type { Context } from "../context";
@@ -28,14 +28,15 @@ function outcome({ total, policy }: Diff): HTMLElement[] {
   return lines;
 }
 
-function answer(model: Model, diff: Diff): HTMLElement[] {
+function answer(model: Model, diff: Diff, changes: Change[]): HTMLElement[] {
   const difference = differenceOf(diff);
   const [slower, ...others] = countsText(diff);
   const relative = diff.a.duration_ns > 0 ? ` (${percentChange(difference / diff.a.duration_ns)})` : "";
   const run = ({ launches, duration_ns }: DiffRun) => ` (${plural(launches, "launch", "launches")}, ${duration(duration_ns)})`;
-  return [h("p", { class: "fact" }, h("strong", null, slower!), `, ${others.join(", ")}. B − A: `,
+  return [...outcome(diff),
+  h("p", { class: "fact", id: "changes-lead" }, h("bdi", null, visible(leadText(changes)))),
+  h("p", { class: "fact" }, h("strong", null, slower!), `, ${others.join(", ")}. B − A: `,
     h("strong", null, durationChange(difference) + relative), `, of which ${partsText(diff)}.`),
-  ...outcome(diff),
   h("p", { class: "fact quiet" }, "A, the baseline: ", h("bdi", null, visible(diff.a.source)), run(diff.a), ". B, this run: ",
     h("bdi", null, visible(model.folder)), `${run(diff.b)}. Threshold for a change of a mean: ` +
     `${tidy(percent(diff.threshold))}. Confidence for the whole table: ${tidy(percent(diff.confidence))}.`)];
@@ -48,7 +49,7 @@ function figure(diff: Diff, changes: Change[], choose: (change: Change) => void)
     how: "Left: how much more or less time a kernel takes in B than in A (wide bar), and the part of it that comes from longer or " +
       `shorter launches (inner bar); the rest comes from their number${hasShapes(diff) ? " and their shapes" : ""}. Right: the change of the mean duration with its interval, on a log axis; ` +
       "an arrow is an end beyond the axis, and changes within the gray band are too small to count. A filled mark is a real change at the stated confidence; " +
-      "an outline may be chance. Click a mark to select its kernel. To see which changes are due to the machine, compare the baseline with a second run of the same program.",
+      "an outline is no change, or may be chance. Click a mark to select its kernel. To see which changes are due to the machine, compare the baseline with a second run of the same program.",
     label: () => "Largest changes: " + shown.slice(0, 3).map((c, i) => `${names[i]} ${durationChange(c.time)}, ${c.diff.verdict}`).join("; "),
     missing: () => (shown.length === 0 ? "Neither run has kernels." : null),
     option: (theme, width) => changesOption(shown, diff.threshold, theme, width),
@@ -66,7 +67,7 @@ function figure(diff: Diff, changes: Change[], choose: (change: Change) => void)
 function columns(diff: Diff, changes: Change[]): Column<Change>[] {
   const most = changes.reduce((a, c) => Math.max(a, Math.abs(c.time)), 1);
   const time = durationsUpTo(most);
-  const mean = durationsUpTo(changes.reduce((a, { diff: k }) => Math.max(a, k.mean_a_ns ?? 0, k.mean_b_ns ?? 0), 0));
+  const mean = durationsUpTo(changes.reduce((a, { diff: k }) => Math.max(a, meanA(k) ?? 0, meanB(k) ?? 0), 0));
   const low = -Infinity; // an unknown value
   const part = (name: string, of: (change: Change) => number): Column<Change> => ({ name, width: 96,
     text: (c) => durationChange(of(c), time), value: of });
@@ -82,8 +83,8 @@ function columns(diff: Diff, changes: Change[]): Column<Change>[] {
     part("By duration", (c) => c.diff.by_duration_ns),
     { name: "Launches A", width: 98, text: (c) => count(c.diff.launches_a), value: (c) => c.diff.launches_a },
     { name: "Launches B", width: 98, text: (c) => count(c.diff.launches_b), value: (c) => c.diff.launches_b },
-    { name: "Mean A", width: 82, text: (c) => mean(c.diff.mean_a_ns), value: (c) => c.diff.mean_a_ns ?? low },
-    { name: "Mean B", width: 82, text: (c) => mean(c.diff.mean_b_ns), value: (c) => c.diff.mean_b_ns ?? low },
+    { name: "Mean A", width: 82, text: (c) => mean(meanA(c.diff)), value: (c) => meanA(c.diff) ?? low },
+    { name: "Mean B", width: 82, text: (c) => mean(meanB(c.diff)), value: (c) => meanB(c.diff) ?? low },
   ];
 }
 
@@ -106,8 +107,12 @@ function table(context: Context, diff: Diff, changes: Change[], choose: (change:
     h("details", { class: "how" }, h("summary", null, "How to read this"), h("p", null, "\"By launches\" is the part of the difference from more " +
       "or fewer launches, \"By duration\" from longer or shorter launches" + (hasShapes(diff) ? ", \"By shapes\" from launches with other grids or blocks. "
       : ". Without times by grid and block, \"By duration\" includes the effect of other shapes. ") +
-      "The confidence of verdicts other than same is for the whole table; the confidence of an interval is for its kernel alone. Unclear: not tested, because a run has too few launches (few launches), " +
-      "launches in too few parts of its time (few slices), 0 ns (no time), no order of launches (no order) or no times by grid and block (no shapes), or because less than half of the time is in shapes that both runs have (other shapes). Most launches: the mean is uncertain, for example because of a few very long launches, but the quartiles of the launches changed. A kernel that is gone cannot be selected. changes.csv has the columns of stemtap diff --csv.")),
+      "Mean A and Mean B are at equal grids and blocks where these are known. Rows are sorted by verdict, then by the size of B − A; click a heading to sort. " +
+      "Slower and faster hold for the whole table at its confidence. Same: the whole interval, which is for its kernel alone, is within the threshold. " +
+      "Unclear: the interval contains changes within and beyond the threshold (wide interval); it is beyond the threshold, but with so many kernels one may be so by chance (many kernels); " +
+      "most launches changed, and the mean in the other direction (mixed); or the kernel cannot be tested, because a run has too few launches (few launches), " +
+      "launches in too few parts of its time (few slices), 0 ns (no time), no order of launches (no order) or no times by grid and block (no shapes), or because less than half of the time is in shapes that both runs have (other shapes). " +
+      "Most launches: the mean is uncertain, for example because of a few very long launches, but the quartiles of the launches changed. A kernel that is gone cannot be selected. changes.csv has the columns of stemtap diff --csv.")),
     h("div", { class: "tools" }, h("label", { for: "changes-search", class: "unseen" }, "Search changes"), input, found,
       copyButton("Copy CSV", text), h("button", { type: "button", class: "small", id: "download-changes",
         click: () => download("changes.csv", "text/csv;charset=utf-8", [text()]) }, "changes.csv")), grid.element);
@@ -120,7 +125,7 @@ export function changesSection(context: Context): HTMLElement {
   if (!diff) return section;
   const changes = changesOf(context.model, diff);
   const choose = ({ kernel }: Change) => context.choose(kernel!); // rows without a kernel cannot be selected
-  section.append(...answer(context.model, diff), ...diff.notes.map((note) => h("p", { class: "fact care-text" }, "Note: ", h("bdi", null, visible(note)))),
+  section.append(...answer(context.model, diff, changes), ...diff.notes.map((note) => h("p", { class: "fact care-text" }, "Note: ", h("bdi", null, visible(note)))),
     ...shiftTexts(changes).map((text) => h("p", { class: "fact" }, h("bdi", null, visible(text)))), figure(diff, changes, choose), table(context, diff, changes, choose));
   return section;
 }

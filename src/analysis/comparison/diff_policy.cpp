@@ -158,7 +158,7 @@ DiffJudgment JudgeKernels(const RunDiff& diff, const DiffRule& rule) {
     const bool has_mean_verdict = adjusted.kernels[i] <= level;
     if (IsBeyond(kernel.change.relative, rule, adjusted.kernels[i], level)) {
       beyond.Add(kernel);
-    } else if (!has_mean_verdict &&
+    } else if (!has_mean_verdict && ShowsShift(kernel, adjusted.shifts[i], level) &&
                IsBeyond(kernel.shift.relative, rule, adjusted.shifts[i], level)) {
       beyond.Add(kernel, true);
     } else if (IsLarge(kernel, diff) && MayBeBeyond(kernel.change, rule)) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
@@ -11,8 +12,10 @@
 #include "analysis/comparison/run_diff.h"
 #include "base/csv.h"
 #include "base/text.h"
+#include "base/wrap.h"
 #include "model/cut_names.h"
 #include "model/json_text.h"
+#include "model/text_table.h"
 
 namespace stemtap::analysis {
 namespace {
@@ -55,24 +58,26 @@ std::string Interval(const MeanChange& change) {
   return fmt::format("{} to {}", Percent(change.lower), upper);
 }
 
-// Returns why a change is not tested; empty if it is.
-const char* ReasonOf(const MeanChange& change) {
-  return kUntestedNames[static_cast<std::size_t>(change.untested)];
-}
-
 // Returns what a verdict of slower or faster is about, or null for other verdicts.
 ordered_json BasisOf(const KernelDiff& kernel) {
   if (kernel.basis == DiffBasis::kNone) return {};
   return kDiffBasisNames[static_cast<std::size_t>(kernel.basis)];
 }
 
-std::string VerdictText(DiffVerdict verdict, const MeanChange& change) {
-  const std::string name = NameOf(verdict);
-  return verdict == DiffVerdict::kUnclear ? name + ": " + ReasonOf(change) : name;
+// Returns the reason of an unclear verdict, or null for other verdicts.
+template <typename Diff>
+ordered_json ReasonJson(const Diff& diff) {
+  return diff.verdict == DiffVerdict::kUnclear ? ordered_json(ReasonOf(diff)) : ordered_json();
+}
+
+template <typename Diff>
+std::string VerdictAndReason(const Diff& diff) {
+  const std::string name = NameOf(diff.verdict);
+  return diff.verdict == DiffVerdict::kUnclear ? name + ": " + ReasonOf(diff) : name;
 }
 
 std::string VerdictText(const KernelDiff& kernel) {
-  if (kernel.basis != DiffBasis::kLaunches) return VerdictText(kernel.verdict, kernel.change);
+  if (kernel.basis != DiffBasis::kLaunches) return VerdictAndReason(kernel);
   return fmt::format("{}: {}", NameOf(kernel.verdict),
                      kDiffBasisNames[static_cast<std::size_t>(kernel.basis)]);
 }
@@ -81,7 +86,21 @@ std::string VerdictText(const KernelDiff& kernel) {
 std::string TotalLine(const TotalDiff& total) {
   const std::string interval =
       std::isnan(total.change.lower) ? "" : " (" + Interval(total.change) + " %)";
-  return fmt::format("total: {}{}\n", VerdictText(total.verdict, total.change), interval);
+  return fmt::format("total: {}{}\n", VerdictAndReason(total), interval);
+}
+
+const char* OrderText(DiffSort sort) {
+  switch (sort) {
+    case DiffSort::kVerdict:
+      break;
+    case DiffSort::kTime:
+      return "the size of B - A";
+    case DiffSort::kChange:
+      return "the size of the change";
+    case DiffSort::kName:
+      return "name";
+  }
+  return "verdict, then by the size of B - A";
 }
 
 // Returns the lines above the table.
@@ -104,24 +123,100 @@ std::string Heading(const RunDiff& diff) {
   return text;
 }
 
-// Returns whether the kernel is `same` although all of its interval is beyond the threshold: the
-// intervals are not corrected for the number of kernels.
-bool IsSameBeyondThreshold(const KernelDiff& kernel, double threshold) {
-  return kernel.verdict == DiffVerdict::kSame &&
-         (kernel.change.lower > threshold || kernel.change.upper < 1.0 / (1.0 + threshold) - 1.0);
+// Returns what the reasons of unclear verdicts mean. RunDiff::notes describe `no order` and `no
+// shapes`.
+std::string ReasonMeaning(std::string_view reason, std::size_t kernels) {
+  const auto is = [&](auto value, const auto& names) {
+    return reason == names[static_cast<std::size_t>(value)];
+  };
+  if (is(Untested::kNoTime, kUntestedNames)) return "0 ns in one of the runs";
+  if (is(Untested::kOtherShapes, kUntestedNames)) {
+    return "less than half of the time of a run is in shapes (grid and block) that both runs have";
+  }
+  if (is(Untested::kFewLaunches, kUntestedNames)) {
+    return "fewer than four launches in a run, or few parts of a run with launches, and more than "
+           "twice as many per part in one run as in the other";
+  }
+  if (is(Untested::kFewSlices, kUntestedNames)) {
+    return "launches in fewer than four parts of the time of a run";
+  }
+  if (is(Undecided::kWideInterval, kUndecidedNames)) {
+    return "the interval contains changes within and beyond the threshold; longer runs make it "
+           "narrower";
+  }
+  if (is(Undecided::kManyKernels, kUndecidedNames)) {
+    return fmt::format("the interval is beyond the threshold, but among {} one may be so by chance",
+                       Plural(kernels, "kernel"));
+  }
+  if (is(Undecided::kMixed, kUndecidedNames)) {
+    return "most launches changed, and the mean in the other direction";
+  }
+  return {};
 }
 
-// Returns the names of the kernels for people, of at most `max_columns`.
-std::vector<std::string> ShownNames(const RunDiff& diff, std::size_t max_columns) {
+// Returns the lines below the table that explain the reasons in it.
+std::string ReasonLines(const RunDiff& diff, const model::RowView& view) {
+  std::vector<std::string_view> reasons;
+  const auto add = [&](const auto& row) {
+    if (row.verdict != DiffVerdict::kUnclear) return;
+    const std::string_view reason = ReasonOf(row);
+    if (std::find(reasons.begin(), reasons.end(), reason) == reasons.end()) {
+      reasons.push_back(reason);
+    }
+  };
+  add(diff.total);
+  for (const std::size_t i : view.rows) add(diff.kernels[i]);
+  std::string text;
+  for (const std::string_view reason : reasons) {
+    const std::string meaning = ReasonMeaning(reason, diff.kernels.size());
+    if (!meaning.empty()) text += fmt::format("{}: {}\n", reason, meaning);
+  }
+  return text;
+}
+
+// Returns the brief names of all kernels.
+std::vector<std::string> BriefNames(const RunDiff& diff) {
   std::vector<std::string_view> names;
   for (const KernelDiff& kernel : diff.kernels) names.push_back(kernel.name);
-  return model::NamesForTerminal(model::BriefNames(names), max_columns);
+  return model::BriefNames(names);
 }
 
-std::string MeanMicroseconds(std::uint64_t duration_ns, std::uint64_t launches) {
-  if (launches == 0) return "-";
-  return fmt::format("{:.2f}",
-                     1e-3 * static_cast<double>(duration_ns) / static_cast<double>(launches));
+// Mean durations of a kernel that the table shows, in ns. NaN: not in that run.
+struct ShownMeans {
+  double a_ns = NAN;
+  double b_ns = NAN;
+  bool are_of_equal_shapes = false;  // and the means of all launches are others
+};
+
+// Returns the means whose ratio is the change: those at equal shapes if they are known. Otherwise a
+// kernel might be slower with a smaller mean.
+ShownMeans MeansOf(const KernelDiff& kernel) {
+  const auto mean = [](std::uint64_t duration_ns, std::uint64_t launches) {
+    return launches == 0 ? NAN : static_cast<double>(duration_ns) / static_cast<double>(launches);
+  };
+  ShownMeans whole = {mean(kernel.duration_a_ns, kernel.launches_a),
+                      mean(kernel.duration_b_ns, kernel.launches_b)};
+  const MeanChange& change = kernel.change;
+  if (std::isnan(change.equal_mean_a_ns)) return whole;
+  const auto differ = [](double x, double y) { return std::fabs(x - y) > 1e-9 * y; };
+  return {change.equal_mean_a_ns, change.equal_mean_b_ns,
+          differ(change.equal_mean_a_ns, whole.a_ns) || differ(change.equal_mean_b_ns, whole.b_ns)};
+}
+
+std::string Microseconds(double ns) {
+  return std::isnan(ns) ? "-" : fmt::format("{:.2f}", 1e-3 * ns);
+}
+
+// Returns the line below the table about kernels whose means are not of all launches.
+std::string EqualShapesLine(const RunDiff& diff, const model::RowView& view) {
+  const auto count = std::count_if(view.rows.begin(), view.rows.end(), [&](std::size_t i) {
+    return MeansOf(diff.kernels[i]).are_of_equal_shapes;
+  });
+  if (count == 0) return {};
+  return fmt::format(
+      "mean A and mean B are at equal shapes (grid and block): the numbers of launches by shape "
+      "differ for {}\n",
+      Plural(static_cast<std::uint64_t>(count), "kernel"));
 }
 
 // Returns a number, or null if it is not known.
@@ -157,8 +252,9 @@ ordered_json Fields(const KernelDiff& kernel) {
           {"shift_lower", Number(kernel.shift.lower)},
           {"shift_upper", Number(kernel.shift.upper)},
           {"adjusted_shift_p", Number(kernel.adjusted_shift_p)},
-          {"reason", kernel.verdict == DiffVerdict::kUnclear ? ordered_json(ReasonOf(kernel.change))
-                                                             : ordered_json()}};
+          {"reason", ReasonJson(kernel)},
+          {"equal_mean_a_ns", Number(kernel.change.equal_mean_a_ns)},
+          {"equal_mean_b_ns", Number(kernel.change.equal_mean_b_ns)}};
 }
 
 ordered_json RunJson(const ComparedRun& run) {
@@ -172,8 +268,7 @@ ordered_json TotalJson(const TotalDiff& total) {
           {"upper", Number(total.change.upper)},
           {"p", Number(total.p)},
           {"adjusted_p", Number(total.adjusted_p)},
-          {"reason", total.verdict == DiffVerdict::kUnclear ? ordered_json(ReasonOf(total.change))
-                                                            : ordered_json()}};
+          {"reason", ReasonJson(total)}};
 }
 
 ordered_json PolicyJson(const std::optional<DiffJudgment>& judgment) {
@@ -183,19 +278,47 @@ ordered_json PolicyJson(const std::optional<DiffJudgment>& judgment) {
           {"reason", judgment->reason}};
 }
 
-// Returns the lines below the table about kernels whose verdict is about most launches: the change
-// of the mean is in the table.
-std::string ShiftLines(const RunDiff& diff, const std::vector<std::string>& names) {
+// Returns the lines below the table about kernels whose most launches changed: the change of the
+// mean is in the table.
+std::string ShiftLines(const RunDiff& diff, const model::RowView& view, std::size_t width) {
+  constexpr std::size_t kNameColumns = 80;
+  const std::vector<std::string> names =
+      model::NamesForTerminal(BriefNames(diff), std::min(width, kNameColumns));
   std::string text;
-  for (std::size_t i = 0; i < names.size(); ++i) {
+  for (const std::size_t i : view.rows) {
     const KernelDiff& kernel = diff.kernels[i];
-    if (kernel.basis != DiffBasis::kLaunches) continue;
-    text += fmt::format(
-        "most launches changed by {} % ({} to {} %), but the mean is uncertain: {}\n",
-        Percent(kernel.shift.relative), Percent(kernel.shift.lower), Percent(kernel.shift.upper),
-        names[i]);
+    const bool is_mixed = kernel.undecided == Undecided::kMixed;
+    if (kernel.basis != DiffBasis::kLaunches && !is_mixed) continue;
+    text += fmt::format("most launches changed by {} % ({} to {} %), but the mean {}: {}\n",
+                        Percent(kernel.shift.relative), Percent(kernel.shift.lower),
+                        Percent(kernel.shift.upper),
+                        is_mixed ? "in the other direction" : "is uncertain", names[i]);
   }
   return text;
+}
+
+std::vector<model::TextColumn> Columns(const RunDiff& diff, const model::RowView& view) {
+  std::vector<model::TextColumn> columns;
+  const auto add = [&](const char* title, int rank, auto cell_of) -> model::TextColumn& {
+    model::TextColumn& column = columns.emplace_back();
+    column.title = title;
+    column.rank = rank;
+    for (const std::size_t i : view.rows) column.cells.push_back(cell_of(diff.kernels[i]));
+    return column;
+  };
+  using Kernel = const KernelDiff&;
+  add("verdict", 0, [](Kernel k) { return VerdictText(k); }).is_left = true;
+  add("change %", 0, [](Kernel k) { return Change(k); });
+  add("interval %", 1, [](Kernel k) { return Interval(k.change); });
+  add("B - A ms", 2, [](Kernel k) { return Milliseconds(k.difference_ns()); });
+  add("by launches", 6, [](Kernel k) { return Milliseconds(k.by_launches_ns); });
+  add("by shapes", 7, [](Kernel k) { return Milliseconds(k.by_shapes_ns); });
+  add("by duration", 4, [](Kernel k) { return Milliseconds(k.by_duration_ns); });
+  add("launches A", 5, [](Kernel k) { return std::to_string(k.launches_a); });
+  add("launches B", 5, [](Kernel k) { return std::to_string(k.launches_b); });
+  add("mean A us", 3, [](Kernel k) { return Microseconds(MeansOf(k).a_ns); });
+  add("mean B us", 3, [](Kernel k) { return Microseconds(MeansOf(k).b_ns); });
+  return columns;
 }
 
 }  // namespace
@@ -208,49 +331,55 @@ std::string DiffCounts(const RunDiff& diff) {
   return text;
 }
 
-std::string DiffText(const RunDiff& diff, std::size_t max_name_columns) {
-  const std::vector<std::string> names = ShownNames(diff, max_name_columns);
-  std::vector<std::vector<std::string>> rows = {
-      {"verdict", "change %", "interval %", "B - A ms", "by launches", "by shapes", "by duration",
-       "launches A", "launches B", "mean A us", "mean B us", "kernel"}};
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    const KernelDiff& k = diff.kernels[i];
-    rows.push_back({VerdictText(k), Change(k), Interval(k.change),
-                    Milliseconds(k.difference_ns()), Milliseconds(k.by_launches_ns),
-                    Milliseconds(k.by_shapes_ns), Milliseconds(k.by_duration_ns),
-                    std::to_string(k.launches_a), std::to_string(k.launches_b),
-                    MeanMicroseconds(k.duration_a_ns, k.launches_a),
-                    MeanMicroseconds(k.duration_b_ns, k.launches_b), names[i]});
+DiffView ChooseDiffRows(const RunDiff& diff, const model::RowChoice& choice) {
+  DiffView view;
+  for (std::size_t i = 0; i < std::size(kDiffSortNames); ++i) {
+    if (choice.sort == kDiffSortNames[i]) view.sorted_by = static_cast<DiffSort>(i);
   }
-  std::string text = Heading(diff);
-  std::vector<std::size_t> widths(rows.front().size(), 0);
-  for (const std::vector<std::string>& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  std::vector<std::string_view> names;
+  for (const KernelDiff& kernel : diff.kernels) names.push_back(kernel.name);
+  const std::vector<std::string> brief = BriefNames(diff);
+  const auto choose = [&](const std::function<double(std::size_t)>& value_of) {
+    return model::ChooseRows(choice, names, brief, value_of);
+  };
+  switch (view.sorted_by) {
+    case DiffSort::kVerdict:
+      view.kernels = choose(nullptr);
+      break;
+    case DiffSort::kTime:
+      view.kernels = choose([&](auto i) { return std::fabs(diff.kernels[i].difference_ns()); });
+      break;
+    case DiffSort::kChange:
+      view.kernels = choose([&](auto i) { return std::fabs(diff.kernels[i].change.relative); });
+      break;
+    case DiffSort::kName:
+      view.kernels = model::ChooseRowsByName(choice, names, brief);
+      break;
   }
-  for (const std::vector<std::string>& row : rows) {
-    text += fmt::format("{:<{}}  ", row[0], widths[0]);
-    for (std::size_t i = 1; i + 1 < row.size(); ++i) {
-      text += fmt::format("{:>{}}  ", row[i], widths[i]);
-    }
-    text += row.back() + '\n';
-  }
-  text += ShiftLines(diff, names);
-  if (std::any_of(diff.kernels.begin(), diff.kernels.end(), [&](const KernelDiff& kernel) {
-        return IsSameBeyondThreshold(kernel, diff.options.threshold);
-      })) {
-    text +=
-        "'same' with an interval beyond the threshold: intervals are for each kernel alone, "
-        "verdicts for the whole table\n";
-  }
-  return text;
+  return view;
 }
 
-std::string DiffCsv(const RunDiff& diff) {
+std::string DiffText(const RunDiff& diff, const DiffView& view, std::size_t width) {
+  std::vector<std::string> brief = BriefNames(diff);
+  model::TextNames names = {"kernel"};
+  for (const std::size_t i : view.kernels.rows) names.names.push_back(brief[i]);
+  const std::string heading =
+      Heading(diff) + fmt::format("sorted by {} (--sort)\n", OrderText(view.sorted_by));
+  const std::string table = model::TableText(Columns(diff, view.kernels), std::move(names), width);
+  const bool has_means = table.find("mean A us") < table.find('\n');
+  std::string notes = model::LeftOutLine(view.kernels, "kernel") + ReasonLines(diff, view.kernels);
+  if (has_means) notes += EqualShapesLine(diff, view.kernels);
+  notes += ShiftLines(diff, view.kernels, width);
+  return WrappedLines(heading, width) + table + WrappedLines(notes, width);
+}
+
+std::string DiffCsv(const RunDiff& diff, const DiffView& view) {
   std::string text = "name,verdict";
   const ordered_json header = Fields({});
   for (const auto& [name, value] : header.items()) text += "," + name;
   text += '\n';
-  for (const KernelDiff& kernel : diff.kernels) {
+  for (const std::size_t i : view.kernels.rows) {
+    const KernelDiff& kernel = diff.kernels[i];
     text += CsvCell(kernel.name) + "," + NameOf(kernel.verdict);
     const ordered_json fields = Fields(kernel);
     for (const auto& [name, value] : fields.items()) {
@@ -265,8 +394,13 @@ std::string DiffCsv(const RunDiff& diff) {
 }
 
 std::string DiffJson(const RunDiff& diff) {
+  return DiffJson(diff, ChooseDiffRows(diff, {}));
+}
+
+std::string DiffJson(const RunDiff& diff, const DiffView& view) {
   ordered_json kernels = ordered_json::array();
-  for (const KernelDiff& kernel : diff.kernels) {
+  for (const std::size_t i : view.kernels.rows) {
+    const KernelDiff& kernel = diff.kernels[i];
     ordered_json json = {{"name", kernel.name}, {"verdict", NameOf(kernel.verdict)}};
     json.update(Fields(kernel));
     kernels.push_back(std::move(json));
@@ -275,19 +409,23 @@ std::string DiffJson(const RunDiff& diff) {
   for (std::size_t i = 0; i < std::size(diff.counts); ++i) {
     counts[kDiffVerdictNames[i]] = diff.counts[i];
   }
-  const ordered_json json = {{"schema", "stemtap.diff/1"},
-                             {"a", RunJson(diff.a)},
-                             {"b", RunJson(diff.b)},
-                             {"confidence", diff.options.confidence},
-                             {"threshold", diff.options.threshold},
-                             {"by_launches_ns", diff.by_launches_ns},
-                             {"by_shapes_ns", diff.by_shapes_ns},
-                             {"by_duration_ns", diff.by_duration_ns},
-                             {"total", TotalJson(diff.total)},
-                             {"policy", PolicyJson(diff.judgment)},
-                             {"verdicts", std::move(counts)},
-                             {"notes", diff.notes},
-                             {"kernels", std::move(kernels)}};
+  const ordered_json json = {
+      {"schema", "stemtap.diff/1"},
+      {"a", RunJson(diff.a)},
+      {"b", RunJson(diff.b)},
+      {"confidence", diff.options.confidence},
+      {"threshold", diff.options.threshold},
+      {"by_launches_ns", diff.by_launches_ns},
+      {"by_shapes_ns", diff.by_shapes_ns},
+      {"by_duration_ns", diff.by_duration_ns},
+      {"total", TotalJson(diff.total)},
+      {"policy", PolicyJson(diff.judgment)},
+      {"verdicts", std::move(counts)},
+      {"notes", diff.notes},
+      {"sorted_by", kDiffSortNames[static_cast<std::size_t>(view.sorted_by)]},
+      {"rows_filtered", view.kernels.filtered},
+      {"rows_below_top", view.kernels.below_top},
+      {"kernels", std::move(kernels)}};
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 

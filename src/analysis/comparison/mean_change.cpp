@@ -68,10 +68,18 @@ CommonTime TimeOf(const ShapeTotals& a, const ShapeTotals& b) {
           launches / static_cast<double>(b.launches) * static_cast<double>(b.duration_ns)};
 }
 
-// Returns the relative change of the mean at equal shapes. NaN if less than half of the time of
-// either run is in common shapes.
-double ChangeAtEqualShapes(const ComparedKernel& a, const ComparedKernel& b) {
+// EqualMeans are the mean durations at equal shapes. NaN if less than half of the time of either
+// run is in common shapes.
+struct EqualMeans {
+  double a_ns = NAN;
+  double b_ns = NAN;
+
+  double change() const { return b_ns / a_ns - 1.0; }
+};
+
+EqualMeans MeansAtEqualShapes(const ComparedKernel& a, const ComparedKernel& b) {
   CommonTime time;
+  double launches = 0.0;
   double common_a = 0.0;
   double common_b = 0.0;
   for (const auto& [shape, in_a] : a.shapes) {
@@ -80,13 +88,14 @@ double ChangeAtEqualShapes(const ComparedKernel& a, const ComparedKernel& b) {
     const CommonTime of_shape = TimeOf(in_a, found->second);
     time.a_ns += of_shape.a_ns;
     time.b_ns += of_shape.b_ns;
+    launches += static_cast<double>(std::min(in_a.launches, found->second.launches));
     common_a += static_cast<double>(in_a.duration_ns);
     common_b += static_cast<double>(found->second.duration_ns);
   }
   const bool is_comparable = 2.0 * common_a >= static_cast<double>(a.duration_ns) &&
                              2.0 * common_b >= static_cast<double>(b.duration_ns) &&
                              time.a_ns > 0.0 && time.b_ns > 0.0;
-  return is_comparable ? time.b_ns / time.a_ns - 1.0 : NAN;
+  return is_comparable ? EqualMeans{time.a_ns / launches, time.b_ns / launches} : EqualMeans();
 }
 
 std::size_t SliceCount(const ComparedKernel& kernel) {
@@ -340,7 +349,11 @@ MeanChange CompareMeans(const ComparedKernel& a, const ComparedKernel& b, double
   if (a.duration_ns == 0 || b.duration_ns == 0) return change;
   change.of_mean = b.mean_ns() / a.mean_ns() - 1.0;
   const bool has_shapes = !a.shapes.empty() && !b.shapes.empty();
-  change.relative = has_shapes ? ChangeAtEqualShapes(a, b) : change.of_mean;
+  const EqualMeans means =
+      has_shapes ? MeansAtEqualShapes(a, b) : EqualMeans{a.mean_ns(), b.mean_ns()};
+  change.equal_mean_a_ns = means.a_ns;
+  change.equal_mean_b_ns = means.b_ns;
+  change.relative = means.change();
   change.untested = Untested::kOtherShapes;
   if (std::isnan(change.relative)) return change;
   change.untested = SetTest(a, b, std::log1p(change.relative), change);
@@ -353,7 +366,7 @@ MeanChange CompareTotals(const ComparedKernel& a, const ComparedKernel& b, doubl
   MeanChange change;
   change.relative = change.of_mean = change_of_time;
   change.untested = Untested::kOtherShapes;
-  const double at_equal_shapes = ChangeAtEqualShapes(a, b);
+  const double at_equal_shapes = MeansAtEqualShapes(a, b).change();
   if (std::isnan(at_equal_shapes)) return change;
   change.untested = SetTest(a, b, std::log1p(at_equal_shapes), change);
   SetInterval(confidence, change);

@@ -33,7 +33,11 @@ inline constexpr const char* kUntestedNames[] = {
 
 struct MeanChange {
   double relative = NAN;  // of the mean at equal shapes; NaN: kNoTime or kOtherShapes
-  double of_mean = NAN;   // mean of B / mean of A - 1, including other shapes; NaN: kNoTime
+  // Mean durations at equal shapes, whose ratio is 1 + relative. NaN like `relative`, and for a
+  // total.
+  double equal_mean_a_ns = NAN;
+  double equal_mean_b_ns = NAN;
+  double of_mean = NAN;  // mean of B / mean of A - 1, including other shapes; NaN: kNoTime
   // Interval; NaN if it is not known. From -1 to infinity if a run has too few launches to exclude
   // any change.
   double lower = NAN;

@@ -178,25 +178,45 @@ DiffVerdict DirectionOf(double change) {
   return change > 0.0 ? DiffVerdict::kSlower : DiffVerdict::kFaster;
 }
 
-DiffVerdict VerdictOf(const MeanChange& change, double adjusted_p, double level) {
-  if (std::isnan(adjusted_p)) return DiffVerdict::kUnclear;
-  return adjusted_p > level ? DiffVerdict::kSame : DirectionOf(change.relative);
+// Decision is a verdict about the change of a mean.
+struct Decision {
+  DiffVerdict verdict = DiffVerdict::kUnclear;
+  Undecided undecided = Undecided::kNone;
+};
+
+// `same` is shown too, by the equivalence test: the whole interval is within the threshold.
+Decision Decide(const MeanChange& change, double adjusted_p, const DiffOptions& options) {
+  if (std::isnan(adjusted_p)) return {};
+  if (adjusted_p <= 1.0 - options.confidence) return {DirectionOf(change.relative)};
+  const double limit = std::log1p(options.threshold);
+  const double lower = std::log1p(change.lower);
+  const double upper = std::log1p(change.upper);
+  if (lower >= -limit && upper <= limit) return {DiffVerdict::kSame};
+  const bool is_beyond = lower > limit || upper < -limit;
+  return {DiffVerdict::kUnclear, is_beyond ? Undecided::kManyKernels : Undecided::kWideInterval};
 }
 
-// Sets the verdict of a kernel of both runs. A verdict about the mean comes first.
-void SetVerdict(double level, KernelDiff& kernel) {
-  kernel.verdict = VerdictOf(kernel.change, kernel.adjusted_p, level);
+// Sets the verdict of a kernel of both runs. A verdict about the mean comes first. Most launches
+// have a verdict only if the mean changed in the same direction: a kernel whose mean is shorter is
+// not reported as slower.
+void SetVerdict(const DiffOptions& options, KernelDiff& kernel) {
+  const Decision decision = Decide(kernel.change, kernel.adjusted_p, options);
+  kernel.verdict = decision.verdict;
+  kernel.undecided = decision.undecided;
   if (kernel.verdict == DiffVerdict::kSlower || kernel.verdict == DiffVerdict::kFaster) {
     kernel.basis = DiffBasis::kMean;
-  } else if (kernel.verdict == DiffVerdict::kSame && kernel.adjusted_shift_p <= level) {
+  } else if (ShowsShift(kernel, kernel.adjusted_shift_p, 1.0 - options.confidence)) {
     kernel.verdict = DirectionOf(kernel.shift.relative);
     kernel.basis = DiffBasis::kLaunches;
+    kernel.undecided = Undecided::kNone;
+  } else if (kernel.adjusted_shift_p <= 1.0 - options.confidence) {
+    kernel.verdict = DiffVerdict::kUnclear;
+    kernel.undecided = Undecided::kMixed;
   }
 }
 
 // Sets the p-values and the verdicts of the kernels of both runs and of the total.
 void Judge(RunDiff& diff) {
-  const double level = 1.0 - diff.options.confidence;
   const AdjustedPs adjusted = AdjustPs(diff, diff.options.threshold);
   for (std::size_t i = 0; i < diff.kernels.size(); ++i) {
     KernelDiff& kernel = diff.kernels[i];
@@ -205,11 +225,18 @@ void Judge(RunDiff& diff) {
     kernel.adjusted_p = adjusted.kernels[i];
     kernel.adjusted_shift_p = adjusted.shifts[i];
     if (kernel.duration_a_ns == 0 && kernel.duration_b_ns == 0) continue;  // the same
-    SetVerdict(level, kernel);
+    SetVerdict(diff.options, kernel);
   }
   diff.total.p = diff.total.change.P(diff.options.threshold);
   diff.total.adjusted_p = adjusted.total;
-  diff.total.verdict = VerdictOf(diff.total.change, diff.total.adjusted_p, level);
+  const Decision decision = Decide(diff.total.change, diff.total.adjusted_p, diff.options);
+  diff.total.verdict = decision.verdict;
+  diff.total.undecided = decision.undecided;
+}
+
+const char* ReasonOf(const MeanChange& change, Undecided undecided) {
+  return undecided != Undecided::kNone ? kUndecidedNames[static_cast<std::size_t>(undecided)]
+                                       : kUntestedNames[static_cast<std::size_t>(change.untested)];
 }
 
 bool HasOrder(const ComparedRun& run) {
@@ -287,6 +314,18 @@ MeanChange TotalChange(const ComparedRun& a, const ComparedRun& b, const NameMat
 }
 
 }  // namespace
+
+bool ShowsShift(const KernelDiff& kernel, double adjusted_shift_p, double level) {
+  return adjusted_shift_p <= level && kernel.shift.relative * kernel.change.relative >= 0.0;
+}
+
+const char* ReasonOf(const KernelDiff& kernel) {
+  return ReasonOf(kernel.change, kernel.undecided);
+}
+
+const char* ReasonOf(const TotalDiff& total) {
+  return ReasonOf(total.change, total.undecided);
+}
 
 AdjustedPs AdjustPs(const RunDiff& diff, double threshold) {
   const double level = 1.0 - diff.options.confidence;

@@ -14,6 +14,7 @@
 #include "analysis/comparison/compared_run.h"
 #include "analysis/comparison/launch_shift.h"
 #include "analysis/comparison/mean_change.h"
+#include "model/row_view.h"
 
 namespace stemtap::analysis {
 
@@ -28,6 +29,16 @@ enum class DiffBasis {
   kLaunches,  // most launches: all quartiles of the durations changed, and the mean is uncertain
 };
 inline constexpr const char* kDiffBasisNames[] = {"", "mean", "most launches"};
+
+// Why a verdict is unclear although the change is tested.
+enum class Undecided {
+  kNone,
+  kWideInterval,  // the interval contains changes within and beyond the threshold
+  kManyKernels,   // all of the interval is beyond the threshold, but with so many kernels one
+                  // interval is expected to be so by chance
+  kMixed,         // most launches changed, and the mean in the other direction
+};
+inline constexpr const char* kUndecidedNames[] = {"", "wide interval", "many kernels", "mixed"};
 
 struct KernelDiff {
   std::string name;  // in B, or in A if the kernel is gone
@@ -46,6 +57,7 @@ struct KernelDiff {
   double adjusted_shift_p = NAN;
   DiffVerdict verdict = DiffVerdict::kSame;
   DiffBasis basis = DiffBasis::kNone;
+  Undecided undecided = Undecided::kNone;
 
   double difference_ns() const { return by_launches_ns + by_shapes_ns + by_duration_ns; }
 };
@@ -56,6 +68,7 @@ struct TotalDiff {
   double p = NAN;
   double adjusted_p = NAN;
   DiffVerdict verdict = DiffVerdict::kUnclear;  // slower, faster, unclear or same
+  Undecided undecided = Undecided::kNone;
 };
 
 // Largest threshold: an increase to 11 times the duration.
@@ -63,7 +76,7 @@ inline constexpr double kMaxThreshold = 10.0;
 
 struct DiffOptions {
   double confidence = 0.95;
-  double threshold = 0.01;  // smaller changes of a mean are "same"
+  double threshold = 0.01;  // changes of a mean that are shown to be smaller are "same"
 };
 
 // kOk: all changes are shown to be acceptable. kFail: a change that is not acceptable is shown.
@@ -105,21 +118,42 @@ struct AdjustedPs {
 // Tests all kernels and the total with a threshold.
 AdjustedPs AdjustPs(const RunDiff& diff, double threshold);
 
+// Returns whether most launches of the kernel are shown to have changed, given the corrected
+// p-value of their shift, and the mean did not change in the other direction.
+bool ShowsShift(const KernelDiff& kernel, double adjusted_shift_p, double level);
+
 // Compares the runs. Kernels with different names are the same kernel if their spellings without
 // return type, parameters and spaces are equal, or if one name is the bare function name of the
 // other, and no other kernel of either run has that form.
 RunDiff DiffRuns(ComparedRun a, ComparedRun b, const DiffOptions& options);
 
+// Returns why a verdict is unclear; empty if it is not.
+const char* ReasonOf(const KernelDiff& kernel);
+const char* ReasonOf(const TotalDiff& total);
+
 // Returns "1 slower, 0 faster, ...", the number of kernels by verdict.
 std::string DiffCounts(const RunDiff& diff);
 
-// Returns the table. Names are escaped for the terminal and cut to `max_name_columns`, at least 16.
-std::string DiffText(const RunDiff& diff, std::size_t max_name_columns);
+// What kernels can be sorted by. The first is the order of RunDiff::kernels.
+enum class DiffSort { kVerdict, kTime, kChange, kName };
+inline constexpr const char* kDiffSortNames[] = {"verdict", "time", "change", "name"};
+
+// DiffView is the kernels to print, and what they are sorted by.
+struct DiffView {
+  model::RowView kernels;
+  DiffSort sorted_by = DiffSort::kVerdict;
+};
+DiffView ChooseDiffRows(const RunDiff& diff, const model::RowChoice& choice);
+
+// Returns the table in lines of at most `width` columns (model/text_table.h), with escaped names.
+std::string DiffText(const RunDiff& diff, const DiffView& view, std::size_t width);
 
 // Returns one row per kernel.
-std::string DiffCsv(const RunDiff& diff);
+std::string DiffCsv(const RunDiff& diff, const DiffView& view);
 
 // Returns one JSON object and a newline. Values that are not known are null.
+std::string DiffJson(const RunDiff& diff, const DiffView& view);
+// Returns the object with all kernels.
 std::string DiffJson(const RunDiff& diff);
 
 }  // namespace stemtap::analysis

@@ -2,13 +2,13 @@
 // stemtap diff: compares the kernels of two runs.
 #include <fmt/format.h>
 
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "analysis/comparison/diff_policy.h"
 #include "analysis/comparison/run_diff.h"
-#include "base/wrap.h"
 #include "model/json_text.h"
 #include "model/plan_cost.h"
 #include "ui/cli/commands.h"
@@ -18,6 +18,7 @@
 #include "ui/cli/run_comparison.h"
 #include "ui/cli/run_input.h"
 #include "ui/cli/session_path.h"
+#include "ui/cli/table_flags.h"
 #include "ui/report/session_report.h"
 
 namespace stemtap::ui {
@@ -30,6 +31,7 @@ struct DiffArguments {
   std::string a;
   std::string b;
   analysis::DiffOptions options;
+  TableFlags table;
   std::string html;
   std::string fail_on;
   bool csv = false;
@@ -101,11 +103,10 @@ int RunDiffCommand(const DiffArguments& arguments) {
   const Result<analysis::RunDiff> compared = Compare(arguments, policy.value());
   if (!compared.ok()) return Fail(compared.error());
   const analysis::RunDiff& diff = compared.value();
-  const std::size_t name_columns = OutputWidth() == kUnlimitedWidth ? kUnlimitedWidth : 80;
-  const int printed = arguments.json ? PrintJson(analysis::DiffJson(diff))
-                      : arguments.csv
-                          ? Print(analysis::DiffCsv(diff))
-                          : PrintText(analysis::DiffText(diff, name_columns));
+  const analysis::DiffView view = analysis::ChooseDiffRows(diff, arguments.table.Choice());
+  const int printed = arguments.json  ? PrintJson(analysis::DiffJson(diff, view))
+                      : arguments.csv ? Print(analysis::DiffCsv(diff, view))
+                                      : PrintText(analysis::DiffText(diff, view, OutputWidth()));
   if (printed != 0 || !diff.judgment) return printed;
   return ExitCodeOf(*diff.judgment, *policy.value(), arguments);
 }
@@ -126,8 +127,11 @@ CommandSpec DiffCommand() {
       .Share(0.5, 0.999999);
   command
       .Add("--threshold", &arguments->options.threshold,
-           "relative change of a mean duration that counts; smaller changes are 'same'")
+           "relative change of a mean duration that counts; 'same' is a change that is shown to be "
+           "smaller")
       .Share(0, analysis::kMaxThreshold);
+  arguments->table.AddTo(
+      command, {std::begin(analysis::kDiffSortNames), std::end(analysis::kDiffSortNames)});
   command.Add("--csv", &arguments->csv, "print the kernels as CSV");
   command.Add("--json", &arguments->json, "print the comparison as JSON").excludes = "--csv";
   command

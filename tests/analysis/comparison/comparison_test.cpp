@@ -64,6 +64,12 @@ const KernelDiff& Find(const RunDiff& diff, const std::string& name) {
                        [&](const KernelDiff& kernel) { return kernel.name == name; });
 }
 
+DiffJudgment Judge(const RunDiff& diff, const char* policy) {
+  const Result<DiffPolicy> parsed = ParseDiffPolicy(policy, diff.options.threshold);
+  REQUIRE(parsed.ok());
+  return JudgeDiff(diff, parsed.value());
+}
+
 // Returns RankSumP of one stratum by counting all assignments.
 double CountedP(const RankStratum& of) {
   std::vector<double> values = of.low;
@@ -129,7 +135,8 @@ TEST_CASE("equal durations in four launches are no proof") {
   }
   const RunDiff table = DiffRuns(RunOf(a), RunOf(b), {});
   CHECK(Find(table, "k0").p == doctest::Approx(2.0 / 70.0));
-  CHECK(Find(table, "k0").verdict == DiffVerdict::kSame);
+  CHECK(Find(table, "k0").verdict == DiffVerdict::kUnclear);
+  CHECK(Find(table, "k0").undecided == Undecided::kManyKernels);
 }
 
 TEST_CASE("the interval of a few launches contains what the exact test does not reject") {
@@ -193,8 +200,57 @@ TEST_CASE("kernels that change slowly have an allowance") {
     return RunOf(launches);
   };
   const RunDiff diff = DiffRuns(run(400), run(700), {});
-  CHECK(diff.kernels[0].verdict == DiffVerdict::kSame);
+  CHECK(diff.kernels[0].verdict == DiffVerdict::kUnclear);
+  CHECK(diff.kernels[0].undecided == Undecided::kWideInterval);
   CHECK(diff.kernels[0].change.test.systematic > 0.1);
+}
+
+TEST_CASE("same means that the whole interval is within the threshold") {
+  DiffOptions options;
+  const RunDiff wide = DiffRuns(SteadyRun(50'000), SteadyRun(50'100), options);
+  const MeanChange& change = Find(wide, "changed").change;
+  CHECK(Find(wide, "changed").verdict == DiffVerdict::kSame);
+  REQUIRE(change.upper > change.relative);
+  // Just below the end of the interval, and just above it.
+  options.threshold = 0.5 * (change.relative + change.upper);
+  const RunDiff open = DiffRuns(SteadyRun(50'000), SteadyRun(50'100), options);
+  CHECK(Find(open, "changed").verdict == DiffVerdict::kUnclear);
+  CHECK(std::string(ReasonOf(Find(open, "changed"))) == "wide interval");
+  options.threshold = 1.001 * change.upper;
+  CHECK(Find(DiffRuns(SteadyRun(50'000), SteadyRun(50'100), options), "changed").verdict ==
+        DiffVerdict::kSame);
+  const MeanChange& total = wide.total.change;
+  CHECK(wide.total.verdict == DiffVerdict::kSame);
+  options.threshold = 0.5 * (total.relative + total.upper);
+  const RunDiff open_total = DiffRuns(SteadyRun(50'000), SteadyRun(50'100), options);
+  CHECK(open_total.total.verdict == DiffVerdict::kUnclear);
+  CHECK(std::string(ReasonOf(open_total.total)) == "wide interval");
+}
+
+TEST_CASE("most launches that are slower are no verdict if the mean is shorter") {
+  // Three launches of 5 ms in A make its mean uncertain. All other launches of B take 5 % longer.
+  const auto run = [](std::uint64_t duration, int long_launches, std::uint64_t long_ns) {
+    std::vector<TimedLaunch> launches;
+    for (int i = 0; i < 2'000; ++i) {
+      const bool is_long = i % 601 == 100 && i / 601 < long_launches;
+      launches.push_back(
+          {"k", is_long ? long_ns : duration + static_cast<std::uint64_t>(i * 37 % 101)});
+      launches.push_back({"clock", 1});
+    }
+    return RunOf(launches);
+  };
+  const RunDiff mixed = DiffRuns(run(10'000, 3, 5'000'000), run(10'600, 1, 5'000'000), {});
+  const KernelDiff& kernel = Find(mixed, "k");
+  CHECK(kernel.change.relative < 0.0);
+  CHECK(kernel.shift.relative > 0.05);
+  CHECK(kernel.adjusted_shift_p <= 0.05);
+  CHECK(kernel.verdict == DiffVerdict::kUnclear);
+  CHECK(std::string(ReasonOf(kernel)) == "mixed");
+  CHECK(Judge(mixed, "slower").outcome == DiffOutcome::kUnclear);
+  const RunDiff slower = DiffRuns(run(10'000, 3, 5'000'000), run(10'600, 3, 5'000'000), {});
+  CHECK(Find(slower, "k").verdict == DiffVerdict::kSlower);
+  CHECK(Find(slower, "k").basis == DiffBasis::kLaunches);
+  CHECK(Judge(slower, "slower").outcome == DiffOutcome::kFail);
 }
 
 TEST_CASE("the total has an interval and a verdict") {
@@ -222,12 +278,6 @@ TEST_CASE("the total of runs without order is unclear") {
   const RunDiff diff = DiffRuns(std::move(a), std::move(b), {});
   CHECK(diff.total.verdict == DiffVerdict::kUnclear);
   CHECK(diff.total.change.untested == Untested::kNoOrder);
-}
-
-DiffJudgment Judge(const RunDiff& diff, const char* policy) {
-  const Result<DiffPolicy> parsed = ParseDiffPolicy(policy, diff.options.threshold);
-  REQUIRE(parsed.ok());
-  return JudgeDiff(diff, parsed.value());
 }
 
 TEST_CASE("a policy fails on changes that are shown to be larger than it accepts") {

@@ -276,6 +276,7 @@ TEST_CASE("tables and summaries fit the terminal, and are whole elsewhere") {
   for (const std::vector<std::string>& command :
        {std::vector<std::string>{"stats", "run1.csv"},
         {"stats", "s1", "--by", "cluster"},
+        {"diff", "run1.csv", "run2.csv"},
         {"plan", "run1.csv", "-q"},
         {"top", "--once", "s1"}}) {
     CAPTURE(command);
