@@ -57,6 +57,11 @@ bool ReadExtents(std::string_view text, std::uint64_t max, std::array<T, 3>& ext
 
 }  // namespace
 
+std::optional<std::string_view> NumericStreamId(std::string_view thread) {
+  const std::optional<std::string_view> id = StreamId(thread);
+  return id && IsNumber(*id) ? id : std::nullopt;
+}
+
 // Returns the id of a process ("pid") or thread ("tid"). A number may also be a string, as in all
 // cells of an event.
 std::optional<GpuTracks::Id> GpuTracks::IdOf(const simdjson::dom::object& event,
@@ -114,8 +119,7 @@ void GpuTracks::Learn(const simdjson::dom::object& event) {
 std::optional<GpuTrack> GpuTracks::Find(const simdjson::dom::object& event) {
   std::string_view name;
   if (event.at_key("tid").get_string().get(name) == simdjson::SUCCESS) {
-    const std::optional<std::string_view> stream = StreamId(name);
-    if (stream && IsNumber(*stream)) {
+    if (const std::optional<std::string_view> stream = NumericStreamId(name)) {
       GpuTrack track;
       track.stream = numbers_.Of(*stream);
       if (event.at_key("pid").get_string().get(name) == simdjson::SUCCESS) {

@@ -77,6 +77,10 @@ inline constexpr std::string_view kGpuProcess = "/device:GPU:";
 // with `prefix` and a number.
 std::optional<std::uint64_t> NumberAfter(std::string_view text, std::string_view prefix);
 
+// Returns the id in the name of a stream if it is a number, which may be hexadecimal or negative:
+// "7" for "Stream #7(Compute)".
+std::optional<std::string_view> NumericStreamId(std::string_view thread);
+
 // Returns whether an event on a stream is not a kernel, for example a copy or a CUDA API call.
 bool NamesNoKernel(std::string_view name);
 

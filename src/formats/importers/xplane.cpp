@@ -18,6 +18,7 @@
 #include "formats/importers/kineto_kernels.h"
 #include "formats/importers/proto_fields.h"
 #include "formats/importers/proto_stream.h"
+#include "formats/importers/stream_numbers.h"
 #include "formats/importers/recorded_launches.h"
 
 namespace stemtap::formats {
@@ -137,7 +138,6 @@ class XplaneReader {
   Status ReadStat(std::string_view text, Event& event, const char* at);
   void AddKernel(Event& event, const Line& line, std::uint64_t offset);
   std::string_view SetTimes(Event& event, const Line& line, std::uint64_t offset);
-  std::uint32_t StreamNumber(std::uint64_t number);
 
   Status CheckKernels() const;
   void WarnAtEnd();
@@ -146,7 +146,7 @@ class XplaneReader {
   std::unique_ptr<RecordedLaunches> launches_;
   std::unordered_map<std::int64_t, EventName> event_names_;  // of the plane
   std::unordered_map<std::int64_t, StatName> stat_names_;
-  std::unordered_map<std::uint64_t, std::uint32_t> long_streams_;
+  StreamNumbers streams_;
   std::uint64_t planes_ = 0;
   std::uint64_t gpus_ = 0;
   std::string other_plane_;  // the first plane that is not a GPU
@@ -269,21 +269,14 @@ Status XplaneReader::ReadLine(std::string_view text, std::uint16_t device) {
     }
     return Success{};
   }));
-  const std::optional<std::uint64_t> stream =
-      NumberAfter(of.name.empty() ? display_name : of.name, "Stream #");
+  const std::optional<std::string_view> stream =
+      NumericStreamId(of.name.empty() ? display_name : of.name);
   if (!stream) return Success{};  // such lines repeat the kernels in groups
-  of.stream = StreamNumber(*stream);
+  of.stream = streams_.Of(*stream);
   return ForEach(text, [&](const ProtoField& field) -> Status {
     if (field.number != kLineEvents || !field.is_bytes) return Success{};
     return ReadEvent(field.bytes, of);
   });
-}
-
-// Streams of AMD GPUs can be addresses; these are numbered in order of appearance.
-std::uint32_t XplaneReader::StreamNumber(std::uint64_t number) {
-  if (number < shm::kUnknown32) return static_cast<std::uint32_t>(number);
-  const auto next = static_cast<std::uint32_t>(long_streams_.size());
-  return long_streams_.try_emplace(number, next).first->second;
 }
 
 Status XplaneReader::ReadEvent(std::string_view text, const Line& line) {
@@ -435,10 +428,7 @@ void XplaneReader::WarnAtEnd() {
         "{}: {}; skipped", name,
         Plural(copies_, "event is a copy, a set or memory", "events are copies, sets and memory")));
   }
-  if (!long_streams_.empty()) {
-    launches_->Warn(fmt::format("{}: streams are addresses; they are numbered 0 to {}", name,
-                                long_streams_.size() - 1));
-  }
+  streams_.Finish(name, *launches_);
 }
 
 }  // namespace

@@ -110,12 +110,15 @@ TEST_CASE("xplane: streams given by address are numbered in order of appearance"
   const model::Profile p =
       MustParse(Gpu(Line("Stream #94384723984016(Compute)", 0, Event(1, 1000, 5000)) +
                     Line("Stream #94384723990000(Compute)", 0,
-                         Event(1, 2000, 5000, Bytes(4, Number(1, 1) + Number(3, 9))))));
-  REQUIRE(p.records.size() == 2);
-  CHECK(p.records[0].stream == 0);
-  CHECK(p.records[1].stream == 1);
+                         Event(1, 2000, 5000, Bytes(4, Number(1, 1) + Number(3, 9)))) +
+                    Line("Stream #7", 0, Event(1, 9'000'000, 5000)) +
+                    Line("Stream #0x7f", 0, Event(1, 18'000'000, 5000))));
+  REQUIRE(p.records.size() == 4);
+  for (std::uint32_t i = 0; i < 4; ++i) CHECK(p.records[i].stream == i);
   REQUIRE(!p.warnings.empty());
-  CHECK(p.warnings[0] == "t.csv: streams are addresses; they are numbered 0 to 1");
+  CHECK(p.warnings[0] ==
+        "t.csv: stream ids such as '94384723984016' are not small whole numbers; streams are "
+        "numbered 0 to 3 in order of appearance");
 }
 
 TEST_CASE("xplane: events that cannot be read are counted with the place of the first") {
@@ -143,12 +146,12 @@ TEST_CASE("xplane: events that cannot be read are counted with the place of the 
 TEST_CASE("xplane: large numbers are exact, and ps are rounded to ns with a warning") {
   const std::uint64_t longest = (std::uint64_t{1} << 63) - 808;  // 2^63 - 808 is a multiple of 1000
   const model::Profile p = MustParse(
-      Gpu(Line("Stream #4294967294", (std::uint64_t{1} << 62) - (std::uint64_t{1} << 54) - 1,
+      Gpu(Line("Stream #2147483647", (std::uint64_t{1} << 62) - (std::uint64_t{1} << 54) - 1,
                Event(1, 0, longest) + Event(2, longest, 0) + Event(2, longest + 1, 1499) +
                    Event(2, longest + 500, 1500))));
   REQUIRE(p.records.size() == 4);
   CHECK(p.records[0].duration_ns == longest / 1000);
-  CHECK(p.records[0].stream == 4294967294);
+  CHECK(p.records[0].stream == 2147483647);
   CHECK(p.records[1].start_ns == longest / 1000);
   CHECK(p.records[1].duration_ns == 0);
   CHECK(p.records[2].duration_ns == 1);
