@@ -151,6 +151,9 @@ struct Group {
   std::string_view lead;
   Table table;
 };
+// Clang before 17 does not deduce the argument of an aggregate.
+template <typename Table>
+Group(const char*, const char*, Table) -> Group<Table>;
 
 // JsonRow stores a struct as an array; its fields have no names. Unless the row is exact, elements
 // that later versions append are ignored.
