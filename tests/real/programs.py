@@ -208,7 +208,9 @@ def pytorch(build):
         return Program([python, EXAMPLES / 'pytorch' / name, *arguments], [nvidia], environment)
 
     train = ('train.py', '--tiny', '--steps=8', '--batch=4')
+    launches = 'import torch; x = torch.zeros(64, device="cuda"); [x.add_(1) for _ in range(400_000)]'
     return {'import': Program([python, '-c', 'import torch'], [nvidia], environment),
+            'launches': Program([python, '-c', launches], [nvidia], environment),
             'decode': script('generate.py'),
             'decode-long': script('generate.py', '--tokens=480'),
             'decode-graph': script('generate.py', '--graph'),
@@ -261,8 +263,8 @@ def names():
 # Each function brings a program into the cache and returns its runs by name. Its argument is a build directory with the
 # simulated GPU.
 PROGRAMS = {'ffmpeg': ffmpeg, 'llama': llama, 'pytorch': pytorch}
-# Runs that launch no kernels. They are only timed.
-ONLY_TIMED = ('import',)
+# Runs that are only timed: one without kernels, and one that only launches.
+ONLY_TIMED = ('import', 'launches')
 
 # These bring files that other tests read, and return their directory.
 FILES = {'cupti': cupti, 'names': names}
