@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from html import escape
 from typing import TYPE_CHECKING, List, Sequence
 
@@ -12,9 +11,7 @@ from stemtap._text import printable
 if TYPE_CHECKING:
     from stemtap.session import Kernel, Session
 
-_NAME_WIDTH = 54  # lines of 108 columns, as in summary.txt
 _HTML_KERNELS = 10
-_HTML_NAME_WIDTH = 80
 
 
 def summary(session: Session) -> str:
@@ -38,7 +35,7 @@ def text_table(kernels: Sequence[Kernel]) -> str:
     lines = ["   time     total ms     launches   mean us  samples  kernel"]
     lines += [
         f"{100 * kernel.share:5.1f} % {_ms(kernel.duration_ns):>12} {kernel.launches:>12} "
-        f"{kernel.mean_ns * 1e-3:>9.2f} {len(kernel.samples):>8}  {_label(kernel, _NAME_WIDTH)}"
+        f"{kernel.mean_ns * 1e-3:>9.2f} {len(kernel.samples):>8}  {_label(kernel)}"
         for kernel in kernels
     ]
     return "\n".join(lines)
@@ -64,20 +61,6 @@ def html(session: Session) -> str:
     return f"<div>{''.join(parts)}</div>"
 
 
-def brief_name(name: str) -> str:
-    """Returns a C++ name without return type, namespaces and parameters.
-
-    >>> brief_name("void at::native::elementwise<4, at::Fill<float> >(int, at::Fill<float>)")
-    'elementwise<4, Fill<float> >'
-    >>> brief_name("ampere_sgemm_128x64_nn")
-    'ampere_sgemm_128x64_nn'
-    """
-    name = re.sub(r"^void |\(anonymous namespace\)::|\b\w+::", "", name)
-    if name.endswith(")"):
-        name = re.sub(r"(?<=[\w>])\(.*", "", name, count=1, flags=re.DOTALL)
-    return name
-
-
 def _warnings(session: Session) -> List[str]:
     lines = []
     if session.counters.get("dropped"):
@@ -87,13 +70,12 @@ def _warnings(session: Session) -> List[str]:
     return [f"warning: {printable(line)}" for line in [*lines, *session.warnings]]
 
 
-def _label(kernel: Kernel, width: int) -> str:
-    """Returns the brief name of a kernel, after the process and launch configuration that distinguish it."""
+def _label(kernel: Kernel) -> str:
+    """Returns the short name of a kernel, after the process and launch configuration that distinguish it."""
     parts = [str(kernel.process)] if kernel.process is not None else []
     if kernel.grid is not None and kernel.block is not None:
         parts.append("x".join(map(str, kernel.grid)) + "/" + "x".join(map(str, kernel.block)))
-    label = " ".join([*parts, printable(brief_name(kernel.name))])
-    return label if len(label) <= width else label[: width - 3] + "..."
+    return " ".join([*parts, printable(kernel.short_name)])
 
 
 def _html_row(kernel: Kernel) -> str:
@@ -105,7 +87,7 @@ def _html_row(kernel: Kernel) -> str:
         str(len(kernel.samples)),
     )
     cells = "".join(_cell("td", figure) for figure in figures)
-    name = f'<code title="{escape(printable(kernel.name))}">{escape(_label(kernel, _HTML_NAME_WIDTH))}</code>'
+    name = f'<code title="{escape(printable(kernel.name))}">{escape(_label(kernel))}</code>'
     return f'<tr>{cells}<td style="text-align:left">{name}</td></tr>'
 
 

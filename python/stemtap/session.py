@@ -77,11 +77,14 @@ class Cluster:
 class Kernel:
     """A GPU function and its launches.
 
+    ``short_name`` is the name without return type, namespaces and parameters. No two kernels of a plan share one,
+    except those of several processes or launch configurations.
     ``process`` is set if the kernels of the processes were kept separate (``--share-captures off``), ``grid`` and
     ``block`` if launch configurations were (``--group-by launch``).
     """
 
     name: str
+    short_name: str
     launches: int
     duration_ns: int
     share: float
@@ -116,7 +119,7 @@ class Stats(Tuple[Kernel, ...]):
 
 
 class Session:
-    """A finished session directory of ``stemtap run``, ``replay``, ``merge`` or ``demo``.
+    """A finished session directory of ``stemtap run``, ``replay``, ``merge`` or ``demo``, or a plan alone.
 
     >>> session = Session("first-run")
     >>> print(session)
@@ -137,29 +140,39 @@ class Session:
     """
 
     def __init__(self, path: Union[str, os.PathLike[str]]) -> None:
-        """Reads the directory, or the directory of a file. Raises SessionError if it is not a finished session."""
-        self.path = Path(path).parent if os.path.isfile(path) else Path(path)
-        _require_finished(self.path)
-        session = _fields.read_object(self.path / "session.json", "stemtap.session/1")
-        plan = _fields.read_object(self.path / "plan.json", "stemtap.plan/1")
+        """Reads a directory, the directory of one of its files, or a plan that ``stemtap plan`` wrote.
+
+        Raises SessionError if it is neither a finished session nor a plan. A plan alone has the mode "plan", and what
+        only session.json contains is empty or None.
+        """
+        self.path = Path(path)
+        if self.path.name in _FILES and (self.path.parent / "session.json").is_file():
+            self.path = self.path.parent
+        session: Optional[Fields] = None
+        if self.path.is_file():
+            plan = _fields.read_object(self.path, "stemtap.plan/1")
+        else:
+            _require_finished(self.path)
+            session = _fields.read_object(self.path / "session.json", "stemtap.session/1")
+            plan = _fields.read_object(self.path / "plan.json", "stemtap.plan/1")
         totals = plan.object("totals")
 
-        #: session.json and plan.json as dictionaries, with all of their fields.
-        self.session: Dict[str, Any] = session.values
+        #: session.json (empty if there is none) and plan.json as dictionaries, with all of their fields.
+        self.session: Dict[str, Any] = session.values if session else {}
         self.plan: Dict[str, Any] = plan.values
 
-        #: "live", "replay", "gate" or "merged".
-        self.mode: str = session.get("mode", _fields.text)
+        #: "live", "replay", "gate" or "merged"; "plan" for a plan alone.
+        self.mode: str = session.get("mode", _fields.text) if session else "plan"
         #: The program and its arguments; empty if there was none or if merged sessions differ in it.
-        self.command: Tuple[str, ...] = session.get("command", _fields.texts)
-        #: The exit code of the program, and the number of the signal that ended it, or 0.
-        self.exit_code: int = session.get("exit_code", _fields.integer)
-        self.signal: int = session.get("signal", _fields.integer)
-        self.elapsed_s: float = session.get("elapsed_s", _fields.number)
+        self.command: Tuple[str, ...] = session.get("command", _fields.texts) if session else ()
+        #: The exit code of the program, and the number of the signal that ended it, or 0. A plan alone has None.
+        self.exit_code: Optional[int] = session.get("exit_code", _fields.integer) if session else None
+        self.signal: Optional[int] = session.get("signal", _fields.integer) if session else None
+        self.elapsed_s: Optional[float] = session.get("elapsed_s", _fields.number) if session else None
         #: Reasons why the figures may be incomplete, one line each.
-        self.warnings: Tuple[str, ...] = session.get("warnings", _fields.texts)
+        self.warnings: Tuple[str, ...] = session.get("warnings", _fields.texts) if session else ()
         #: Counters of the recording: "seen", "kept", "dropped" and others; "losses" counts losses by reason.
-        self.counters: Dict[str, Any] = session.object("counters").values
+        self.counters: Dict[str, Any] = session.object("counters").values if session else {}
 
         self.launches: int = totals.get("invocations", _fields.integer)
         self.duration_ns: int = totals.get("duration_ns", _fields.integer)
@@ -187,7 +200,7 @@ class Session:
     @cached_property
     def overview(self) -> Optional[Dict[str, Any]]:
         """overview.json as a dictionary (timeline, histograms), or None if there is no such file."""
-        path = self.path / "overview.json"
+        path = self.path / "overview.json"  # does not exist below a file
         return _fields.read_object(path, "stemtap.overview/1").values if path.exists() else None
 
     @cached_property
@@ -225,6 +238,9 @@ class Session:
         return _render.html(self)
 
 
+# Files of a session. Any of them stands for its directory.
+_FILES = ("plan.json", "session.json", "overview.json", "summary.txt", "mask.ndjson", "stemtap.log")
+
 # The columns of the tables of to_pandas().
 _COLUMNS = {
     "samples": (
@@ -235,7 +251,7 @@ _COLUMNS = {
         "kernel", "number", "launches", "duration_ns", "lower_ns", "upper_ns", "mean_ns", "stddev_ns", "target",
         "captured", "joined", "process",
     ),
-    "kernels": ("name", "launches", "duration_ns", "share", "mean_ns", "process", "grid", "block"),
+    "kernels": ("name", "short_name", "launches", "duration_ns", "share", "mean_ns", "process", "grid", "block"),
 }  # fmt: skip
 
 
@@ -257,6 +273,7 @@ def _kernel(kernel: Fields, total_ns: int) -> Kernel:
     duration_ns = kernel.get("duration_ns", _fields.integer)
     return Kernel(
         name=name,
+        short_name=kernel.find("short_name", _fields.text) or name,
         launches=kernel.get("invocations", _fields.integer),
         duration_ns=duration_ns,
         share=duration_ns / total_ns if total_ns else 0.0,

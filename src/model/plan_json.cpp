@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "model/cut_names.h"
 #include "model/json_fields.h"
 #include "model/json_text.h"
 #include "model/json_walk.h"
@@ -87,7 +88,8 @@ constexpr bool HasLaunchConfig(const PlanKernel& kernel) {
 
 template <>
 inline constexpr auto kTable<PlanKernel> =
-    std::tuple(Required<&K::name>("name"), Nullable<&K::process>("process").OmitIfAbsent(),
+    std::tuple(Required<&K::name>("name"), Optional<&K::short_name>("short_name").OmitIfAbsent(),
+               Nullable<&K::process>("process").OmitIfAbsent(),
                Nullable<&K::config, &L::grid>("grid").OnlyIf(HasLaunchConfig),
                Nullable<&K::config, &L::block>("block").OnlyIf(HasLaunchConfig),
                Required<&K::invocations>("invocations"), Required<&K::duration_ns>("duration_ns"),
@@ -147,6 +149,17 @@ namespace {
 constexpr std::string_view kSchema = "stemtap.plan/1";
 constexpr const char* kExpected = "a plan.json";
 
+// A reader of the file has no demangler.
+void SetShortNames(std::vector<PlanKernel>& kernels) {
+  std::vector<std::string_view> names;
+  for (const PlanKernel& kernel : kernels) names.push_back(kernel.name);
+  std::vector<std::string> briefs = BriefNames(names);
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    if (briefs[i] == kernels[i].name) briefs[i].clear();
+    kernels[i].short_name = std::move(briefs[i]);
+  }
+}
+
 // Sets what the file does not contain.
 void Complete(Plan& plan) {
   std::sort(plan.options.begin(), plan.options.end());
@@ -173,9 +186,11 @@ void Complete(Plan& plan) {
 
 std::string PlanToJson(const Plan& plan) {
   constexpr JsonStyle kStyle;
+  Plan named = plan;
+  SetShortNames(named.kernels);
   std::string text =
       fmt::format("{{\n  \"schema\": \"{}\",\n  \"tool\": \"stemtap {}\",\n  ", kSchema, kVersion);
-  JsonWriter(kStyle, text).Fields(plan, kTable<Plan>);
+  JsonWriter(kStyle, text).Fields(named, kTable<Plan>);
   return text += "\n}\n";
 }
 
