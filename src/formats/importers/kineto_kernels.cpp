@@ -233,12 +233,19 @@ std::string_view KernelEvents::Parse(std::string_view text, std::uint64_t offset
 // several ranks change it: 1002 or "[TP01] 2". Returns the number of a process without its device;
 // 0 for an unchanged trace.
 std::uint64_t KernelEvents::ProcessOf(const Event& event) {
-  std::string_view process = event.process;
-  if (event.record.device == shm::kUnknown16) return 0;
-  const std::size_t number = process.find_last_not_of("0123456789") + 1;
-  if (process.substr(number) == std::to_string(event.record.device)) {
-    process = process.substr(0, number);
+  const std::uint16_t device = event.record.device;
+  if (device == shm::kUnknown16) return 0;
+  if (device != last_device_ || event.process != last_pid_) {
+    last_device_ = device;
+    last_pid_ = event.process;
+    last_number_ = NumberOf(event.process, device);
   }
+  return last_number_;
+}
+
+std::uint64_t KernelEvents::NumberOf(std::string_view process, std::uint16_t device) {
+  const std::size_t number = process.find_last_not_of("0123456789") + 1;
+  if (process.substr(number) == std::to_string(device)) process = process.substr(0, number);
   if (process.empty()) return 0;
   const auto known = processes_.find(process);
   if (known != processes_.end()) return known->second;

@@ -89,11 +89,16 @@ class KernelEvents {
   void ReadOnnxArg(std::string_view key, simdjson::ondemand::value value, std::uint64_t offset,
                    Event& event);
   std::uint64_t ProcessOf(const Event& event);
+  std::uint64_t NumberOf(std::string_view process, std::uint16_t device);
   std::optional<JsonDecimal> ReadTime(std::string_view text, std::uint64_t offset);
 
   simdjson::ondemand::parser parser_;
   std::map<std::string, std::uint64_t, std::less<>> processes_;  // numbers from 1
   std::optional<std::uint64_t> process_;                         // of the last kernel
+  // Of the last kernel with a device: kernels repeat both.
+  std::uint16_t last_device_ = shm::kUnknown16;
+  std::string last_pid_;
+  std::uint64_t last_number_ = 0;  // of this process
   EventTally rejected_;
   std::uint64_t graphs_ = 0;
   std::uint64_t copies_ = 0;
