@@ -185,11 +185,24 @@ std::string TotalsText(const Plan& plan) {
   return text;
 }
 
+// Returns a warning about several launches, records or gaps as one about a single one.
+std::string OfOne(std::string_view what) {
+  constexpr std::pair<std::string_view, std::string_view> kForms[] = {
+      {"launches were ", "launch was "}, {"records were ", "record was "}, {"gaps ", "gap "}};
+  std::string text(what);
+  for (const auto& [many, one] : kForms) {
+    const std::size_t at = text.find(many);
+    if (at != std::string::npos) text.replace(at, many.size(), one);
+  }
+  return text;
+}
+
 // Returns the warnings of the summary.
 std::string Notes(const PlanTotals& t) {
   std::string text;
   const auto note = [&text](std::uint64_t count, std::string_view what) {
-    if (count != 0) text += fmt::format("{} {}\n", count, what);
+    if (count == 0) return;
+    text += fmt::format("{} {}\n", count, count == 1 ? OfOne(what) : std::string(what));
   };
   note(t.dropped, "records were dropped; the figures above are based on incomplete data");
   note(t.gaps, "gaps with an unknown number of launches; the run was longer than recorded");

@@ -263,6 +263,8 @@ TEST_CASE("the summary counts dropped, excluded and zero-duration launches") {
   plan.totals.gaps = 2;
   CHECK(Says(plan, "2 gaps"));
   CHECK(Says(plan, "4 launches were recorded with 0 ns"));
+  plan.totals.zero_duration = 1;
+  CHECK(Says(plan, "1 launch was recorded with 0 ns"));
   CHECK(Says(plan, "5 launches with 0.000 ms were excluded by --exclude and are not counted"));
   plan.totals.excluded_invocations = 1;
   CHECK(
