@@ -11,6 +11,7 @@
 #include "formats/importers/nsys_sqlite.h"
 #include "formats/importers/recorded_launches.h"
 #include "formats/importers/rocpd.h"
+#include "formats/importers/unread_formats.h"
 #include "formats/importers/untrusted_database.h"
 
 namespace stemtap::formats {
@@ -51,7 +52,7 @@ Status ReadLaunches(Database& database, std::int64_t file_bytes, RecordedLaunche
     const bool found = STEMTAP_TRY(database.HasTableWithPrefix(known.prefix));
     if (!found) continue;
     if (known.read != nullptr) return known.read(database, file_bytes, launches);
-    return Error{fmt::format("{}: {}", database.name(), known.advice)};
+    return Error{fmt::format("{}: {}", database.name(), AdviceFor(database.name(), known.advice))};
   }
   return Error{
       fmt::format("{}: is an SQLite database of an unknown tool; expected one made by 'nsys export "

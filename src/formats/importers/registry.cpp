@@ -113,10 +113,10 @@ Result<std::unique_ptr<model::ProfileReader>> OpenProfile(std::unique_ptr<ByteSo
     return Error{fmt::format("{}: empty file; expected a profile", source->name())};
   }
   if (IsUtf16(leading)) {
-    return Error{fmt::format(
-        "{}: is text in UTF-16, as PowerShell's > writes it; expected UTF-8: convert it with "
-        "'iconv -f UTF-16 -t UTF-8 FILE > NEW'",
-        source->name())};
+    return Error{source->name() + AdviceFor(source->name(),
+                                            ": is text in UTF-16, as PowerShell's > writes it; "
+                                            "expected UTF-8: convert it with 'iconv -f UTF-16 -t "
+                                            "UTF-8 FILE > utf-8.csv'")};
   }
   if (model::LooksLikePlan(leading)) {
     return Error{fmt::format("{}: is a plan; expected a recorded run", source->name())};

@@ -18,6 +18,7 @@
 #include "formats/importers/rocprof_kernel.h"
 #include "formats/importers/row_times.h"
 #include "formats/importers/stream_numbers.h"
+#include "formats/importers/unread_formats.h"
 
 namespace stemtap::formats {
 namespace {
@@ -203,8 +204,9 @@ Status DispatchTable::Read(Processes& processes, std::set<std::int64_t>& nodes) 
     if (rows.Has(column)) continue;
     return Error{
         fmt::format("{}: no column {} in {}; expected a table as rocprofv3 of ROCm 7 writes it; "
-                    "convert it with 'rocpd convert --output-format csv -i FILE'",
-                    database_.name(), kColumnNames[column], Name(kRocpdDispatchTable))};
+                    "convert it with '{}'",
+                    database_.name(), kColumnNames[column], Name(kRocpdDispatchTable),
+                    AdviceFor(database_.name(), "rocpd convert --output-format csv -i FILE"))};
   }
   if (!rows.Has(kStream)) launches_.StreamsAreQueues();
   launches_.NameIds(kRocprofIdName, kRocprofIdOffset);

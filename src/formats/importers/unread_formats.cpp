@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <initializer_list>
 
+#include "base/file.h"
+#include "base/quoting.h"
 #include "formats/importers/nsys_csv.h"
 #include "formats/importers/nvprof_csv.h"
 #include "formats/importers/proto_fields.h"
@@ -190,7 +192,7 @@ constexpr std::array kUnreadFormats = {
                  }},
     UnreadFormat{"an event stream of Nsight Systems (.qdstrm)",
                  "convert it with 'QdstrmImporter -i FILE' and export the report with 'nsys export "
-                 "--type sqlite'",
+                 "--type sqlite report.nsys-rep'",
                  [](std::string_view leading) {
                    return NamesItself(leading, "NVIDIA Nsight Systems Stream");
                  }},
@@ -253,11 +255,19 @@ std::span<const UnreadFormat> UnreadFormats() {
   return kUnreadFormats;
 }
 
+std::string AdviceFor(const std::string& name, std::string_view advice) {
+  constexpr std::string_view kFile = "FILE";
+  std::string text(advice);
+  const std::size_t at = text.find(kFile);
+  if (at != std::string::npos && Exists(name)) text.replace(at, kFile.size(), ShellPath(name));
+  return text;
+}
+
 std::optional<Error> RefuseUnread(const std::string& name, std::string_view leading) {
   for (const UnreadFormat& format : kUnreadFormats) {
     if (!format.detect(leading)) continue;
-    return Error{
-        fmt::format("{}: is {}, which stemtap cannot read; {}", name, format.name, format.advice)};
+    return Error{fmt::format("{}: is {}, which stemtap cannot read; {}", name, format.name,
+                             AdviceFor(name, format.advice))};
   }
   return std::nullopt;
 }

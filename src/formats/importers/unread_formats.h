@@ -24,6 +24,10 @@ struct UnreadFormat {
 // Returns the formats in order of detection.
 std::span<const UnreadFormat> UnreadFormats();
 
+// Returns advice about the file `name`, with the path in place of FILE, quoted for a shell. FILE
+// stays if the input is no file.
+std::string AdviceFor(const std::string& name, std::string_view advice);
+
 // Returns the error for the file `name`, which starts with `leading`, or nullopt if no format
 // matches.
 std::optional<Error> RefuseUnread(const std::string& name, std::string_view leading);

@@ -228,7 +228,7 @@ TEST_CASE("errors for databases of other tools name the tool and a command") {
   check(
       "CREATE TABLE CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL (start);"
       "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start); CREATE TABLE StringTable (value)",
-      "nvprof --import-profile FILE --csv --print-gpu-trace");
+      "t.db --csv --print-gpu-trace --log-file trace.csv'");
   check("CREATE TABLE KERN (KernelName)", "rocprof --timestamp on -o results.csv PROGRAM");
   check("CREATE TABLE rocpd_op (id); CREATE TABLE rocpd_string (id)",
         "rocprofv3 --kernel-trace -- PROGRAM");

@@ -184,6 +184,16 @@ TEST_CASE("detection of protocol buffers terminates for any damage") {
   }
 }
 
+TEST_CASE("the advice about a file names it") {
+  const test::TempDir directory;
+  const std::string path =
+      directory.Write("it's a.nsys-rep", "NVIDIA Nsight Systems Report").string();
+  const auto opened = OpenProfile(path);
+  REQUIRE(!opened.ok());
+  CHECK(opened.error().message.ends_with("'nsys export --type sqlite '" +
+                                         directory.path().string() + "/it'\\''s a.nsys-rep''"));
+}
+
 TEST_CASE("text in UTF-16 and cells with semicolons are refused with the reason") {
   const auto utf16 = [](std::string_view text, bool big) {
     std::string bytes;
