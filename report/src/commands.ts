@@ -81,18 +81,25 @@ export function exportNote(model: Model): string {
 function oneExport(model: Model, consumer: string, device: string): string {
   const plain = needsPlainLaunches(model, consumer) ? " --plain-launches" : "";
   const processes = device === "" ? "" : ` --processes per-device --device ${device}`;
-  return `stemtap export --plan ${shellPath(model.planFile)}${plain}${processes} --to ${consumer}`;
+  const profiles = isRecorded(model) ? model.data.profiles ?? [] : [];
+  const profile = profiles.length > 0 ? ` --profile ${profiles.map(shellPath).join(" ")}` : "";
+  return `stemtap export --plan ${shellPath(model.planFile)}${profile}${plain}${processes} --to ${consumer}`;
 }
+
+// Returns the name of a file that the commands write. Reports of several sessions have different names.
+const fileOf = (model: Model, ...parts: string[]) => [shellPath(model.folder), ...parts].join(".");
 
 export function exportCommand(model: Model, consumer: string): string {
-  return forDevices(model, consumer, (device) => [oneExport(model, consumer, device) +
-    (device === "" ? "" : ` -o ${consumer}.${device}.txt --weights-csv ids.${device}.csv`)]);
+  return forDevices(model, consumer, (device) => [oneExport(model, consumer, device) + (device === "" ? ""
+    : ` -o ${fileOf(model, consumer, device, "txt")} --weights-csv ${fileOf(model, "ids", device, "csv")}`)]);
 }
 
-// Each device has a separate table of ids.
+// Each device has a separate table of ids, which the results of ncu do not need: ncu numbers what it profiled.
 export function extrapolateCommand(model: Model, consumer: string): string {
-  return forDevices(model, consumer, (device) => [`stemtap extrapolate --plan ${shellPath(model.planFile)} --results RESULTS` +
-    (device === "" ? "" : `.${device} --ids ids.${device}.csv`)]);
+  return forDevices(model, consumer, (device) => {
+    const option = consumer === "ncu" ? `--device ${device}` : `--ids ${fileOf(model, "ids", device, "csv")}`;
+    return [`stemtap extrapolate --plan ${shellPath(model.planFile)} --results RESULTS` + (device === "" ? "" : `.${device} ${option}`)];
+  });
 }
 
 // Metrics that Nsight Compute collects in one pass on every recent GPU
@@ -112,7 +119,9 @@ export function counterCommands(model: Model): { commands: string; note: string 
   }
   const program = model.command.length > 0 && !isMerged(model) && isLive(model) ? model.command.map(shellWord).join(" ") : "PROGRAM";
   const commands = forDevices(model, "ncu", (device) => {
-    const [script, report] = device === "" ? ["ncu.sh", "counters"] : [`ncu.${device}.sh`, `counters.${device}`];
+    const of = device === "" ? [] : [device];
+    const script = fileOf(model, "ncu", ...of, "sh");
+    const report = ["counters", ...of].join(".");
     return [`${oneExport(model, "ncu", device)} -o ${script}`,
       `NCU_OPTIONS='--metrics ${fewMetrics}' REPORT=${report} sh ${script} ${program}`,
       `stemtap extrapolate --plan ${shellPath(model.planFile)}${device === "" ? "" : ` --device ${device}`} --results ${report}.*.csv`];

@@ -9,6 +9,7 @@ export interface Payload {
   tool?: string;
   folder?: string;
   plan_file?: string;
+  profiles?: string[]; // of the recorded run, if the source of the plan is not their path
   made_unix_ms?: number;
   brief_names?: Record<string, string>;
   categories?: { names?: string[]; kernels?: number[] }; // for each kernel of the plan, an index into names

@@ -157,8 +157,8 @@ test("counters with Nsight Compute have commands, or the reason why there are no
   const live = makeModel(payload("small"));
   const lines = (model: Model) => counterCommands(model).commands.split("\n");
   assert.equal(lines(live)[1],
-    "NCU_OPTIONS='--metrics smsp__inst_executed.sum,dram__bytes.sum' REPORT=counters sh ncu.sh python3 decode.py --tokens 64");
-  assert.match(lines({ ...live, mode: "replay" })[1]!, / sh ncu\.sh PROGRAM$/);
+    "NCU_OPTIONS='--metrics smsp__inst_executed.sum,dram__bytes.sum' REPORT=counters sh stemtap-decode.ncu.sh python3 decode.py --tokens 64");
+  assert.match(lines({ ...live, mode: "replay" })[1]!, / sh stemtap-decode\.ncu\.sh PROGRAM$/);
   assert.match(counterCommands(live).note, new RegExp(`at most ${live.samples.length} times`));
   const two = payload("small");
   two.session!.devices!.push({ ...two.session!.devices![0]!, device: 1 });
@@ -176,10 +176,15 @@ test("each device of a recorded run has a separate export", () => {
   assert.match(exportCommand(onOne, "macsim"), /^for device in 0; do\n/, "device 1 has no samples");
   const model = { ...onOne, samples: onOne.samples.map((s, i) => ({ ...s, sample: { ...s.sample, device: i % 2 } })) };
   assert.equal(exportCommand(model, "macsim"), "for device in 0 1; do\n  stemtap export --plan stemtap-decode/plan.json " +
-    "--processes per-device --device $device --to macsim -o macsim.$device.txt --weights-csv ids.$device.csv\ndone");
-  assert.match(extrapolateCommand(model, "macsim"), /--results RESULTS\.\$device --ids ids\.\$device\.csv/);
+    "--processes per-device --device $device --to macsim -o stemtap-decode.macsim.$device.txt " +
+    "--weights-csv stemtap-decode.ids.$device.csv\ndone");
+  assert.match(extrapolateCommand(model, "macsim"), /--results RESULTS\.\$device --ids stemtap-decode\.ids\.\$device\.csv/);
+  assert.match(extrapolateCommand(model, "ncu"), /--results RESULTS\.\$device --device \$device\n/, "ncu numbers what it profiled");
   assert.equal(exportCommand(model, "csv"), "stemtap export --plan stemtap-decode/plan.json --to csv");
-  assert.match(counterCommands(model).commands, /^for device in 0 1; do\n  .*--device \$device --to ncu -o ncu\.\$device\.sh\n/);
+  const elsewhere = { ...model, data: { ...data, profiles: ["../rank 0.csv", "../1.csv"] } };
+  assert.equal(exportCommand(elsewhere, "csv"), "stemtap export --plan stemtap-decode/plan.json --profile '../rank 0.csv' ../1.csv --to csv");
+  assert.doesNotMatch(exportCommand({ ...elsewhere, mode: "live" }, "csv"), /--profile/);
+  assert.match(counterCommands(model).commands, /^for device in 0 1; do\n  .*--device \$device --to ncu -o stemtap-decode\.ncu\.\$device\.sh\n/);
   assert.match(exportNote(model), /several devices.*per-device by one/);
 });
 

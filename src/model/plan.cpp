@@ -57,6 +57,10 @@ const std::string& KernelNameOf(const PlanKernel& kernel, const PlanSample& samp
   return kernel.pooled.empty() ? kernel.name : kernel.pooled[sample.pooled].name;
 }
 
+bool IsOfLiveSession(const Plan& plan) {
+  return !OptionText(plan.options, "level").empty();
+}
+
 bool HasPool(const Plan& plan) {
   return std::any_of(plan.kernels.begin(), plan.kernels.end(),
                      [](const PlanKernel& kernel) { return !kernel.pooled.empty(); });

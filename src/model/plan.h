@@ -179,6 +179,9 @@ struct Plan {
   std::vector<PlanKernel> kernels;  // in order of first launch
 };
 
+// Returns whether the plan is of a live session, which has no profile: `source` is a command.
+bool IsOfLiveSession(const Plan& plan);
+
 // Returns whether the plan has a pool. Commands that need the clusters of each kernel fail with
 // kHasPool.
 bool HasPool(const Plan& plan);

@@ -52,7 +52,7 @@ std::string AtConfidence(const Plan& plan) {
 // Returns how to get a smaller bound, or an empty string for a two-pass plan. Merged plans of
 // replays may lack the lag, because it may differ between the sessions.
 const char* BoundAdvice(const Plan& plan) {
-  if (!OptionText(plan.options, "level").empty()) {
+  if (IsOfLiveSession(plan)) {
     return ": run longer, or sample a recording with 'stemtap plan'";
   }
   if (!plan.sessions.empty()) return ": use 'stemtap plan' to sample these recordings";

@@ -117,8 +117,8 @@ describe("a session with all its files", () => {
     assert.equal(await page.locator(".title p").innerText(), "live · python3 decode.py --tokens 64");
     const next = page.locator(".next");
     const counters = await next.getByRole("region", { name: "Counter commands" }).innerText();
-    assert.deepEqual(counters.trim().split("\n"), ["stemtap export --plan small/plan.json --to ncu -o ncu.sh",
-      "NCU_OPTIONS='--metrics smsp__inst_executed.sum,dram__bytes.sum' REPORT=counters sh ncu.sh python3 decode.py --tokens 64",
+    assert.deepEqual(counters.trim().split("\n"), ["stemtap export --plan small/plan.json --to ncu -o small.ncu.sh",
+      "NCU_OPTIONS='--metrics smsp__inst_executed.sum,dram__bytes.sum' REPORT=counters sh small.ncu.sh python3 decode.py --tokens 64",
       "stemtap extrapolate --plan small/plan.json --results counters.*.csv"]);
     await next.getByLabel("Consumer").selectOption("macsim");
     assert.equal((await next.getByRole("region", { name: "Export command" }).innerText()).trim(),

@@ -145,15 +145,16 @@ std::string Added(const sampling::TopUp& more) {
 
 }  // namespace
 
-std::string NextStep(const ExtrapolationReport& report) {
+NextStep NextStepOf(const ExtrapolationReport& report) {
   const Match& match = report.match;
   if (match.missing_count > 0) {
-    return fmt::format("run the {} without a result: {}", Plural(match.missing_count, "sample"),
-                       Listed(match.missing, match.missing_count));
+    return {fmt::format("run the {} without a result: {}", Plural(match.missing_count, "sample"),
+                        Listed(match.missing, match.missing_count))};
   }
   if (LacksResults(report)) {
-    return "sample the clusters without a result: a plan from the finished profile (stemtap plan) "
-           "covers every cluster";
+    return {
+        "sample the clusters without a result: a plan from the finished profile (stemtap plan) "
+        "covers every cluster"};
   }
   double widest = 0.0;
   double degrees = 0.0;  // of the widest interval
@@ -173,29 +174,30 @@ std::string NextStep(const ExtrapolationReport& report) {
     }
   }
   const sampling::TopUp more = MoreFor(report.plan);
-  if (none && more.count == 0) return "for an interval, plan with --min-samples 2 or more";
-  if (none) return fmt::format("for an interval, {}", Added(more));
-  if (widest < kNarrow) return "nothing is missing";
+  if (none && more.count == 0) return {"for an interval, plan with --min-samples 2 or more"};
+  if (none) return {fmt::format("for an interval, {}", Added(more)), true};
+  if (widest < kNarrow) return {"nothing is missing"};
   if (degrees < kFewDegrees && more.second > 0) {
     // Of a spread that is as it was seen.
     const auto reach = [&](double d) { return StudentQuantile(report.confidence, d); };
     const double after =
         widest * reach(degrees + static_cast<double>(more.second)) / reach(degrees);
-    return fmt::format(
-        "nothing is missing; the interval of {} is wide because few samples show its spread: "
-        "expect about +-{} instead of +-{} if you {}",
-        ShortText(name, kNameColumns), Percent(after), Percent(widest), Added(more));
+    return {
+        fmt::format("nothing is missing; the interval of {} is wide because few samples show its "
+                    "spread: expect about +-{} instead of +-{} if you {}",
+                    ShortText(name, kNameColumns), Percent(after), Percent(widest), Added(more)),
+        true};
   }
   if (degrees < kFewDegrees) {
-    return fmt::format(
+    return {fmt::format(
         "nothing is missing; the interval of {} is wide because few samples show its spread: plan "
         "with --min-samples 2",
-        ShortText(name, kNameColumns));
+        ShortText(name, kNameColumns))};
   }
-  return fmt::format(
+  return {fmt::format(
       "nothing is missing; {} has the widest calibrated interval; half its width takes about four "
       "times as many samples (stemtap plan --min-samples, --error-bound)",
-      ShortText(name, kNameColumns));
+      ShortText(name, kNameColumns))};
 }
 
 std::vector<std::string> Caveats(const ExtrapolationReport& report) {
@@ -261,7 +263,7 @@ std::string ReportText(const ExtrapolationReport& report) {
   if (report.by != GroupBy::kNone) text += GroupsText(report);
   text += "\n";
   for (const std::string& caveat : Caveats(report)) text += "note: " + caveat + "\n";
-  text += "next: " + NextStep(report) + "\n";
+  text += "advice: " + NextStepOf(report).text + "\n";
   return text;
 }
 

@@ -35,8 +35,12 @@ std::string ReportCsv(const ExtrapolationReport& report);
 // Returns the tables of ReportText for kernels or ranges, one per metric.
 std::string GroupsText(const ExtrapolationReport& report);
 
-// Returns what the user can do next, one line.
-std::string NextStep(const ExtrapolationReport& report);
+// What the user can do next.
+struct NextStep {
+  std::string text;      // one line
+  bool tops_up = false;  // more samples are to be added with `stemtap plan --top-up`
+};
+NextStep NextStepOf(const ExtrapolationReport& report);
 
 // Returns what a reader needs to know before trusting the intervals, one line each.
 std::vector<std::string> Caveats(const ExtrapolationReport& report);

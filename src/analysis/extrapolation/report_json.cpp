@@ -82,7 +82,7 @@ std::string ReportJson(const ExtrapolationReport& report) {
                        {"outside_intervals_fraction", OutsideIntervals(extrapolation)},
                        {"native_duration_ns", report.plan.totals.duration_ns},
                        {"notes", Caveats(report)},
-                       {"next", NextStep(report)}};
+                       {"next", NextStepOf(report).text}};
   json["metrics"] = MetricsJson(extrapolation.metrics);
   if (report.by != GroupBy::kNone) {
     json["by"] = NameOf(report.by);

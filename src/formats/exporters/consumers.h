@@ -33,6 +33,7 @@ struct ExportOptions {
   std::string list;
   std::string list_name;
   std::string weights_name;  // additional file with the weights; empty if none
+  std::string plan = "PLAN";  // in commands, quoted for a shell
   bool keep_copies = true;   // accelsim-kernelslist: keep the lines of memory copies
   NcuRuns ncu_runs = NcuRuns::kAuto;
   NcuNames ncu_names = NcuNames::kGuess;
@@ -83,8 +84,9 @@ std::string Explain(const Consumer& consumer, const CountedPlan& counted, std::s
 // Returns a header and one row per sample: its id, launch and weight.
 std::string WeightsCsv(const CountedPlan& counted);
 
-// Returns the default name of the reports of the script for ncu: each device has its own.
-std::string NcuReportName(const CountingOptions& counting);
+// Returns the options of `stemtap extrapolate` for the reports of the script for ncu. By default,
+// the reports of each device have their own name.
+std::string NcuResultsOptions(const CountingOptions& counting);
 
 // The writers. REQUIRES (all): `counted` was made with the counting model of that consumer.
 Result<Exported> WriteAccelSim(const ExportInput& input);

@@ -113,6 +113,10 @@ std::vector<std::string> OccurrencePatterns(const std::vector<std::uint64_t>& oc
   return patterns;
 }
 
+std::string ReportName(const CountingOptions& counting) {
+  return counting.device ? fmt::format("stemtap-device{}", *counting.device) : "stemtap";
+}
+
 struct Run {
   std::string comment;
   std::vector<std::string> options;
@@ -248,13 +252,14 @@ class Writer {
     Exported exported;
     exported.ids = Ids(input_.counted).size();
     exported.runs = runs_.size();
-    std::string text = ScriptHead("Nsight Compute",
-                                  "# NCU: the profiler (ncu). NCU_OPTIONS: more options of ncu, "
-                                  "e.g. '--set full'. REPORT: name\n"
-                                  "# of the reports, without the number of the run. Each report is "
-                                  "also printed as a table, for\n"
-                                  "# stemtap extrapolate PLAN --results REPORT.*.csv\n",
-                                  runs_.size());
+    const std::string comment = fmt::format(
+        "# NCU: the profiler (ncu). NCU_OPTIONS: more options of ncu, e.g. '--set full'. REPORT: "
+        "name\n"
+        "# of the reports, without the number of the run. Each report is also printed as a table, "
+        "for\n"
+        "# stemtap extrapolate {} {}\n",
+        options_.plan, NcuResultsOptions(options_.counting));
+    std::string text = ScriptHead("Nsight Compute", comment, runs_.size());
     text += fmt::format(
         ": \"${{NCU:=ncu}}\" \"${{REPORT:={}}}\"\n"
         "rm -f \"$REPORT\".[0-9]*.csv\n"
@@ -267,7 +272,7 @@ class Writer {
         "    echo \"$0: run $1 profiled none of its launches\" >&2\n"
         "  fi\n"
         "}}\n",
-        NcuReportName(options_.counting), PageNames(base_));
+        ReportName(options_.counting), PageNames(base_));
     for (std::size_t i = 0; i < runs_.size(); ++i) {
       const Run& run = runs_[i];
       std::string rsp;
@@ -291,8 +296,9 @@ class Writer {
 
 }  // namespace
 
-std::string NcuReportName(const CountingOptions& counting) {
-  return counting.device ? fmt::format("stemtap-device{}", *counting.device) : "stemtap";
+std::string NcuResultsOptions(const CountingOptions& counting) {
+  const std::string device = counting.device ? fmt::format("--device {} ", *counting.device) : "";
+  return fmt::format("{}--results {}.*.csv", device, ReportName(counting));
 }
 
 Result<Exported> WriteNcu(const ExportInput& input) {

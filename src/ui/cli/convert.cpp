@@ -70,7 +70,8 @@ int RunConvert(const ConvertArguments& arguments) {
                              Plural(invocations, "launch", "launches"),
                              Plural(reader.names().size(), "kernel"), zero_duration,
                              to_stdout ? "standard output" : EscapeForTerminal(arguments.output)));
-    PrintNextFor(arguments.output, "stemtap plan", "-o plan.json");
+    // A plan needs a launch.
+    if (invocations != 0) PrintNextMaking("plan.json", arguments.output, "stemtap plan");
   }
   if (!arguments.json) return 0;
   const nlohmann::ordered_json json = {{"source", RunName(arguments.profiles)},

@@ -13,7 +13,6 @@
 #include <string>
 
 #include "base/file.h"
-#include "base/quoting.h"
 #include "base/text.h"
 #include "formats/importers/registry.h"
 #include "model/plan_summary.h"
@@ -24,6 +23,7 @@
 #include "ui/cli/commands.h"
 #include "ui/cli/live_flags.h"
 #include "ui/cli/output.h"
+#include "ui/cli/report_file.h"
 
 namespace stemtap::ui {
 namespace {
@@ -91,7 +91,7 @@ int DemoByReplay(const DemoArguments& arguments, const std::string& profile,
       fmt::format("{}\n{}session in {}\n", model::PlanSummary(done.plan),
                   Story(done.plan, done.report.sampler, 0.0, arguments.capture_factor),
                   EscapeForTerminal(done.folder)));
-  if (!arguments.quiet) PrintNext("stemtap report " + ShellPath(done.folder));
+  if (!arguments.quiet) PrintNextReport(done.folder);
   return printed;
 }
 
@@ -132,7 +132,7 @@ int DemoLive(const DemoArguments& arguments, const std::string& profile,
                   Story(done.plan, done.report.sampler, real ? done.report.elapsed_s : 0.0,
                         arguments.capture_factor),
                   EscapeForTerminal(done.folder)));
-  if (!arguments.quiet) PrintNext("stemtap report " + ShellPath(done.folder));
+  if (!arguments.quiet) PrintNextReport(done.folder);
   return done.report.exit_code != 0 ? done.report.exit_code : printed;
 }
 

@@ -182,7 +182,7 @@ Result<std::unique_ptr<model::ProfileReader>> OpenPlanned(const ExportArguments&
       consumer.needs_timeline
           ? ""
           : ", or --plain-launches if it was one process with one device and no CUDA graph";
-  if (!IsOfLiveSession(plan)) {
+  if (!model::IsOfLiveSession(plan)) {
     return Error{fmt::format(
         "{}: the run that it was made from cannot be read ({}); expected --profile FILE{}", shown,
         opened.error().message, or_plain)};
@@ -332,17 +332,22 @@ std::string ExportJson(const ExportArguments& arguments, const formats::CountedP
 // Returns the options of extrapolate for the results of the tool or its simulator, RESULTS. The
 // script for ncu names its results itself.
 std::string NextOptions(const ExportArguments& arguments, const formats::Consumer& consumer) {
+  if (consumer.name == "ncu") return formats::NcuResultsOptions(OptionsOf(arguments).counting);
   std::string options;
-  if (consumer.name == "ncu") {
-    if (arguments.device) options = fmt::format("--device {} ", *arguments.device);
-    return fmt::format("{}--results {}.*.csv", options,
-                       formats::NcuReportName(OptionsOf(arguments).counting));
-  }
   if (arguments.device && !arguments.weights_csv.empty()) {
     // The results have the numbers of one process, which the table maps to launches of the plan.
     options = fmt::format("--ids {} ", ShellPath(arguments.weights_csv));
   }
   return options + "--results RESULTS";
+}
+
+// Returns the command of a live run in the form for a shell; PROGRAM if it is not known.
+std::string ProgramOf(const std::string& path, const model::Plan& plan) {
+  std::string program;
+  for (const std::string& word : CommandOfRun(path, plan)) {
+    program += (program.empty() ? "" : " ") + ShellWord(word);
+  }
+  return program.empty() ? "PROGRAM" : program;
 }
 
 void PrintWritten(const ExportArguments& arguments, const formats::Consumer& consumer,
@@ -388,6 +393,7 @@ Result<std::string> Export(const ExportArguments& arguments) {
   const std::string path = RunName(paths);
   const std::string shown = EscapeForTerminal(path);
   options.counting.ranks = paths.size();
+  if (IsFile(arguments.plan)) options.plan = ShellPath(arguments.plan);
   if (!arguments.except.empty()) {
     options.counting.except = STEMTAP_TRY(SampledLaunches(arguments.except));
   }
@@ -427,8 +433,8 @@ Result<std::string> Export(const ExportArguments& arguments) {
   }
   if (consumer.name == "ncu" && !to_stdout) {
     notes.push_back(
-        fmt::format("measure with: NCU_OPTIONS='--metrics smsp__inst_executed.sum' sh {} PROGRAM",
-                    ShellPath(arguments.output)));
+        fmt::format("measure with: NCU_OPTIONS='--metrics smsp__inst_executed.sum' sh {} {}",
+                    ShellPath(arguments.output), ProgramOf(arguments.plan, plan)));
   }
   PrintWritten(arguments, consumer, exported, notes);
   if (to_stdout) return exported.files.front().content;

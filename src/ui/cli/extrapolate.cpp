@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,12 +15,14 @@
 
 #include "analysis/extrapolation/match.h"
 #include "analysis/extrapolation/report.h"
+#include "base/quoting.h"
 #include "base/text.h"
 #include "formats/results/results_reader.h"
 #include "model/plan_reader.h"
 #include "shm/record.h"
 #include "ui/cli/commands.h"
 #include "ui/cli/output.h"
+#include "ui/cli/recorded_run.h"
 #include "ui/cli/session_path.h"
 
 namespace stemtap::ui {
@@ -90,13 +93,27 @@ Status CheckCsv(const ExtrapolateArguments& arguments) {
   return CheckOutputs({arguments.csv}, inputs);
 }
 
+// Suggests to add samples to the plan at `path`, if its run can be read again.
+void PrintNextTopUp(const std::string& path, const model::Plan& plan) {
+  std::string profiles;
+  for (const std::string& profile : RunPaths(plan.source)) {
+    if (!IsFile(profile)) return;
+    profiles += " " + ShellPath(profile);
+  }
+  const std::string name = std::filesystem::path(path).filename().string();
+  const std::string more = name.substr(0, name.find('.')) + "-more.json";
+  PrintNextFor(path, "stemtap plan" + profiles + " --top-up", "-o " + ShellPath(more));
+}
+
 int Deliver(const ExtrapolateArguments& arguments, const analysis::ExtrapolationReport& report) {
   if (!arguments.csv.empty()) {
     const Status written = WriteOutput(arguments.csv, analysis::ReportCsv(report));
     if (!written.ok()) return Fail(written.error());
   }
-  return arguments.json ? PrintJson(analysis::ReportJson(report))
-                        : PrintText(analysis::ReportText(report));
+  if (arguments.json) return PrintJson(analysis::ReportJson(report));
+  const int printed = PrintText(analysis::ReportText(report));
+  if (analysis::NextStepOf(report).tops_up) PrintNextTopUp(arguments.plan, report.plan);
+  return printed;
 }
 
 int RunExtrapolate(const ExtrapolateArguments& arguments) {

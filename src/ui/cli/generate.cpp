@@ -54,7 +54,7 @@ int Generate(const GenerateArguments& arguments) {
         "stemtap: {} of {}, {:.3f} ms of GPU time, in {}\n", Plural(launches, "launch", "launches"),
         Plural(reader.value()->names().size(), "kernel"), static_cast<double>(duration_ns) * 1e-6,
         to_stdout ? "standard output" : EscapeForTerminal(arguments.output)));
-    PrintNextFor(arguments.output, "stemtap plan", "-o plan.json");
+    PrintNextMaking("plan.json", arguments.output, "stemtap plan");
   }
   if (!arguments.json) return 0;
   const nlohmann::ordered_json json = {{"workload", arguments.workload},

@@ -12,11 +12,11 @@
 #include <system_error>
 
 #include "base/file.h"
-#include "base/quoting.h"
 #include "base/text.h"
 #include "shm/session_env.h"
 #include "ui/cli/output.h"
 #include "ui/cli/profiler_check.h"
+#include "ui/cli/report_file.h"
 
 namespace stemtap::ui {
 
@@ -200,7 +200,7 @@ int RunAndReport(const session::LiveOptions& options, bool require_kernels) {
                                session::SessionSummary(done.report, done.plan),
                                EscapeForTerminal(done.folder)));
       if (done.failure.empty() && done.plan.totals.samples != 0) {
-        PrintNext("stemtap report " + ShellPath(done.folder));
+        PrintNextReport(done.folder);
       }
     }
     if (!done.failure.empty()) Fail({done.failure});

@@ -76,11 +76,6 @@ json EntriesOf(const json& list, std::size_t session) {
 
 }  // namespace
 
-bool IsOfLiveSession(const model::Plan& plan) {
-  return std::any_of(plan.options.begin(), plan.options.end(),
-                     [](const auto& option) { return option.first == "level"; });
-}
-
 std::string WhyNotPlain(const std::string& path, const model::Plan& plan,
                         const formats::CountingModel& model, std::optional<std::uint16_t> device) {
   json session = SessionOf(path, plan);
@@ -107,6 +102,21 @@ std::string WhyNotPlain(const std::string& path, const model::Plan& plan,
     return fmt::format("has {} made by CUDA graphs", Plural(graph_kernels, "launch", "launches"));
   }
   return {};
+}
+
+std::vector<std::string> CommandOfRun(const std::string& path, const model::Plan& plan) {
+  if (!plan.sessions.empty()) return {};
+  const json session = SessionOf(path, plan);
+  const json command = session.is_object() ? session.value("command", json()) : json();
+  std::vector<std::string> words;
+  for (const json& word : command) {
+    if (!word.is_string()) return {};
+    words.push_back(word.get<std::string>());
+  }
+  // The program of the demo.
+  const bool is_demo =
+      !words.empty() && std::filesystem::path(words.front()).filename() == "stemtap_play";
+  return is_demo ? std::vector<std::string>() : words;
 }
 
 }  // namespace stemtap::ui

@@ -8,14 +8,12 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "formats/exporters/counting.h"
 #include "model/plan.h"
 
 namespace stemtap::ui {
-
-// Returns whether the plan comes from a live session rather than from a profile.
-bool IsOfLiveSession(const model::Plan& plan);
 
 // Why nothing is known about the run.
 inline constexpr const char* kNoSessionOfRun = "has no session.json of that run next to it";
@@ -25,5 +23,9 @@ inline constexpr const char* kNoSessionOfRun = "has no session.json of that run 
 // contains `device`.
 std::string WhyNotPlain(const std::string& path, const model::Plan& plan,
                         const formats::CountingModel& model, std::optional<std::uint16_t> device);
+
+// Returns the command of the live run of the plan at `path`, according to the session.json next to
+// it; empty if it is not known, or if it cannot run without the simulated GPU.
+std::vector<std::string> CommandOfRun(const std::string& path, const model::Plan& plan);
 
 }  // namespace stemtap::ui

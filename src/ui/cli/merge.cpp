@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "base/quoting.h"
 #include "base/text.h"
 #include "session/merge/merge_sessions.h"
 #include "ui/cli/commands.h"
 #include "ui/cli/output.h"
+#include "ui/cli/report_file.h"
 #include "ui/cli/session_path.h"
 
 namespace stemtap::ui {
@@ -33,7 +33,7 @@ int RunMerge(const MergeArguments& arguments) {
   if (!arguments.quiet) {
     PrintMessage(fmt::format("stemtap: {} in {}\n", Plural(plan.sessions.size(), "session"),
                              EscapeForTerminal(arguments.output)));
-    PrintNext("stemtap report " + ShellPath(arguments.output));
+    PrintNextReport(arguments.output);
   }
   return arguments.json ? PrintJson(TotalsJson(plan)) : PrintText(merged.value().summary);
 }

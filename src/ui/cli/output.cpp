@@ -43,9 +43,18 @@ void PrintNext(const std::string& command) {
 }
 
 void PrintNextFor(const std::string& output, std::string_view command, std::string_view options) {
+  if (IsFile(output)) PrintNext(fmt::format("{} {} {}", command, ShellPath(output), options));
+}
+
+bool IsFile(const std::string& path) {
   std::error_code ignored;
-  if (output == "-" || !std::filesystem::is_regular_file(output, ignored)) return;
-  PrintNext(fmt::format("{} {} {}", command, ShellPath(output), options));
+  return path != "-" && std::filesystem::is_regular_file(path, ignored);
+}
+
+void PrintNextMaking(const std::string& made, const std::string& output, std::string_view command) {
+  std::error_code ignored;
+  if (std::filesystem::equivalent(output, made, ignored)) return;
+  PrintNextFor(output, command, "-o " + made);
 }
 
 void Warn(const std::vector<std::string>& warnings) {

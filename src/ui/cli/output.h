@@ -29,6 +29,10 @@ void PrintNext(const std::string& command);
 // again: not for standard output, devices and pipes.
 void PrintNextFor(const std::string& output, std::string_view command, std::string_view options);
 
+// Calls PrintNextFor for a command that makes the file `made` of `output`. Prints nothing if these
+// are the same file.
+void PrintNextMaking(const std::string& made, const std::string& output, std::string_view command);
+
 // Prints each warning as "stemtap: warning: <message>" to stderr.
 void Warn(const std::vector<std::string>& warnings);
 
@@ -58,6 +62,9 @@ Status WriteOutput(const std::string& path, std::string_view content);
 // read and written at the same time.
 Status CheckOutputs(const std::vector<std::string>& outputs,
                     const std::vector<std::string>& inputs);
+
+// Returns whether `path` is a file that can be read again: no directory, device or pipe.
+bool IsFile(const std::string& path);
 
 // Returns the plan's totals as one JSON object and a newline, for --json.
 std::string TotalsJson(const model::Plan& plan);

@@ -22,6 +22,7 @@
 #include "ui/cli/output.h"
 #include "ui/cli/read_progress.h"
 #include "ui/cli/recorded_run.h"
+#include "ui/cli/report_file.h"
 #include "ui/cli/run_plan.h"
 #include "ui/cli/session_path.h"
 #include "ui/cli/table_flags.h"
@@ -175,7 +176,7 @@ int RunPlan(const PlanArguments& arguments, const CommandSpec& parsed) {
   }
   const int printed =
       arguments.json ? PrintJson(model::PlanToJson(plan)) : PrintText(SummaryText(plan, arguments));
-  if (!arguments.quiet) PrintNextFor(arguments.output, "stemtap report", "-o report.html");
+  if (!arguments.quiet) PrintNextReportOf(arguments.output);
   return printed;
 }
 

@@ -9,7 +9,6 @@
 #include <optional>
 #include <string>
 
-#include "base/quoting.h"
 #include "base/text.h"
 #include "model/plan_summary.h"
 #include "session/flags/sampling_flags.h"
@@ -17,6 +16,7 @@
 #include "ui/cli/output.h"
 #include "ui/cli/read_progress.h"
 #include "ui/cli/recorded_run.h"
+#include "ui/cli/report_file.h"
 
 namespace stemtap::ui {
 namespace {
@@ -72,7 +72,7 @@ int Replay(const ReplayArguments& arguments) {
         fmt::format("stemtap: {}, session in {}\n",
                     Speed(static_cast<double>(plan.totals.invocations) / outcome.value().seconds),
                     EscapeForTerminal(directory)));
-    PrintNext("stemtap report " + ShellPath(directory));
+    PrintNextReport(directory);
   }
   return arguments.json ? PrintJson(TotalsJson(plan)) : PrintText(model::PlanSummary(plan));
 }

@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "analysis/comparison/run_diff.h"
+#include "base/file.h"
 #include "base/quoting.h"
 #include "base/text.h"
 #include "model/json_text.h"
@@ -20,7 +21,6 @@
 #include "ui/cli/recorded_run.h"
 #include "ui/cli/report_file.h"
 #include "ui/cli/run_comparison.h"
-#include "ui/cli/run_input.h"
 #include "ui/cli/session_path.h"
 #include "ui/report/session_report.h"
 #include "ui/top/session_finder.h"
@@ -78,15 +78,17 @@ Status CheckReadAgain(const std::string& session) {
 }
 
 // Prints what the report of a plan lacks, compared with one of a session, and how to get it.
-void NoteWhatLacks(const std::string& session) {
+void NoteWhatLacks(const std::string& session, const Report& report) {
   std::error_code ignored;
   if (fs::is_directory(session, ignored)) return;
-  const Result<RunInput> kind = KindOfInput(session);
-  const bool is_profile = kind.ok() && kind.value() == RunInput::kProfile;
+  std::string profiles;
+  for (const std::string& path : RunPaths(report.source)) {
+    profiles += Exists(path) ? " " + ShellPath(path) : " PROFILE";
+  }
   PrintMessage(fmt::format(
       "stemtap: the report of a plan has no timeline, activity, histograms or decisions; a session "
-      "of a recorded run has them: stemtap replay {} -o DIR\n",
-      is_profile ? ShellPath(session) : "PROFILE"));
+      "of a recorded run has them: stemtap replay{}\n",
+      profiles));
 }
 
 // Writes the report. Returns what --json prints.
@@ -108,7 +110,7 @@ Result<std::string> MakeReport(ReportArguments arguments) {
   Report report = STEMTAP_TRY(ReportOfRun(arguments.session));
   if (!arguments.evaluation.empty()) STEMTAP_TRY(AddEvaluation(arguments.evaluation, report));
   Warn(report.warnings);
-  NoteWhatLacks(arguments.session);
+  NoteWhatLacks(arguments.session, report);
   if (!arguments.baseline.empty()) STEMTAP_TRY(AddBaseline(arguments, report));
   const std::optional<std::uint64_t> bytes =
       STEMTAP_TRY(WriteReportFile(report, arguments.rates, arguments.output, place));

@@ -11,6 +11,7 @@
 
 #include "base/byte_sink.h"
 #include "base/file.h"
+#include "base/quoting.h"
 #include "base/text.h"
 #include "base/unix_ms.h"
 #include "session/flags/sampling_flags.h"
@@ -56,6 +57,23 @@ void PrintWritten(const Report& report, const std::string& path,
   }
 }
 
+// Returns the files of the run `source` relative to the directory that contains `path`, where the
+// commands of the page run. Empty if the names in `source` can be used there, or do not exist.
+std::vector<std::string> ProfilesFrom(const std::string& path, const std::string& source) {
+  std::error_code error;
+  const fs::path here = fs::current_path(error);
+  const fs::path there = fs::canonical(path, error).parent_path();
+  if (error || there == here) return {};
+  std::vector<std::string> profiles;
+  for (const std::string& name : RunPaths(source)) {
+    if (!Exists(name)) return {};
+    const bool is_absolute = fs::path(name).is_absolute();
+    profiles.push_back(is_absolute ? name : fs::proximate(name, there, error).string());
+  }
+  const bool same = source == RunName(profiles);
+  return error || same ? std::vector<std::string>() : profiles;
+}
+
 }  // namespace
 
 Status CheckReportPage() {
@@ -65,9 +83,19 @@ Status CheckReportPage() {
       "(Debian: apt-get install nodejs npm)"};
 }
 
+void PrintNextReport(const std::string& directory) {
+  if (CheckReportPage().ok()) PrintNext("stemtap report " + ShellPath(directory));
+}
+
+void PrintNextReportOf(const std::string& plan) {
+  if (CheckReportPage().ok()) PrintNextMaking("report.html", plan, "stemtap report");
+}
+
 Result<Report> ReportOfRun(const std::string& path) {
   if (!Exists(path) || STEMTAP_TRY(KindOfInput(path)) != RunInput::kProfile) {
-    return LoadReport(path, "");
+    Report report = STEMTAP_TRY(LoadReport(path, ""));
+    report.profiles = ProfilesFrom(path, report.source);
+    return report;
   }
   ReadProgress progress;
   const auto open = [&] { return OpenRun({path}, "", progress); };

@@ -16,6 +16,11 @@ namespace stemtap::ui {
 // Fails if this program was built without the page of reports.
 Status CheckReportPage();
 
+// Prints that the report of the session in `directory`, or the report of the file `plan`, is the
+// next command, unless this program was built without the page of reports.
+void PrintNextReport(const std::string& directory);
+void PrintNextReportOf(const std::string& plan);
+
 // Returns the report of a session, a plan.json, or a recorded profile, with the warnings of reads.
 // The plan of a profile is the one that `stemtap plan` makes by default.
 Result<Report> ReportOfRun(const std::string& path);

@@ -135,6 +135,7 @@ void AddNames(std::span<const std::string_view> more, Report& report) {
 // Adds what the report derives from the plan.
 void AddDerived(const model::Plan& plan, Report& report) {
   report.totals = plan.totals;
+  if (!model::IsOfLiveSession(plan)) report.source = plan.source;
   report.spread = model::SampleSpread(plan);
   std::vector<std::string_view> names;
   for (const model::PlanKernel& kernel : plan.kernels) {
@@ -255,11 +256,11 @@ Status WriteReport(const Report& report, std::uint64_t made_unix_ms, std::string
   const auto write_data = [&]() -> Status {
     const std::string head = fmt::format(
         "{{\"schema\":\"stemtap.report/1\",\"tool\":\"stemtap "
-        "{}\",\"folder\":{},\"plan_file\":{},\"made_unix_ms\":{},\"brief_names\":{},\"categories\":"
-        "{},\"spread\":{},\"cost\":{}",
-        kVersion, JsonText(report.name), JsonText(report.plan_file), made_unix_ms,
-        JsonText(report.brief_names), CategoriesJson(report.categories), JsonText(report.spread),
-        JsonText(report.cost));
+        "{}\",\"folder\":{},\"plan_file\":{},\"profiles\":{},\"made_unix_ms\":{},"
+        "\"brief_names\":{},\"categories\":{},\"spread\":{},\"cost\":{}",
+        kVersion, JsonText(report.name), JsonText(report.plan_file), JsonText(report.profiles),
+        made_unix_ms, JsonText(report.brief_names), CategoriesJson(report.categories),
+        JsonText(report.spread), JsonText(report.cost));
     for (const std::string_view piece :
          {std::string_view(head), std::string_view(",\"session\":"), or_null(report.session),
           std::string_view(",\"plan\":"), or_null(report.plan), std::string_view(",\"overview\":"),

@@ -34,6 +34,10 @@ struct Report {
   std::string name;       // of the session directory or the profile, for display
   std::string plan_file;  // "run/plan.json" of a session in run/, or the plan's file name; of a
                           // profile, the name under which the page saves the plan
+  std::string source;     // Plan::source of a recorded run; empty for a live session
+  // Files of the recorded run, if its page cannot find them by the source of the plan; relative to
+  // the directory that contains the session or the plan.
+  std::vector<std::string> profiles;
   std::set<std::string> names;                     // of kernels of the plan and the diff
   std::map<std::string, std::string> brief_names;  // of `names`, if different; all are distinct
   std::vector<model::KernelCategory> categories;   // of the kernels of the plan

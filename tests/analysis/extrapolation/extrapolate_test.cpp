@@ -339,7 +339,7 @@ TEST_CASE("the next step depends on why the widest interval is wide") {
   metric.name = "cycles";
   const auto next = [&](double half_width, double degrees) {
     metric.calibrated = {100.0, half_width, 100.0 - half_width, 100.0 + half_width, degrees};
-    return NextStep({plan, results, match, extrapolation});
+    return NextStepOf({plan, results, match, extrapolation}).text;
   };
   CHECK(next(20.0, 1.0).find("few samples show its spread") != std::string::npos);
   CHECK(next(20.0, 20.0).find("half its width takes about four times") != std::string::npos);

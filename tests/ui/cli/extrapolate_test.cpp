@@ -76,7 +76,7 @@ TEST_CASE("extrapolate prints totals, ratios and missing results") {
   CHECK(text.out.find("1 sample without a result: launch ") != std::string::npos);
   CHECK(text.out.find("uncovered: ") != std::string::npos);
   CHECK(text.out.find("intervals at 95 % confidence; they do not cover ") != std::string::npos);
-  CHECK(text.out.find("next: run the 1 sample") != std::string::npos);
+  CHECK(text.out.find("advice: run the 1 sample") != std::string::npos);
 }
 
 // A plan of one kernel with a sample for each of 12 very different durations, and the tables of the
@@ -166,7 +166,7 @@ TEST_CASE("extrapolate scales totals over uncovered time and reports this") {
   CHECK(text.out.find(" no samples by choice (--max-uncovered); totals scaled") !=
         std::string::npos);
   CHECK(text.out.find("  no samples by choice (--max-uncovered)\n") != std::string::npos);
-  CHECK(text.out.find("next: nothing is missing") != std::string::npos);
+  CHECK(text.out.find("advice: nothing is missing") != std::string::npos);
   std::vector<std::string> as_json = command;
   as_json.push_back("--json");
   const auto json = nlohmann::json::parse(RunStemtap(as_json).out);
@@ -272,9 +272,9 @@ TEST_CASE("a plan with too few samples for an interval is topped up") {
       RunStemtap({"extrapolate", "--plan", plan, "--results", results(plan, "a.csv")});
   CAPTURE(without.out);
   REQUIRE(without.exit_code == 0);
-  CHECK(
-      without.out.find("next: for an interval, add 8 samples of about 0.0108 ms in total (stemtap "
-                       "plan --top-up)\n") != std::string::npos);
+  CHECK(without.out.find(
+            "advice: for an interval, add 8 samples of about 0.0108 ms in total (stemtap "
+            "plan --top-up)\n") != std::string::npos);
 
   const auto topped = RunStemtap({"plan", profile, "--top-up", plan, "-o", more});
   CAPTURE(topped.err);
@@ -284,7 +284,7 @@ TEST_CASE("a plan with too few samples for an interval is topped up") {
   const auto with =
       RunStemtap({"extrapolate", "--plan", more, "--results", results(more, "b.csv")});
   REQUIRE(with.exit_code == 0);
-  CHECK(with.out.find("next: for an interval") == std::string::npos);
+  CHECK(with.out.find("advice: for an interval") == std::string::npos);
 
   const auto added = RunStemtap({"export", "--plan", more, "--except", plan, "--to", "csv"});
   REQUIRE(added.exit_code == 0);

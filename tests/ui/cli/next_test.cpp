@@ -55,6 +55,7 @@ class Scratch {
     CHECK_MESSAGE(result.exit_code == 0, result.err);
     CHECK_FALSE(fs::exists(directory_ / "x"));
   }
+  fs::path operator/(const std::string& name) const { return directory_ / name; }
   bool Has(const std::string& name) const { return fs::exists(directory_ / name); }
 
  private:
@@ -96,6 +97,9 @@ TEST_CASE("an export for a tool suggests how to use its results") {
         "stemtap extrapolate '$(touch x).json' --results RESULTS");
   CHECK(NextOf(scratch.Run({"export", "$(touch x).json", "--to", "ncu", "-o", "n.sh"})) ==
         "stemtap extrapolate '$(touch x).json' --results stemtap.*.csv");
+  CHECK(test::ReadFile(scratch / "n.sh")
+            .find("\n# stemtap extrapolate '$(touch x).json' --results stemtap.*.csv\n") !=
+        std::string::npos);
   CHECK(NextOf(scratch.Run({"export", "--plan", "$(touch x).json", "--to", "csv"})) == "");
 }
 
