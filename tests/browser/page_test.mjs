@@ -513,7 +513,8 @@ test("the commands of the next step run for one and two devices, even if one dev
   const bin = join(scratch, "bin");
   mkdirSync(bin);
   symlinkSync(stemtap, join(bin, "stemtap"));
-  writeFileSync(join(bin, "ncu"), `#!/bin/sh\nexec ${process.execPath} ${join(dirname(fileURLToPath(import.meta.url)), "ncu_stand_in.mjs")} "$@"\n`, { mode: 0o755 });
+  symlinkSync(join(dirname(fileURLToPath(import.meta.url)), "../support/stand_ins/ncu"), join(bin, "ncu"));
+  writeFileSync(join(bin, "play"), "#!/bin/sh\n", { mode: 0o755 });
   const profile = join(scratch, "measured.csv");
   const names = ["void lib::gemm<128, lib::Half>(lib::Half const*, int)", "relu", "softmax"];
   const sampled = [];
