@@ -28,6 +28,14 @@ class LineMaker {
   LineMaker& AddData(std::string_view text, Style style = Style::kPlain) {
     return Add(ShownText(text, unicode_, left_), style);
   }
+  // Adds `part` if all of it fits. Otherwise ends the line, so that no part is cut or skipped.
+  LineMaker& AddWhole(const Line& part) {
+    int columns = 0;
+    for (const Span& span : part.spans) columns += ColumnsOf(span.text);
+    if (columns > left_) left_ = 0;
+    for (const Span& span : part.spans) Add(span.text, span.style);
+    return *this;
+  }
   int left() const { return left_; }
   Line Take(Style rest = Style::kPlain) {
     line_.rest = rest;
@@ -40,12 +48,17 @@ class LineMaker {
   bool unicode_;
 };
 
+// Wider than any line: names are cut at 16,384 bytes of at most 4 columns each when escaped.
+inline constexpr int kUnlimitedColumns = 1 << 20;
+
 struct Canvas {
   int width = 0;
   bool unicode = false;
   bool snapshot = false;
 
   LineMaker NewLine() const { return {width, unicode}; }
+  // Returns a part of a line, for AddWhole.
+  LineMaker NewPart() const { return {kUnlimitedColumns, unicode}; }
 };
 
 }  // namespace stemtap::ui

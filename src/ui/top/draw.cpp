@@ -18,9 +18,6 @@
 namespace stemtap::ui {
 namespace {
 
-// Wider than any line: names are cut at 16,384 bytes of at most 4 columns each when escaped.
-constexpr int kUnlimited = 1 << 20;
-
 constexpr std::pair<const char*, const char*> kHelp[] = {
     {"Up Down j k", "move by one row"},
     {"PgUp PgDn", "move by one page"},
@@ -131,7 +128,7 @@ Line FooterLine(const Model& model, const Canvas& canvas, int& input_column) {
   LineMaker line = canvas.NewLine();
   if (model.typing()) {
     line.Add("filter: ", Style::kStrong);
-    const std::string filter = ShownText(model.filter(), canvas.unicode, kUnlimited);
+    const std::string filter = ShownText(model.filter(), canvas.unicode, kUnlimitedColumns);
     line.Add(LastColumns(filter, std::max(line.left() - 1, 0)));
     input_column = std::min(canvas.width - line.left(), canvas.width - 1);
     return line
@@ -189,8 +186,8 @@ Frame DrawScreen(Model& model, int width, int height, bool unicode) {
 }
 
 std::string Snapshot(const Model& model, bool unicode, std::size_t width) {
-  const bool is_unlimited = width >= static_cast<std::size_t>(kUnlimited);
-  const Canvas canvas = {is_unlimited ? kUnlimited : static_cast<int>(width), unicode,
+  const bool is_unlimited = width >= static_cast<std::size_t>(kUnlimitedColumns);
+  const Canvas canvas = {is_unlimited ? kUnlimitedColumns : static_cast<int>(width), unicode,
                          is_unlimited};
   std::string text;
   const auto add = [&text](const std::vector<Line>& lines) {

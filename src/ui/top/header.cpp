@@ -114,15 +114,20 @@ Line StatesLine(const std::vector<Session>& sessions, const Canvas& canvas) {
     problems += !session.problem.empty() && session.state != SessionState::kWaiting;
   }
   LineMaker line = canvas.NewLine();
+  const char* before = "";
+  const auto add = [&](const std::string& text, Style style) {
+    line.AddWhole(canvas.NewPart().Add(before).Add(text, style).Take());
+    before = "  ";
+  };
   for (const SessionState state : {SessionState::kRunning, SessionState::kEnded,
                                    SessionState::kWaiting, SessionState::kKilled}) {
     const auto& [word, style] = StateWord(state);
     const int count = counts[static_cast<std::size_t>(state)];
-    if (count != 0) line.Add(fmt::format("{} {}", count, word), style).Add("  ");
+    if (count != 0) add(fmt::format("{} {}", count, word), style);
   }
-  if (overdue != 0) line.Add(fmt::format("{} stale", overdue), Style::kBad).Add("  ");
-  if (problems != 0) line.Add(fmt::format("{} cannot be read", problems), Style::kBad).Add("  ");
-  if (!canvas.snapshot) line.Add("[ and ] step through them", Style::kDim);
+  if (overdue != 0) add(fmt::format("{} stale", overdue), Style::kBad);
+  if (problems != 0) add(fmt::format("{} cannot be read", problems), Style::kBad);
+  if (!canvas.snapshot) add("[ and ] step through them", Style::kDim);
   return line.Take();
 }
 
@@ -157,6 +162,13 @@ std::vector<Line> MessageLines(const Model& model, const Canvas& canvas) {
   return lines;
 }
 
+// Adds a labeled figure if all of it fits.
+void AddFigure(const char* label, const std::string& figure, const Canvas& canvas,
+               LineMaker& line) {
+  line.AddWhole(canvas.NewPart().Add(label, Style::kDim).Add(figure).Take());
+}
+
+// The figures in order of importance, since a narrow terminal shows only the first ones.
 Line LaunchesLine(const Model& model, const Canvas& canvas) {
   const model::OverviewTotals& o = model.run().totals;
   const std::size_t listed = model.run().kernels.size();
@@ -164,22 +176,24 @@ Line LaunchesLine(const Model& model, const Canvas& canvas) {
   line.Add("launches ", Style::kDim).Add(Count(o.observed), Style::kStrong);
   const std::uint64_t done = o.observed + o.excluded;
   if (model.run().state == SessionState::kRunning && o.kept > done) {
-    line.Add(" +" + Count(o.kept - done), Style::kDim);
+    AddFigure(" +", Count(o.kept - done), canvas, line);
   }
-  line.Add(fmt::format("  {}/s", Rate(model.run().launches_per_s)));
+  AddFigure("  ", Rate(model.run().launches_per_s) + "/s", canvas, line);
   if (!std::isnan(model.run().busy)) {
-    line.Add("  GPU busy ", Style::kDim).Add(Percent(model.run().busy));
+    AddFigure("  GPU busy ", Percent(model.run().busy), canvas, line);
   }
-  line.Add("  kernels ", Style::kDim).Add(Count(o.kernels_known));
-  if (listed < o.kernels_known) line.Add(fmt::format(", the longest {} listed", Count(listed)));
-  line.Add("  time ", Style::kDim).Add(Duration(static_cast<double>(o.duration_ns)));
-  if (o.excluded != 0) {
-    line.Add("  excluded ", Style::kDim).Add(Count(o.excluded));
+  AddFigure("  GPU time ", Duration(static_cast<double>(o.duration_ns)), canvas, line);
+  AddFigure("  kernels ", Count(o.kernels_known), canvas, line);
+  if (listed < o.kernels_known) {
+    AddFigure("", fmt::format(", the longest {} listed", Count(listed)), canvas, line);
   }
-  if (o.slowed != 0) line.Add("  slowed ", Style::kDim).Add(Count(o.slowed));
-  if (!o.level.empty()) line.Add("  level ", Style::kDim).AddData(o.level);
-  if (!o.actuator.empty()) line.Add(" (").AddData(o.actuator).Add(")");
-  return line.Take();
+  if (o.excluded != 0) AddFigure("  excluded ", Count(o.excluded), canvas, line);
+  if (o.slowed != 0) AddFigure("  slowed ", Count(o.slowed), canvas, line);
+  if (o.level.empty()) return line.Take();
+  LineMaker level = canvas.NewPart();
+  level.Add("  level ", Style::kDim).AddData(o.level);
+  if (!o.actuator.empty()) level.Add(" (").AddData(o.actuator).Add(")");
+  return line.AddWhole(level.Take()).Take();
 }
 
 Line CapturedLine(const model::OverviewTotals& o, const Canvas& canvas) {
@@ -188,9 +202,11 @@ Line CapturedLine(const model::OverviewTotals& o, const Canvas& canvas) {
                                                 static_cast<double>(o.duration_ns);
   LineMaker line = canvas.NewLine();
   line.Add("captured ", Style::kDim).Add(Count(o.captured), Style::kStrong);
-  line.Add(fmt::format(" launches, {} of the time", Percent(share)));
-  line.Add("  clusters ", Style::kDim)
-      .Add(fmt::format("{} open, {} closed", Count(o.clusters_open), Count(o.clusters_closed)));
+  AddFigure("", " launches", canvas, line);
+  AddFigure("", fmt::format(", {} of the time", Percent(share)), canvas, line);
+  AddFigure("  clusters ",
+            fmt::format("{} open, {} closed", Count(o.clusters_open), Count(o.clusters_closed)),
+            canvas, line);
   return line.Take();
 }
 
@@ -201,8 +217,10 @@ Line BoundLine(const model::OverviewTotals& o, const Canvas& canvas) {
       .Add(Percent(o.bound), std::isnan(o.bound) ? Style::kPlain
                              : reached           ? Style::kGood
                                                  : Style::kNotice);
-  line.Add(fmt::format("  asked for {}", Percent(o.error_bound)));
-  if (o.confidence > 0.0) line.Add(fmt::format(" at {} confidence", Percent(o.confidence)));
+  AddFigure("", fmt::format("  asked for {}", Percent(o.error_bound)), canvas, line);
+  if (o.confidence > 0.0) {
+    AddFigure("", fmt::format(" at {} confidence", Percent(o.confidence)), canvas, line);
+  }
   const int columns = canvas.snapshot ? 32 : std::min(line.left() - 2, 48);
   if (columns >= 4 && !o.timeline.empty()) {
     line.Add("  ").Add(Bars(BoundOverTime(o, columns), canvas.unicode));
@@ -225,10 +243,14 @@ Line DroppedLine(const model::OverviewTotals& o, const Canvas& canvas) {
   const char* before = "  ";
   for (const auto& [name, count] : o.losses) {
     const Style loss = o.dropped != 0 || o.gaps != 0 ? Style::kBad : Style::kNotice;
-    line.Add(before).AddData(name, loss).Add(" " + Count(count), loss);
+    line.AddWhole(
+        canvas.NewPart().Add(before).AddData(name, loss).Add(" " + Count(count), loss).Take());
     before = ", ";
   }
-  if (o.gaps != 0) line.Add("  ").Add(fmt::format("gaps {}", Count(o.gaps)), Style::kBad);
+  if (o.gaps != 0) {
+    line.AddWhole(
+        canvas.NewPart().Add("  ").Add(fmt::format("gaps {}", Count(o.gaps)), Style::kBad).Take());
+  }
   return line.Take();
 }
 

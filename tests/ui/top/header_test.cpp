@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,7 +29,7 @@ TEST_CASE("the header contains the figures of the session") {
   CHECK(Has(screen, "running 0:12"));
   CHECK(Has(screen, "python3 decode.py"));
   CHECK(Has(screen, "launches 4,500  1,000/s"));
-  CHECK(Has(screen, "kernels 3  time 10.0 ms  level gate (log)\n"));
+  CHECK(Has(screen, "GPU time 10.0 ms  kernels 3  level gate (log)\n"));
   CHECK(Has(screen, "3 open, 3 closed"));
   CHECK(Has(screen, "captured 21 launches, 1.00 % of the time"));
   CHECK(Has(screen, "bound 6.10 %  asked for 5.00 % at 95.0 % confidence"));
@@ -49,10 +51,10 @@ TEST_CASE("the header shows how busy the GPU is, now or over the entire session"
       R"({"devices":1,"start_ns":0,"width_ns":1000000000,"count":9,"slices":[[0,9,9,900000000],[1,9,9,1000000000],)"
       R"([2,9,9,1000000000],[3,9,9,1000000000],[4,9,9,500000000],[8,9,9,9]]})";
   Shown shown({made});
-  CHECK(Has(shown.Screen(100), "1,000/s  GPU busy 0 %  kernels 3"));
+  CHECK(Has(shown.Screen(100), "1,000/s  GPU busy 0 %  GPU time 10.0 ms  kernels 3"));
   made.state = "ended";
   shown.Again({made});
-  CHECK(Has(shown.Screen(100), "1,000/s  GPU busy 50.0 %  kernels 3"));
+  CHECK(Has(shown.Screen(100), "1,000/s  GPU busy 50.0 %  GPU time 10.0 ms  kernels 3"));
   MadeOverview other;  // has no activity
   other.state = "ended";
   shown.Again({made, other});
@@ -101,6 +103,38 @@ TEST_CASE("the header reports that only the longest kernels are listed") {
   Model model;
   model.Show({{"/a", SessionState::kRunning, &overview.value(), ""}});
   CHECK(Has(Snapshot(model, false), "kernels 10,000, the longest 3 listed  "));
+}
+
+TEST_CASE("a narrow header omits figures at its end, and cuts none") {
+  MadeOverview made;
+  made.dropped = 12;
+  made.losses = R"({"ring_full":10,"incomplete":2})";
+  made.activity =
+      R"({"devices":1,"start_ns":0,"width_ns":1000000000,"count":3,"slices":[[0,9,9,1000000000],[1,9,9,500000000]]})";
+  Shown shown({made, made});
+  const auto lines_at = [&](int width) {
+    std::vector<std::string> lines;
+    for (const Line& line : DrawScreen(shown.model, width, 24, false).lines) {
+      lines.push_back(line.Text());
+    }
+    return lines;
+  };
+  const std::vector<std::string> whole = lines_at(200);
+  for (int width = 20; width < 120; ++width) {
+    CAPTURE(width);
+    const std::vector<std::string> lines = lines_at(width);
+    for (std::size_t i = 1; i < 6; ++i) {  // the lines between the title and the table
+      CAPTURE(lines[i]);
+      if (whole[i].starts_with("bound ")) continue;  // ends with a chart that fits any width
+      CHECK(whole[i].starts_with(lines[i]));
+      const std::string rest = whole[i].substr(std::min(whole[i].size(), lines[i].size()));
+      // What is left out begins where a figure ends.
+      const bool ends_figure = rest.empty() || rest.starts_with("  ") || rest.starts_with(", ") ||
+                               rest.starts_with(" launches");
+      CHECK(ends_figure);
+    }
+  }
+  CHECK(Has(shown.Screen(80), "GPU time 20.0 ms"));
 }
 
 TEST_CASE("launches that are not processed yet are shown as pending") {
