@@ -156,14 +156,19 @@ template <typename Table>
 Group(const char*, const char*, Table) -> Group<Table>;
 
 // JsonRow stores a struct as an array; its fields have no names. Unless the row is exact, elements
-// that later versions append are ignored.
+// that later versions append are ignored. Files of earlier versions may lack the elements after the
+// first `least`.
 template <typename... Fields>
 struct JsonRow {
   const char* expected;
   std::tuple<Fields...> fields;
   bool is_exact = false;
+  std::size_t least = sizeof...(Fields);
 
-  constexpr JsonRow Exact() const { return {expected, fields, true}; }
+  constexpr JsonRow Exact() const { return {expected, fields, true, least}; }
+  constexpr JsonRow Least(std::size_t elements) const {
+    return {expected, fields, is_exact, elements};
+  }
 };
 template <typename... Fields>
 constexpr JsonRow<Fields...> MakeRow(const char* expected, Fields... fields) {

@@ -364,15 +364,17 @@ class JsonWalk {
   }
   template <HasRow T>
   bool Value(Input& value, T& object) {
+    if constexpr (kRow<T>.least < std::tuple_size_v<decltype(kRow<T>.fields)>) object = T();
     return Row(
         value, kRow<T>.expected, kRow<T>.fields,
         [&](Input& inner, const auto& field) { return FieldOf(inner, field, object); },
-        kRow<T>.is_exact);
+        kRow<T>.is_exact, kRow<T>.least);
   }
-  // Calls read(value, element) for each of `elements`. Unless `is_exact`, ignores further items.
+  // Calls read(value, element) for each of `elements`, of which at least `least` must be there.
+  // Unless `is_exact`, ignores further items.
   template <typename Elements, typename Read>
   bool Row(Input& value, const char* expected, const Elements& elements, const Read& read,
-           bool is_exact = false) {
+           bool is_exact = false, std::size_t least = std::tuple_size_v<Elements>) {
     constexpr std::size_t kSize = std::tuple_size_v<Elements>;
     std::size_t count = 0;
     const auto each = [&](std::size_t index, Input& inner) {
@@ -389,7 +391,7 @@ class JsonWalk {
       return is_known ? success : Skip(inner);
     };
     if (!ForEachItem(value, each)) return false;
-    return count == kSize || (count > kSize && !is_exact) ||
+    return (count >= least && count <= kSize) || (count > kSize && !is_exact) ||
            Fail(fmt::format("has {} items", count), expected);
   }
   // Reuses the memory of the items.

@@ -171,7 +171,12 @@ class JsonWriter {
     bool first = true;
     const auto element = [&](const auto& field) {
       if (!std::exchange(first, false)) text_ += style_.separator;
-      FieldValue(field.In(object), field);
+      const auto& value = field.In(object);
+      if (field.absent_as == AbsentAs::kNull && field.IsAbsent(value)) {
+        text_ += "null";
+      } else {
+        FieldValue(value, field);
+      }
     };
     std::apply([&](const auto&... fields) { (element(fields), ...); }, kRow<T>.fields);
     text_ += ']';

@@ -100,6 +100,8 @@ inline constexpr std::size_t kIdleBins = std::size(kIdleEdges);
 struct IdleGap {
   std::uint64_t start_ns = 0;  // on the recorder's clock
   std::uint64_t duration_ns = 0;
+  std::string before;  // name of the kernel that ended at the start; empty if unknown
+  std::string after;   // of the kernel that began at the end
 };
 inline constexpr std::size_t kMaxIdleGaps = 8;  // per device; more would not be read
 

@@ -62,8 +62,11 @@ inline constexpr auto kRow<IdleBin> = MakeRow("[lower, gaps, time]", Optional<&B
                                               Optional<&B::gaps>(), Optional<&B::idle_ns>());
 
 template <>
-inline constexpr auto kRow<IdleGap> = MakeRow("[start, duration]", Optional<&G::start_ns>(),
-                                              Optional<&G::duration_ns>());
+inline constexpr auto kRow<IdleGap> = MakeRow("[start, duration, kernel before, kernel after]",
+                                              Optional<&G::start_ns>(), Optional<&G::duration_ns>(),
+                                              Nullable<&G::before>("").NullIfAbsent(),
+                                              Nullable<&G::after>("").NullIfAbsent())
+                                          .Least(2);
 
 template <>
 inline constexpr auto kTable<DeviceTotals> = std::tuple(

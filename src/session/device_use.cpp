@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
+#include <string>
 #include <tuple>
+#include <utility>
 
 namespace stemtap::session {
 namespace {
@@ -20,22 +22,51 @@ void AddBusy(std::span<const BusyStretch> stretches, stats::TimeSlices& slices) 
   }
 }
 
+// Extends `stretch` by another one that overlaps or touches it.
+void Extend(const BusyStretch& other, BusyStretch& stretch) {
+  if (other.start < stretch.start) {
+    stretch.start = other.start;
+    stretch.first = other.first;
+  }
+  if (other.end > stretch.end) {
+    stretch.end = other.end;
+    stretch.last = other.last;
+  }
+}
+
+// GapNames returns names of kernels until they take DeviceUse::kMaxGapNameBytes.
+class GapNames {
+ public:
+  explicit GapNames(const model::NameTable& names) : names_(names) {}
+
+  // Returns the name, or an empty string if it is not known or takes too many bytes.
+  std::string Of(std::uint32_t id) {
+    if (id >= names_.size() || names_.name(id).size() > left_) return {};
+    left_ -= names_.name(id).size();
+    return names_.name(id);
+  }
+
+ private:
+  const model::NameTable& names_;
+  std::size_t left_ = DeviceUse::kMaxGapNameBytes;
+};
+
 }  // namespace
 
-std::span<const BusyStretch> BusyTime::AddAnywhere(std::uint64_t start, std::uint64_t end) {
-  last_end_ = std::max(last_end(), end);
-  first_start_ = std::min(first_start_, start);
-  if (start < closed_end_) {
-    cut_ns_ += std::min(end, closed_end_) - start;
-    start = closed_end_;
-    if (start >= end) return {};
+std::span<const BusyStretch> BusyTime::AddAnywhere(BusyStretch run) {
+  last_end_ = std::max(last_end(), run.end);
+  first_start_ = std::min(first_start_, run.start);
+  if (run.start < closed_end_) {
+    cut_ns_ += std::min(run.end, closed_end_) - run.start;
+    run.start = closed_end_;
+    if (run.start >= run.end) return {};
   }
-  if (open_count_ == 0 || start > open_[open_count_ - 1].end) {
-    open_[open_count_++] = {start, end};
-  } else if (start >= open_[open_count_ - 1].start) {
-    open_[open_count_ - 1].end = std::max(open_[open_count_ - 1].end, end);
+  if (open_count_ == 0 || run.start > open_[open_count_ - 1].end) {
+    open_[open_count_++] = run;
+  } else if (run.start >= open_[open_count_ - 1].start) {
+    Extend(run, open_[open_count_ - 1]);
   } else {
-    Merge(start, end);
+    Merge(run);
   }
   if (open_count_ < kMaxOpen) return {};
   const auto half = open_.begin() + closed_.size();
@@ -47,25 +78,21 @@ std::span<const BusyStretch> BusyTime::AddAnywhere(std::uint64_t start, std::uin
   return closed_;
 }
 
-void BusyTime::Merge(std::uint64_t start, std::uint64_t end) {
-  // Merges [start, end) with the intervals that overlap or touch it.
+void BusyTime::Merge(BusyStretch run) {
+  // Merges `run` with the intervals that overlap or touch it.
   const auto open_end = open_.begin() + open_count_;
   const auto first =
-      std::lower_bound(open_.begin(), open_end, start,
+      std::lower_bound(open_.begin(), open_end, run.start,
                        [](const BusyStretch& s, std::uint64_t at) { return s.end < at; });
   auto behind = first;
-  while (behind != open_end && behind->start <= end) {
-    start = std::min(start, behind->start);
-    end = std::max(end, behind->end);
-    ++behind;
-  }
+  while (behind != open_end && behind->start <= run.end) Extend(*behind++, run);
   if (first == behind) {
     std::copy_backward(first, open_end, open_end + 1);
     ++open_count_;
   } else {
     open_count_ = std::copy(behind, open_end, first + 1) - open_.begin();
   }
-  *first = {start, end};
+  *first = run;
 }
 
 std::uint64_t BusyTime::busy_ns() const {
@@ -76,19 +103,19 @@ std::uint64_t BusyTime::busy_ns() const {
 
 void IdleTime::Add(std::span<const BusyStretch> stretches) {
   for (const BusyStretch& busy : stretches) {
-    const std::uint64_t from = busy_until_;
-    busy_until_ = std::max(from, busy.end);
+    const std::uint64_t from = std::exchange(busy_until_, std::max(busy_until_, busy.end));
+    const std::uint32_t before = std::exchange(last_kernel_, busy.last);
     if (from == 0 || busy.start <= from) continue;
     const std::uint64_t idle_ns = busy.start - from;
     std::size_t bin = 0;
     while (bin + 1 < bins_.size() && idle_ns >= model::kIdleEdges[bin + 1]) ++bin;
     ++bins_[bin].gaps;
     bins_[bin].idle_ns += idle_ns;
-    if (idle_ns > listed_ns_) List({from, idle_ns});
+    if (idle_ns > listed_ns_) List({from, idle_ns, before, busy.first});
   }
 }
 
-void IdleTime::List(const model::IdleGap& gap) {
+void IdleTime::List(const Gap& gap) {
   const auto shorter = std::find_if(longest_.begin(), longest_.end(), [&](const auto& known) {
     return known.duration_ns < gap.duration_ns;
   });
@@ -97,13 +124,14 @@ void IdleTime::List(const model::IdleGap& gap) {
   if (longest_.size() == model::kMaxIdleGaps) listed_ns_ = longest_.back().duration_ns;
 }
 
-void IdleTime::Store(DeviceTotals& totals) const {
+std::vector<model::IdleBin> IdleTime::Bins() const {
+  std::vector<model::IdleBin> bins;
   for (std::size_t i = 0; i < bins_.size(); ++i) {
     if (bins_[i].gaps == 0) continue;
-    totals.idle.push_back(bins_[i]);
-    totals.idle.back().lower_ns = model::kIdleEdges[i];
+    bins.push_back(bins_[i]);
+    bins.back().lower_ns = model::kIdleEdges[i];
   }
-  totals.longest_gaps = longest_;
+  return bins;
 }
 
 void DeviceUse::Add(const shm::KernelRecord& record, std::uint16_t process) {
@@ -123,7 +151,7 @@ void DeviceUse::Add(const shm::KernelRecord& record, std::uint16_t process) {
   const std::uint64_t end = record.start_ns + record.duration_ns;
   if (end < record.start_ns) return;  // an overflow, which no clock reaches
   launches_.AddSpread(record.start_ns, record.duration_ns);
-  const std::span<const BusyStretch> closed = device.busy.Add(record.start_ns, end);
+  const std::span<const BusyStretch> closed = device.busy.Add(record.start_ns, end, record.name_id);
   if (!closed.empty()) AddFinal(closed, device);
 }
 
@@ -159,8 +187,9 @@ void DeviceUse::AddFinal(std::span<const BusyStretch> stretches, Device& device)
   device.idle.Add(stretches);
 }
 
-std::vector<DeviceTotals> DeviceUse::Totals() const {
+std::vector<DeviceTotals> DeviceUse::Totals(const model::NameTable& names) const {
   std::vector<DeviceTotals> all;
+  GapNames gap_names(names);
   for (const auto& [key, device] : devices_) {
     DeviceTotals totals;
     totals.process = static_cast<std::uint16_t>(key >> 16);
@@ -175,7 +204,11 @@ std::vector<DeviceTotals> DeviceUse::Totals() const {
     if (end != 0) totals.start_ns = start;
     IdleTime idle = device.idle;
     idle.Add(device.busy.open());
-    idle.Store(totals);
+    totals.idle = idle.Bins();
+    for (const IdleTime::Gap& gap : idle.longest()) {
+      totals.longest_gaps.push_back(
+          {gap.start_ns, gap.duration_ns, gap_names.Of(gap.before), gap_names.Of(gap.after)});
+    }
     for (const auto& [number, stream] : device.streams) {
       totals.launches += stream.launches;
       totals.duration_ns += stream.duration_ns;

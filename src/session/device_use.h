@@ -10,7 +10,7 @@
 // too small but never too large (`cut_ns` is the maximum error).
 //
 // It also records when the devices were busy, in at most 256 slices of time, and how long they were
-// idle between kernels. Memory is O(devices + streams), which are limited.
+// idle between which kernels. Memory is O(devices + streams), which are limited.
 //
 // UNITS: ns. THREADS: one caller.
 #pragma once
@@ -21,6 +21,7 @@
 #include <span>
 #include <vector>
 
+#include "model/name_table.h"
 #include "model/overview.h"
 #include "session/process_report.h"
 #include "shm/record.h"
@@ -32,6 +33,8 @@ namespace stemtap::session {
 struct BusyStretch {
   std::uint64_t start;
   std::uint64_t end;
+  std::uint32_t first;  // name id of the kernel that began at `start`
+  std::uint32_t last;   // of the kernel that ended at `end`
 };
 
 // BusyTime computes a union of intervals.
@@ -39,10 +42,11 @@ class BusyTime {
  public:
   // Returns the stretches that this call made final: ascending, and after all earlier ones. They
   // are valid until the next call. REQUIRES: start <= end.
-  std::span<const BusyStretch> Add(std::uint64_t start, std::uint64_t end) {
+  std::span<const BusyStretch> Add(std::uint64_t start, std::uint64_t end, std::uint32_t kernel) {
+    const BusyStretch run = {start, end, kernel, kernel};
     // The common case: kernels that do not overlap.
-    if (start <= last_end_ || open_count_ >= kMaxOpen - 1) return AddAnywhere(start, end);
-    open_[open_count_++] = {start, end};
+    if (start <= last_end_ || open_count_ >= kMaxOpen - 1) return AddAnywhere(run);
+    open_[open_count_++] = run;
     last_end_ = end;
     return {};
   }
@@ -56,14 +60,14 @@ class BusyTime {
   std::uint64_t last_end() const { return first_start_ == kNone ? 0 : last_end_; }
 
  private:
-  // 3 KiB per device. In a launch window of 65,536 records (launch_sequencer.h), few records are
+  // 4.5 KiB per device. In a launch window of 65,536 records (launch_sequencer.h), few records are
   // out of order by more than the number of concurrent kernels, which is at most 128 on a GPU.
   static constexpr std::size_t kMaxOpen = 128;
 
   static constexpr std::uint64_t kNone = ~std::uint64_t{0};
 
-  std::span<const BusyStretch> AddAnywhere(std::uint64_t start, std::uint64_t end);
-  void Merge(std::uint64_t start, std::uint64_t end);
+  std::span<const BusyStretch> AddAnywhere(BusyStretch run);
+  void Merge(BusyStretch run);
 
   std::uint64_t first_start_ = kNone;
   std::uint64_t last_end_ = kNone;  // the end of the last open stretch; kNone is never exceeded
@@ -80,23 +84,33 @@ class IdleTime {
  public:
   // REQUIRES: stretches are added in ascending order.
   void Add(std::span<const BusyStretch> stretches);
-  // Stores the non-empty bins and the longest gaps in `totals`.
-  void Store(DeviceTotals& totals) const;
+  // Returns the bins that are not empty.
+  std::vector<model::IdleBin> Bins() const;
+
+  struct Gap {
+    std::uint64_t start_ns;
+    std::uint64_t duration_ns;
+    std::uint32_t before;  // name ids of the kernels before and after the gap
+    std::uint32_t after;
+  };
+  // Returns the longest gaps, descending.
+  std::span<const Gap> longest() const { return longest_; }
 
  private:
-  void List(const model::IdleGap& gap);
+  void List(const Gap& gap);
 
   std::array<model::IdleBin, model::kIdleBins> bins_ = {};
-  std::vector<model::IdleGap> longest_;  // descending
-  std::uint64_t listed_ns_ = 0;          // longer gaps are among the longest
-  std::uint64_t busy_until_ = 0;         // 0: no stretch yet
+  std::vector<Gap> longest_;       // descending
+  std::uint64_t listed_ns_ = 0;    // longer gaps are among the longest
+  std::uint64_t busy_until_ = 0;   // 0: no stretch yet
+  std::uint32_t last_kernel_ = 0;  // name id of the kernel that ended then
 };
 
 class DeviceUse {
  public:
   // Maximum devices per process, four times as many as the largest machines have, and of all
   // processes: 2,048 processes with 8 devices each. Further devices of a process share one entry
-  // with an unknown number. A device takes 4 KiB.
+  // with an unknown number. A device takes 6 KiB.
   static constexpr std::size_t kMaxDevices = 64;
   static constexpr std::size_t kMaxAllDevices = std::size_t{1} << 14;
   // Maximum streams per device, and of all devices. If a program keeps creating streams, the rest
@@ -104,10 +118,14 @@ class DeviceUse {
   static constexpr std::size_t kMaxStreams = 1024;
   static constexpr std::size_t kMaxAllStreams = std::size_t{1} << 16;
 
+  // Bytes of the kernel names in the longest gaps of all devices. Gaps beyond them have no names;
+  // otherwise long names would let session.json grow beyond what readers accept.
+  static constexpr std::size_t kMaxGapNameBytes = std::size_t{16} << 20;
+
   void Add(const shm::KernelRecord& record, std::uint16_t process);
 
-  // Returns the totals by process, then by device.
-  std::vector<DeviceTotals> Totals() const;
+  // Returns the totals by process, then by device. `names` has the names of the records' name ids.
+  std::vector<DeviceTotals> Totals(const model::NameTable& names = {}) const;
 
   // Returns the launches and the busy time of all devices over time.
   model::Activity Activity() const;

@@ -78,6 +78,9 @@ class Engine {
     return sampler_.AddName(name, pid);
   }
 
+  // Returns the names of the AddKernel ids.
+  const model::NameTable& names() const { return sampler_.names(); }
+
   // Adds one launch; record.name_id is an AddKernel id. Call in launch order. `process`
   // distinguishes processes whose devices and streams have the same numbers. Returns false if the
   // total duration of the run would exceed RunTime::kMaxNs; the launch is then skipped, and the

@@ -131,7 +131,7 @@ Result<ReplayOutcome> RunReplay(model::ProfileReader& reader, const ReplayOption
   outcome.plan.source = options.source;
   SessionReport& report = outcome.report;
   report = session.Report();
-  report.devices = devices.Totals();
+  report.devices = devices.Totals(engine.names());
   report.warnings = reader.warnings();
   engine.AddWarnings(report.warnings);
   if (std::string warning = TooShort(report.sampler, lag); !warning.empty()) {

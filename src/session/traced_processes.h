@@ -66,7 +66,7 @@ class TracedProcesses {
   // Returns whether processes have joined, and all of them have ended.
   bool all_ended() const { return open_.empty() && !reports_.empty(); }
   bool none_open() const { return open_.empty(); }
-  std::vector<DeviceTotals> devices() const { return devices_.Totals(); }
+  std::vector<DeviceTotals> devices() const { return devices_.Totals(engine_.names()); }
   // Returns the number of launches whose capture was refused (CaptureClaims).
   std::uint64_t refused_captures() const { return claims_.refused(); }
   model::Activity activity() const { return devices_.Activity(); }

@@ -31,7 +31,7 @@ RecordedSession ExampleSession() {
   device.device = shm::kUnknown16;
   device.start_ns = 17;
   device.idle = {{0, 5, 4000}, {1000000, 1, 2000000}};
-  device.longest_gaps = {{200, 2000000}};
+  device.longest_gaps = {{200, 2000000, "gemm \"x\"", ""}, {9000000, 10, "", "copy"}};
   device.streams = {{7, 60, 2000}, {shm::kUnknown32, 40, 1000}};
   OriginalSession& own = session.sessions.emplace_back();
   own.id = "0123456789abcdef";
@@ -62,11 +62,40 @@ TEST_CASE("a session reads back as it was written") {
   CHECK(read.value().devices[0].session == kNoSession);
   CHECK(read.value().devices[0].start_ns == 17);
   CHECK(read.value().devices[0].idle[1].idle_ns == 2000000);
+  REQUIRE(read.value().devices[0].longest_gaps.size() == 2);
   CHECK(read.value().devices[0].longest_gaps[0].start_ns == 200);
+  CHECK(read.value().devices[0].longest_gaps[0].before == "gemm \"x\"");
+  CHECK(read.value().devices[0].longest_gaps[1].after == "copy");
   CHECK(text.starts_with("{\n  \"schema\": \"stemtap.session/1\",\n  \"tool\": \"stemtap 1\","));
   CHECK(text.find("\n        \"stream\": null,\n") == std::string::npos);
   CHECK(text.find("\n          \"stream\": null,\n") != std::string::npos);
   CHECK(text.find("\"system\": null") != std::string::npos);
+}
+
+TEST_CASE("gaps of earlier versions have no kernels") {
+  const auto gaps_of = [](const std::string& by) {
+    // JSON has no comments or trailing commas, so the list is everything between the fields.
+    std::string text = SessionToJson(ExampleSession());
+    const std::size_t from = text.find("\"longest_gaps\": ");
+    const std::size_t to = text.find("\"streams\"", from);
+    REQUIRE(to != std::string::npos);
+    return ParseSession(text.replace(from, to - from, "\"longest_gaps\": " + by + ", "), "s");
+  };
+  const Result<RecordedSession> read =
+      gaps_of(R"([[5, 9, "gemm", "copy"], [200, 7], [300, 6, null]])");
+  REQUIRE(read.ok());
+  const std::vector<IdleGap>& gaps = read.value().devices[0].longest_gaps;
+  REQUIRE(gaps.size() == 3);
+  CHECK(gaps[0].after == "copy");
+  CHECK(gaps[1].duration_ns == 7);
+  CHECK(gaps[1].before.empty());
+  CHECK(gaps[1].after.empty());
+  CHECK(gaps[2].before.empty());
+  const Result<RecordedSession> short_row = gaps_of("[[200]]");
+  REQUIRE(!short_row.ok());
+  CHECK(short_row.error().message ==
+        "s: devices[0].longest_gaps[0]: has 1 items; expected [start, duration, kernel before, "
+        "kernel after]");
 }
 
 TEST_CASE("a session with an invalid field is rejected with the place of the error") {

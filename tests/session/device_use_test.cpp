@@ -4,11 +4,14 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "base/rng.h"
+#include "model/name_table.h"
 
 namespace stemtap::session {
 namespace {
@@ -30,7 +33,7 @@ std::uint64_t UnionOf(Intervals intervals) {
 
 std::uint64_t BusyOf(const Intervals& intervals) {
   BusyTime busy;
-  for (const auto& [start, end] : intervals) busy.Add(start, end);
+  for (const auto& [start, end] : intervals) busy.Add(start, end, 0);
   CHECK(busy.cut_ns() == 0);
   return busy.busy_ns();
 }
@@ -73,9 +76,9 @@ TEST_CASE("busy time of concurrent streams equals the union of the sorted interv
 
 TEST_CASE("intervals that arrive too late are discarded and counted") {
   BusyTime busy;
-  for (std::uint64_t i = 0; i < 1000; ++i) busy.Add(100 * i, 100 * i + 10);
+  for (std::uint64_t i = 0; i < 1000; ++i) busy.Add(100 * i, 100 * i + 10, 0);
   CHECK(busy.busy_ns() == 10000);
-  busy.Add(0, 60);  // 10 ns overlap known time; the rest is too late
+  busy.Add(0, 60, 0);  // 10 ns overlap known time; the rest is too late
   CHECK(busy.busy_ns() == 10000);
   CHECK(busy.cut_ns() == 60);
 }
@@ -186,6 +189,53 @@ TEST_CASE("gaps between kernels are counted by length, with the longest in detai
   CHECK(first.longest_gaps[7].duration_ns == 999);
   CHECK(totals[1].idle.empty());
   CHECK(totals[1].busy_ns == 35);
+}
+
+TEST_CASE("the longest gaps have the kernels before and after them") {
+  model::NameTable names;
+  const auto run = [&](DeviceUse& use, std::uint64_t start, std::uint64_t end, const char* name,
+                       std::uint32_t stream = 7) {
+    shm::KernelRecord record = At(start, end - start, 0, stream);
+    record.name_id = names.Intern(name);
+    use.Add(record, 0);
+  };
+  DeviceUse use;
+  run(use, 100, 200, "first");
+  run(use, 150, 900, "long", 8);  // ends last, although it begins in the middle
+  run(use, 800, 850, "short");
+  run(use, 2000, 2100, "late");
+  run(use, 1900, 2050, "early", 8);  // begins first, although its record arrives last
+  run(use, 5000, 5001, "end");
+  const auto gaps = use.Totals(names)[0].longest_gaps;
+  REQUIRE(gaps.size() == 2);
+  CHECK(gaps[0].start_ns == 2100);
+  CHECK(gaps[0].before == "late");
+  CHECK(gaps[0].after == "end");
+  CHECK(gaps[1].start_ns == 900);
+  CHECK(gaps[1].before == "long");
+  CHECK(gaps[1].after == "early");
+  CHECK(use.Totals()[0].longest_gaps[0].before.empty());  // without names
+
+  // The kernels of a gap are known after its stretches are final.
+  for (std::uint64_t i = 0; i < 500; ++i) run(use, 10'000 + 10 * i, 10'005 + 10 * i, "many");
+  CHECK(use.Totals(names)[0].longest_gaps[0].after == "many");
+  CHECK(use.Totals(names)[0].longest_gaps[1].after == "end");
+}
+
+TEST_CASE("gaps have no names beyond the maximum of bytes") {
+  model::NameTable names;
+  DeviceUse use;
+  constexpr std::size_t kLength = DeviceUse::kMaxGapNameBytes / 10;
+  for (std::uint64_t i = 0; i < 9; ++i) {
+    shm::KernelRecord record = At(1000 * (i + 1) * (i + 1), 10, 0, 7);
+    record.name_id = names.Intern(std::string(kLength, static_cast<char>('a' + i)));
+    use.Add(record, 0);
+  }
+  const auto gaps = use.Totals(names)[0].longest_gaps;
+  REQUIRE(gaps.size() == model::kMaxIdleGaps);
+  CHECK(gaps[0].before.size() == kLength);
+  CHECK(gaps[4].after.size() == kLength);
+  CHECK(gaps[5].before.empty());
 }
 
 TEST_CASE("activity contains the launches, kernel time and busy time of all devices") {
