@@ -37,6 +37,8 @@ using K = OverviewKernel;
 using O = Overview;
 using A = Activity;
 using Slice = ActivitySlice;
+using Busy = BusySlice;
+using Device = DeviceActivity;
 using Launch = shm::LaunchConfig;
 
 template <>
@@ -79,11 +81,20 @@ inline constexpr auto kRow<ActivitySlice> = MakeRow("[slice, launches, kernel ti
                                                     Optional<&Slice::busy_ns>());
 
 template <>
-inline constexpr auto kTable<Activity> = std::tuple(Optional<&A::devices>("devices"),
-                                                    Optional<&A::start_ns>("start_ns"),
-                                                    Optional<&A::width_ns>("width_ns"),
-                                                    Optional<&A::count>("count"),
-                                                    Optional<&A::slices>("slices"));
+inline constexpr auto kRow<BusySlice> = MakeRow("[slice, busy time]", Optional<&Busy::slice>(),
+                                                Optional<&Busy::busy_ns>());
+
+template <>
+inline constexpr auto kTable<DeviceActivity> =
+    std::tuple(Optional<&Device::process>("process"),
+               Nullable<&Device::device>("device", shm::kUnknown16).NullIfAbsent(),
+               Optional<&Device::slices>("slices"));
+
+template <>
+inline constexpr auto kTable<Activity> = std::tuple(
+    Optional<&A::devices>("devices"), Optional<&A::start_ns>("start_ns"),
+    Optional<&A::width_ns>("width_ns"), Optional<&A::count>("count"),
+    Optional<&A::slices>("slices"), Optional<&A::by_device>("by_device").OmitIfAbsent().Detail());
 
 template <>
 inline constexpr auto kTable<OverviewKernel> =

@@ -68,15 +68,30 @@ struct ActivitySlice {
   std::uint64_t busy_ns = 0;      // sum over devices of the time in which a kernel ran
 };
 
+struct BusySlice {
+  std::uint32_t slice = 0;
+  std::uint64_t busy_ns = 0;
+};
+
+// DeviceActivity is when one device of one process was busy.
+struct DeviceActivity {
+  std::uint32_t process = 0;      // position in Overview::processes; 0 in a replay
+  std::uint16_t device = 0;       // ordinal inside the process, or shm::kUnknown16
+  std::vector<BusySlice> slices;  // ascending, without idle slices
+};
+
 // Activity is when the devices of a session were busy.
 struct Activity {
   static constexpr std::uint32_t kMaxSlices = 256;
+  // More devices would not be read one by one. 16 take at most 70 KB of the file.
+  static constexpr std::size_t kMaxDevices = 16;
 
   std::uint32_t devices = 0;  // with kernels whose start is known
   std::uint64_t start_ns = 0;
   std::uint64_t width_ns = 0;
   std::uint32_t count = 0;            // slices, including empty ones
   std::vector<ActivitySlice> slices;  // ascending, without empty slices
+  std::vector<DeviceActivity> by_device = {};  // if there are several devices, at most kMaxDevices
 
   bool empty() const { return slices.empty(); }
 };

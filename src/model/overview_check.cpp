@@ -85,11 +85,19 @@ class Check {
     if (a.empty()) return;
     Expect(
         a.width_ns > 0, [] { return "activity.width_ns"; }, a.width_ns, "a positive number");
-    for (std::size_t i = 0; i < a.slices.size(); ++i) {
-      const auto place = [=] { return fmt::format("activity.slices[{}]", i); };
-      const std::uint32_t slice = a.slices[i].slice;
-      Expect(slice < a.count, place, slice, "a slice below count");
-      Expect(i == 0 || slice > a.slices[i - 1].slice, place, slice, "ascending slices");
+    ActivitySlices(a.slices, "activity");
+    for (std::size_t i = 0; i < a.by_device.size(); ++i) {
+      ActivitySlices(a.by_device[i].slices, fmt::format("activity.by_device[{}]", i));
+    }
+  }
+
+  template <typename Slice>
+  void ActivitySlices(const std::vector<Slice>& slices, const std::string& path) {
+    for (std::size_t i = 0; i < slices.size(); ++i) {
+      const auto place = [&path, i] { return fmt::format("{}.slices[{}]", path, i); };
+      const std::uint32_t slice = slices[i].slice;
+      Expect(slice < overview_.activity.count, place, slice, "a slice below count");
+      Expect(i == 0 || slice > slices[i - 1].slice, place, slice, "ascending slices");
     }
   }
 

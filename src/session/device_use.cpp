@@ -2,6 +2,7 @@
 #include "session/device_use.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <iterator>
 #include <string>
@@ -164,6 +165,9 @@ void DeviceUse::SelectDevice(std::uint32_t key) {
     const bool full =
         static_cast<std::size_t>(known) >= kMaxDevices || devices_.size() >= kMaxAllDevices;
     at = devices_.try_emplace(full ? unknown : key).first;
+    if (devices_.size() <= model::Activity::kMaxDevices && !at->second.busy_over_time) {
+      at->second.busy_over_time.emplace(model::Activity::kMaxSlices);
+    }
   }
   last_ = &at->second;
   last_key_ = key;
@@ -184,6 +188,7 @@ void DeviceUse::SelectStream(std::uint32_t stream, Device& device) {
 
 void DeviceUse::AddFinal(std::span<const BusyStretch> stretches, Device& device) {
   AddBusy(stretches, busy_);
+  if (device.busy_over_time) AddBusy(stretches, *device.busy_over_time);
   device.idle.Add(stretches);
 }
 
@@ -249,7 +254,31 @@ model::Activity DeviceUse::Activity() const {
     if (all[i].launches == 0 && all[i].duration_ns == 0 && of_busy[i].duration_ns == 0) continue;
     activity.slices.push_back({i, all[i].launches, all[i].duration_ns, of_busy[i].duration_ns});
   }
+  if (activity.devices > 1) AddDevices(activity);
   return activity;
+}
+
+void DeviceUse::AddDevices(model::Activity& activity) const {
+  const auto shift = static_cast<std::uint32_t>(std::countr_zero(activity.width_ns));
+  const std::uint64_t first = activity.start_ns >> shift;
+  for (const auto& [key, device] : devices_) {
+    if (!device.busy_over_time || device.busy.last_end() == 0) continue;
+    stats::TimeSlices busy = *device.busy_over_time;
+    AddBusy(device.busy.open(), busy);
+    // The slices of all devices leave out starts that are far from the others.
+    if (busy.shift() > shift) continue;
+    std::array<std::uint64_t, model::Activity::kMaxSlices> busy_ns{};
+    for (std::size_t i = 0; i < busy.slices().size(); ++i) {
+      const std::uint64_t at = ((busy.first() + i) >> (shift - busy.shift())) - first;
+      if (at < activity.count) busy_ns[at] += busy.slices()[i].duration_ns;
+    }
+    model::DeviceActivity& of = activity.by_device.emplace_back();
+    of.process = key >> 16;
+    of.device = static_cast<std::uint16_t>(key);
+    for (std::uint32_t i = 0; i < activity.count; ++i) {
+      if (busy_ns[i] != 0) of.slices.push_back({i, busy_ns[i]});
+    }
+  }
 }
 
 }  // namespace stemtap::session

@@ -18,6 +18,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -110,7 +111,7 @@ class DeviceUse {
  public:
   // Maximum devices per process, four times as many as the largest machines have, and of all
   // processes: 2,048 processes with 8 devices each. Further devices of a process share one entry
-  // with an unknown number. A device takes 6 KiB.
+  // with an unknown number. A device takes 6 KiB, and the first Activity::kMaxDevices 4 KiB more.
   static constexpr std::size_t kMaxDevices = 64;
   static constexpr std::size_t kMaxAllDevices = std::size_t{1} << 14;
   // Maximum streams per device, and of all devices. If a program keeps creating streams, the rest
@@ -136,6 +137,8 @@ class DeviceUse {
     std::uint64_t graph_duration_ns = 0;
     BusyTime busy;
     IdleTime idle;  // of the final stretches
+    // Final stretches over time, of the first Activity::kMaxDevices devices.
+    std::optional<stats::TimeSlices> busy_over_time;
     std::map<std::uint32_t, StreamTotals> streams;
     StreamTotals* last = nullptr;  // last used entry of streams
   };
@@ -144,6 +147,8 @@ class DeviceUse {
   void SelectDevice(std::uint32_t key);
   void SelectStream(std::uint32_t stream, Device& device);
   void AddFinal(std::span<const BusyStretch> stretches, Device& device);
+  // Divides the busy times of single devices into the slices of `activity`.
+  void AddDevices(model::Activity& activity) const;
 
   std::map<std::uint32_t, Device> devices_;  // by process << 16 | device
   stats::TimeSlices launches_{model::Activity::kMaxSlices};

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <string>
 
+#include "shm/record.h"
 #include "support/temp_dir.h"
 
 using namespace stemtap;
@@ -27,7 +28,9 @@ const std::string kExample = R"json({ "schema": "stemtap.overview/1", "tool": "s
                  "kept": 816000, "dropped": 100, "captured": 41}],
   "timeline": [[0.35, 4096, 18230411, 14, 81234, 22, 1, 0], [1, 8192, 36230411, 15, 91234, 20, null, 3]],
   "activity": {"devices": 2, "start_ns": 1795310000000000000, "width_ns": 67108864, "count": 200,
-               "slices": [[3, 5, 70, 60], [199, 6, 80, 81]]},
+               "slices": [[3, 5, 70, 60], [199, 6, 80, 81]],
+               "by_device": [{"process": 0, "device": 0, "slices": [[3, 60]]},
+                             {"process": 1, "device": null, "slices": [[3, 9], [198, 8]]}]},
   "slices": {"start_ns": 1795310000000000000, "width_ns": 268435456, "count": 46},
   "kernels": [{"name": "void gemv<\"a\">(\u00e9)", "process": null, "grid": null, "block": null,
                "invocations": 121842, "duration_ns": 1609123456, "captured": 10, "imputed": 4,
@@ -126,6 +129,10 @@ TEST_CASE("every field of an overview is read") {
   CHECK(o.activity.slices[1].launches == 6);
   CHECK(o.activity.slices[1].duration_ns == 80);
   CHECK(o.activity.slices[1].busy_ns == 81);
+  REQUIRE(o.activity.by_device.size() == 2);
+  CHECK(o.activity.by_device[1].process == 1);
+  CHECK(o.activity.by_device[1].device == shm::kUnknown16);
+  CHECK(o.activity.by_device[1].slices[1].busy_ns == 8);
   CHECK(o.slices_start_ns == 1795310000000000000u);
   CHECK(o.slices_width_ns == 268435456);
   CHECK(o.slices == 46);
@@ -255,6 +262,10 @@ TEST_CASE("an inconsistent overview is rejected with the place of the error") {
         "f.json: activity.slices[1]: is 3; expected ascending slices");
   CHECK(error("[199, 6,", "[200, 6,") ==
         "f.json: activity.slices[1]: is 200; expected a slice below count");
+  CHECK(error("[198, 8]", "[3, 8]") ==
+        "f.json: activity.by_device[1].slices[1]: is 3; expected ascending slices");
+  CHECK(error("[198, 8]", "[200, 8]") ==
+        "f.json: activity.by_device[1].slices[1]: is 200; expected a slice below count");
   CHECK(error("67108864", "0") == "f.json: activity.width_ns: is 0; expected a positive number");
   CHECK(error("[1, 8192,", "[0.3, 8192,").find("timeline[1][0]: is 0.3") != std::string::npos);
   CHECK(error("[1, 8192,", "[1, 4095,").find("timeline[1][1]: is 4095") != std::string::npos);

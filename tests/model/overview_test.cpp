@@ -8,6 +8,7 @@
 #include <string>
 
 #include "model/plan.h"
+#include "shm/record.h"
 
 namespace stemtap::model {
 namespace {
@@ -47,6 +48,7 @@ TEST_CASE("every field is at its documented place and has the correct value") {
   o.processes = {{4242, "python3", "recording", "why", 10, 11, 12, 13}};
   o.timeline = {{0.35, 4096, 18230411, 14, 81234, 22, 1.0, 2}, {1, 0, 0, 0, 0, 0, NAN, 0}};
   o.activity = {2, 1795310000000000000, 67108864, 200, {{0, 5, 70, 60}, {199, 6, 80, 80}}};
+  o.activity.by_device = {{0, 1, {{0, 60}}}, {3, shm::kUnknown16, {{2, 7}, {199, 80}}}};
   o.slices_start_ns = 1795310000000000000;
   o.slices_width_ns = 268435456;
   o.slices = 46;
@@ -84,7 +86,9 @@ TEST_CASE("every field is at its documented place and has the correct value") {
                    "seen": 10, "kept": 11, "dropped": 12, "captured": 13}],
     "timeline": [[0.35, 4096, 18230411, 14, 81234, 22, 1, 2], [1.0, 0, 0, 0, 0, 0, null, 0]],
     "activity": {"devices": 2, "start_ns": 1795310000000000000, "width_ns": 67108864,
-                 "count": 200, "slices": [[0, 5, 70, 60], [199, 6, 80, 80]]},
+                 "count": 200, "slices": [[0, 5, 70, 60], [199, 6, 80, 80]],
+                 "by_device": [{"process": 0, "device": 1, "slices": [[0, 60]]},
+                               {"process": 3, "device": null, "slices": [[2, 7], [199, 80]]}]},
     "slices": {"start_ns": 1795310000000000000, "width_ns": 268435456, "count": 46},
     "kernels": [
       {"name": "gemv", "process": null, "grid": null, "block": null,

@@ -282,6 +282,53 @@ TEST_CASE("activity contains the launches, kernel time and busy time of all devi
     }
   }
   CHECK(middle.busy_ns == UnionOf(within[0]) + UnionOf(within[1]));
+  // The devices add up to the slices of all.
+  REQUIRE(activity.by_device.size() == 2);
+  std::vector<std::uint64_t> sums(activity.count);
+  for (std::uint16_t device = 0; device < 2; ++device) {
+    CHECK(activity.by_device[device].process == 0);
+    CHECK(activity.by_device[device].device == device);
+    std::uint64_t sum_ns = 0;
+    for (const model::BusySlice& slice : activity.by_device[device].slices) {
+      CHECK(slice.busy_ns <= activity.width_ns);
+      sums[slice.slice] += slice.busy_ns;
+      sum_ns += slice.busy_ns;
+    }
+    CHECK(sum_ns == UnionOf(intervals[device]));
+  }
+  for (const model::ActivitySlice& slice : activity.slices) {
+    CHECK(sums[slice.slice] == slice.busy_ns);
+  }
+}
+
+TEST_CASE("activity lists several devices one by one, at most 16") {
+  DeviceUse one;
+  one.Add(At(1000, 10, 3, 7), 0);
+  CHECK(one.Activity().by_device.empty());
+  DeviceUse many;
+  for (std::uint16_t process = 0; process < 3; ++process) {
+    for (std::uint16_t device = 0; device < 8; ++device) {
+      many.Add(At(1000, std::uint64_t{10} + device, device, 7), process);
+    }
+  }
+  const model::Activity activity = many.Activity();
+  CHECK(activity.devices == 24);
+  REQUIRE(activity.by_device.size() == model::Activity::kMaxDevices);
+  CHECK(activity.by_device[9].process == 1);
+  CHECK(activity.by_device[9].device == 1);
+}
+
+TEST_CASE("a device whose clock differs does not disturb the activity of the others") {
+  DeviceUse use;
+  const std::uint64_t far = std::uint64_t{1} << 60;
+  for (std::uint64_t i = 0; i < 1000; ++i) use.Add(At(far + 1000 * i, 500, 0, 7), 0);
+  for (std::uint64_t i = 0; i < 200; ++i) use.Add(At(5 + 1000 * i, 500, 1, 7), 0);
+  const model::Activity activity = use.Activity();
+  REQUIRE(activity.by_device.size() == 2);
+  std::uint64_t busy_ns = 0;
+  for (const model::BusySlice& slice : activity.by_device[0].slices) busy_ns += slice.busy_ns;
+  CHECK(busy_ns == 500'000);
+  CHECK(activity.by_device[1].slices.empty());
 }
 
 TEST_CASE("streams beyond the limit share one entry that counts all of their launches") {
