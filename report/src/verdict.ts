@@ -242,7 +242,7 @@ export function tiles(model: Model): Tile[] {
   const gaps = t.gaps ?? model.data.overview?.gaps;
   const empty = model.invocations === 0; // figures of a plan without launches are meaningless
   return [
-    { name: "Speedup", value: some(t.speedup) ? times(t.speedup) : none, level: some(t.speedup) ? "good" : "care",
+    { name: "Less to trace", value: some(t.speedup) ? times(t.speedup) : none, level: some(t.speedup) ? "good" : "care",
       detail: (some(t.samples) ? `${duration(t.sampled_duration_ns)} to trace in ${plural(t.samples, "sample")}` : "no sample") +
         `, of ${duration(model.duration)} in ${plural(model.invocations, "launch", "launches")}` },
     { name: "Error bound", value: empty ? none : percent(bound),

@@ -130,7 +130,7 @@ test("a session without launches makes no claims", () => {
 
 test("tiles and commands agree with the plan", () => {
   const model = makeModel(payload("small"));
-  assert.deepEqual(tiles(model).map((t) => t.name), ["Speedup", "Error bound", "Observed error", "Uncovered time", "Dropped records"]);
+  assert.deepEqual(tiles(model).map((t) => t.name), ["Less to trace", "Error bound", "Observed error", "Uncovered time", "Dropped records"]);
   assert.deepEqual(tiles(model).map((t) => t.value), [times(model.data.plan!.totals!.speedup), "4.98 %", "0.72 %", "0 %", "0"]);
   assert.deepEqual(tiles(makeModel(payload("empty"))).filter((t) => t.level === "good"), []);
   assert.equal(exportCommand({ ...model, mode: "replay" }, "ncu"),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The methods of an evaluation: error against speedup.
+// The methods of an evaluation: their error, and how much less there is to trace.
 
 import type { EChartsCoreOption } from "echarts/core";
 import { percent, tidy, times, visible } from "../format";
@@ -77,12 +77,12 @@ export function methodsOption(points: MethodPoint[], theme: Theme, all: boolean,
     tooltip: { ...base(theme).tooltip, trigger: "item", formatter: (p: Any) => {
       const point = drawn[p.dataIndex];
       if (!point) return "";
-      return tip(label(point), [["speedup", times(point.speedup)], ["mean error", percent(point.mean)],
+      return tip(label(point), [["less to trace", times(point.speedup)], ["mean error", percent(point.mean)],
         [all ? "largest error" : "p95 error", percent(point.high)], ["bound stated", percent(point.bound)],
         ["coverage", percent(point.coverage)]]);
     } },
     grid: { left: plotLeft, right: plotRight, top: 24, bottom: 46, outerBoundsMode: "none" },
-    xAxis: axis(theme, { type: "log", min: low < Infinity ? low : 1, max: high, name: "speedup (log)",
+    xAxis: axis(theme, { type: "log", min: low < Infinity ? low : 1, max: high, name: "less to trace (log)",
       nameLocation: "middle", nameGap: 26, axisTick: { customValues: ticks, lineStyle: { color: theme.axis } },
       splitLine: { show: false }, axisLabel: { customValues: ticks, formatter: (v: number) => tidy(times(v)) } }),
     yAxis: axis(theme, { type: "log", min: foot, max: top, name: "error (log)", nameGap: 8,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The result: the speedup, the error, whether the bound can be trusted, and the next step. In a comparison, the answer is
+// The result: how much less there is to trace, the error, whether the bound can be trusted, and the next step. In a comparison, the answer is
 // the section of changes, and this one is about the sample of the second run.
 
 import { h } from "../dom";
