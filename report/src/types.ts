@@ -216,7 +216,7 @@ export interface SessionDevice {
   span_ns: number;
   start_ns?: number;
   idle?: Triple[]; // shortest gap of the bin, gaps, ns
-  longest_gaps?: [number, number][]; // start, ns
+  longest_gaps?: [start: number, ns: number, before?: string | null, after?: string | null][]; // names of kernels
   session?: number; // only in a merged session
   streams?: { stream: number | null; launches: number; duration_ns: number }[];
 }

@@ -217,7 +217,8 @@ function sessionOf(plan, elapsed) {
     devices: [{ pid: 4242, device: 0, launches: t.invocations, graph_kernels: 0, duration_ns: t.duration_ns,
       busy_ns: Math.round(elapsed * 0.8e9), busy_cut_ns: 0, span_ns: Math.round(elapsed * 1e9), start_ns: 1795310000000000000,
       idle: [[0, 700, 420000], [1000, 90000, 270000000], [100000000, 1, 384687500]],
-      longest_gaps: [[1795310003846875000, 384687500], [1795310001000000000, 9100]],
+      longest_gaps: [[1795310003846875000, 384687500, plan.kernels[0].name, plan.kernels[1].name],
+        [1795310001000000000, 9100, null, plan.kernels[2].name]],
       streams: [{ stream: 7, launches: t.invocations, duration_ns: t.duration_ns }] }],
     warnings: [] };
 }

@@ -96,7 +96,11 @@ describe("a session with all its files", () => {
     assert.match(text, new RegExp(`busy ${(100 * device.busy_ns / device.span_ns).toPrecision(3)} % of the time`));
     assert.match(text, /1 us to 10 us\s+90,000\s+270\.0 ms/);
     assert.match(text, /100 ms to 1 s\s+1\s+384\.7 ms/);
-    assert.match(text, /3\.8468[78] s\s+384\.7 ms/); // the longest gap
+    // The longest gap, between two kernels. The kernel before the other gap is not known.
+    assert.match(text, /Kernel before\s+Kernel after\s+3\.8468[78] s\s+384\.7 ms\s+PipelinedKernel<.*\s+SplitKernel</);
+    assert.match(text, /1\.00000 s\s+9\.100 us\s+–\s+SkinnyKernel</);
+    const titles = await page.locator("#activity .panel", { hasText: "Longest gaps" }).locator("bdi").evaluateAll((all) => all.map((name) => name.title));
+    assert.deepEqual(titles, data.plan.kernels.slice(0, 3).map((kernel) => kernel.name));
   });
 
   test("shows the time by category", async () => {

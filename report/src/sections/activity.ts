@@ -7,7 +7,8 @@ import type { Context } from "../context";
 import { h, type Child } from "../dom";
 import { makeFigure, plainTable } from "../figure";
 import { count, duration, none, percent, visible } from "../format";
-import { noOverview, type Model } from "../model";
+import { cutNames } from "../labels";
+import { noOverview, shortOf, type Model } from "../model";
 import type { SessionDevice } from "../types";
 
 const devicesOf = (model: Model): SessionDevice[] => model.data.session?.devices ?? [];
@@ -26,8 +27,9 @@ function gapPanels(model: Model): Child[] {
   if (rows.length === 0) return [];
   const span = sum(devices.map((d) => d.span_ns));
   const several = devices.length > 1;
-  const longest = devices.flatMap((device) => (device.longest_gaps ?? []).map(([start, ns]) => ({ device, start, ns })))
-    .sort((a, b) => b.ns - a.ns).slice(0, 8);
+  const longest = devices.flatMap((device) => (device.longest_gaps ?? []).map(([start, ns, before, after]) =>
+    ({ device, start, ns, before, after }))).sort((a, b) => b.ns - a.ns).slice(0, 8);
+  const nameOf = kernelNames(model, longest.flatMap(({ before, after }) => [before, after]));
   return [h("div", { class: "two" },
     h("div", { class: "panel" }, h("h3", null, "Idle time by length of the gap"), h("details", { class: "how" },
       h("summary", null, "How to read this"), h("p", null, "A gap is a time between two kernels in which no kernel ran on the device. " +
@@ -35,9 +37,22 @@ function gapPanels(model: Model): Child[] {
         "waits for the host: input, synchronization, compilation. Dropped records and pauses of the recording look like gaps.")),
     plainTable({ head: ["Length of the gap", "Gaps", "Idle time", "Share of the time"], rows: rows.map((row) => [gapLength(row.lower),
       count(row.gaps), duration(row.idle), percent(span > 0 ? row.idle / span : null)]) })),
-    h("div", { class: "panel" }, h("h3", null, "Longest gaps"), plainTable({ head: ["After the first launch", "Length",
-      ...(several ? ["Device"] : [])], rows: longest.map(({ device, start, ns }) => [duration(Math.max(0, start - (device.start_ns ?? start)), 6),
-      duration(ns), ...(several ? [deviceName(model, device)] : [])]) })))];
+    h("div", { class: "panel" }, h("h3", null, "Longest gaps"), h("details", { class: "how" },
+      h("summary", null, "How to read this"), h("p", null, "The kernels that ended right before the gap and began right after it. " +
+        "The program was between their launches when the device was idle.")),
+    plainTable({ head: ["After the first launch", "Length", "Kernel before", "Kernel after", ...(several ? ["Device"] : [])],
+      rows: longest.map(({ device, start, ns, before, after }) => [duration(Math.max(0, start - (device.start_ns ?? start)), 6),
+        duration(ns), nameOf(before), nameOf(after), ...(several ? [deviceName(model, device)] : [])]) })))];
+}
+
+const maxGapName = 32; // characters; a row has two names
+
+// Returns a function that returns the short name of a kernel as an element.
+function kernelNames(model: Model, names: (string | null | undefined)[]): (name: string | null | undefined) => Child {
+  const known = [...new Set(names)].filter((name): name is string => typeof name === "string");
+  const short = cutNames(known.map((name) => shortOf({ name, invocations: 0 }, model.data.brief_names?.[name])), maxGapName);
+  const of = new Map(known.map((name, i) => [name, short[i]!]));
+  return (name) => (typeof name === "string" ? h("bdi", { title: visible(name) }, of.get(name)) : none);
 }
 
 function deviceName(model: Model, device: SessionDevice): string {

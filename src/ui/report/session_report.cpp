@@ -123,7 +123,9 @@ Status WriteMask(const MaskEvents& mask, PackedText& packed) {
 
 // Adds names to those that the report shows, and makes the brief names of all of them distinct.
 void AddNames(std::span<const std::string_view> more, Report& report) {
+  const std::size_t known = report.names.size();
   report.names.insert(more.begin(), more.end());
+  if (report.names.size() == known) return;
   const std::vector<std::string_view> names(report.names.begin(), report.names.end());
   std::vector<std::string> briefs = model::BriefNames(names);
   report.brief_names.clear();
@@ -144,6 +146,19 @@ void AddDerived(const model::Plan& plan, Report& report) {
     for (const model::PooledKernel& pooled : kernel.pooled) names.push_back(pooled.name);
   }
   AddNames(names, report);
+}
+
+// Returns the kernels before and after the longest gaps. Some may be excluded from the plan.
+std::vector<std::string_view> GapKernels(const model::RecordedSession& session) {
+  std::vector<std::string_view> names;
+  for (const model::DeviceTotals& device : session.devices) {
+    for (const model::IdleGap& gap : device.longest_gaps) {
+      for (const std::string* name : {&gap.before, &gap.after}) {
+        if (!name->empty()) names.push_back(*name);
+      }
+    }
+  }
+  return names;
 }
 
 Result<model::Plan> ReadPlan(const fs::path& path, Report& report) {
@@ -167,6 +182,7 @@ Status ReadSessionFiles(const std::string& session, const model::Plan& plan, Rep
   const auto check_session = [&](const std::string& json, const std::string& name) -> Status {
     const model::RecordedSession read = STEMTAP_TRY(model::ParseSession(json, name));
     compare(model::CompareWithPlan(read, plan.totals));
+    AddNames(GapKernels(read), report);
     return Success{};
   };
   report.session =

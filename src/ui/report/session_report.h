@@ -38,7 +38,7 @@ struct Report {
   // Files of the recorded run, if its page cannot find them by the source of the plan; relative to
   // the directory that contains the session or the plan.
   std::vector<std::string> profiles;
-  std::set<std::string> names;                     // of kernels of the plan and the diff
+  std::set<std::string> names;                     // of kernels of the plan, the gaps, the diff
   std::map<std::string, std::string> brief_names;  // of `names`, if different; all are distinct
   std::vector<model::KernelCategory> categories;   // of the kernels of the plan
   std::string spread;                              // model::SampleSpread

@@ -103,6 +103,21 @@ TEST_CASE("a report contains the short forms of names") {
   CHECK(data["plan"]["kernels"][0]["name"] == mangled);
 }
 
+TEST_CASE("a report contains the short forms of kernels next to gaps, also of excluded ones") {
+  const Session session;
+  const std::string mangled = "_ZN2at6native29vectorized_elementwise_kernelILi4EfEEvif";
+  json recorded = json::parse(test::kSessionJson);
+  recorded["devices"] = {{{"launches", 2},
+                          {"longest_gaps", {{5, 9, "gemm", mangled}, {20, 4, nullptr, nullptr}}},
+                          {"streams", json::array()}}};
+  session.directory.Write("run/session.json", recorded.dump() + "\n");
+  const auto report = LoadReport(session.run(), "");
+  REQUIRE(report.ok());
+  const json data = json::parse(test::DataOf(Html(report.value())));
+  CHECK(data["session"]["devices"] == recorded["devices"]);
+  CHECK(data["brief_names"][mangled] == "vectorized_elementwise_kernel<4, float>");
+}
+
 TEST_CASE("a report contains the comparison with a baseline as stemtap diff prints it") {
   const Session session;
   Report report = LoadReport(session.run(), "").value();
