@@ -9,6 +9,7 @@ import { init, use, type EChartsCoreOption, type ECharts } from "echarts/core";
 import { SVGRenderer } from "echarts/renderers";
 import { plotLeft, plotRight } from "./charts/common";
 import { h, replace, type Child } from "./dom";
+import { none } from "./format";
 import { dark, light, type Theme } from "./theme";
 import { whole, zoomControls, type View } from "./zoom";
 
@@ -86,7 +87,19 @@ const sizes = new Map<Element, () => void>();
 // Numbers are right-aligned. Words are left-aligned and may wrap.
 const isWords = (cell: Child): boolean => typeof cell === "string" && !/^([\d<>+−–]|$)/.test(cell);
 
-export function plainTable(view: TableView): HTMLElement {
+function isEmpty(cell: Child): boolean {
+  const text = cell instanceof Node ? cell.textContent : cell;
+  return text === null || text === undefined || text === false || text === "" || text === none;
+}
+
+// Returns the table without the columns in which every cell is empty or unknown.
+function withoutEmptyColumns({ head, rows, ...rest }: TableView): TableView {
+  const isShown = head.map((_, i) => rows.length === 0 || rows.some((row) => !isEmpty(row[i])));
+  return { head: head.filter((_, i) => isShown[i]), rows: rows.map((row) => row.filter((_, i) => isShown[i])), ...rest };
+}
+
+export function plainTable(whole: TableView): HTMLElement {
+  const view = withoutEmptyColumns(whole);
   const words = view.head.map((_, i) => view.rows.some((row) => isWords(row[i]) ||
     (row[i] instanceof HTMLElement && row[i].tagName === "BDI")));
   const kind = (i: number) => (words[i] ? "words" : null);

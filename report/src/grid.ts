@@ -4,6 +4,7 @@
 // gives the visible part. Sorting and searching reorder an array of rows.
 
 import { h, replace } from "./dom";
+import { none } from "./format";
 import { cutNames } from "./labels";
 
 export interface Column<Row> {
@@ -33,8 +34,13 @@ const minCharacters = 16; // of a name; fewer characters do not show the differe
 
 const classOf = <Row>(column: Column<Row>) => (column.isName ? "left pinned" : column.left ? "left" : null);
 
-export function makeGrid<Row>(label: string, columns: Column<Row>[], sortBy: number, rising: boolean,
+// `all` are the rows that the table may show. Columns in which they have only empty or unknown cells are left out. The
+// table is first sorted by the column named `sortedBy`.
+export function makeGrid<Row>(label: string, all: Row[], every: Column<Row>[], sortedBy: string, rising: boolean,
     pick: ((row: Row) => void) | null, canPick: (row: Row) => boolean = () => true): Grid<Row> {
+  const columns = every.filter(({ text, name }) => all.length === 0 || name === sortedBy ||
+    all.some((row) => !["", none].includes(text(row))));
+  let sortBy = columns.findIndex(({ name }) => name === sortedBy);
   let given: Row[] = [];
   let shown: Row[] = [];
   let chosen: Row | null = null;

@@ -583,3 +583,23 @@ test("a plan alone is shown", async () => {
   assert.deepEqual(offenses(page), []);
   assert.deepEqual(await accessibilityViolations(page), []);
 });
+
+test("columns without a value are left out", async () => {
+  const data = kinds.small();
+  for (const kernel of data.plan.kernels) {
+    for (const cluster of kernel.clusters) for (const sample of cluster.samples) Object.assign(sample, { device: null, stream: null });
+  }
+  for (const process of data.session.processes) delete process.driver_version;
+  const page = await openReport(context, makeReport(writeSession("columns", data)));
+  const heads = async (table) => {
+    await table.scrollIntoViewIfNeeded();
+    return table.locator("thead th").allInnerTexts();
+  };
+  const samples = await heads(page.getByRole("table", { name: "Samples" }));
+  assert.ok(samples.includes("Grid") && !samples.some((name) => /Device|Stream|Range|Step/.test(name)), `${samples}`);
+  const kernels = await heads(page.getByRole("table", { name: "Kernels" }));
+  assert.ok(kernels.includes("Category") && !kernels.includes("Uncovered"), `${kernels}`);
+  const processes = await heads(page.locator("#session table").last());
+  assert.ok(processes.includes("CUPTI") && !processes.some((name) => /Driver|Remark/.test(name)), `${processes}`);
+  assert.ok(!(await page.locator("#session .list").first().innerText()).includes("–"));
+});

@@ -75,7 +75,7 @@ function columns(diff: Diff, changes: Change[]): Column<Change>[] {
     { name: "Kernel", width: 300, isName: true, text: (c) => c.short,
       title: (c) => c.label + (c.kernel === null ? " (not in this run)" : ""), value: (c) => c.label },
     { name: "Verdict", width: changes.some((c) => verdictText(c) !== c.diff.verdict) ? 144 : 76, left: true, text: verdictText, value: (c) => verdicts.indexOf(c.diff.verdict) },
-    { name: "Change", width: 84, text: (c) => percentChange(c.diff.change), value: (c) => c.diff.change ?? low },
+    { name: "Change", width: 94, text: (c) => percentChange(c.diff.change), value: (c) => c.diff.change ?? low },
     { name: "Interval", width: 152, text: intervalText, value: (c) => c.diff.lower ?? low },
     { name: "B − A", width: 104, text: (c) => durationChange(c.time, time), value: (c) => c.time, bar: (c) => Math.abs(c.time) / most },
     part("By launches", (c) => c.diff.by_launches_ns),
@@ -89,7 +89,7 @@ function columns(diff: Diff, changes: Change[]): Column<Change>[] {
 }
 
 function table(context: Context, diff: Diff, changes: Change[], choose: (change: Change) => void): HTMLElement {
-  const grid = makeGrid<Change>("Changes", columns(diff, changes), 1, true, choose, (change) => change.kernel !== null);
+  const grid = makeGrid<Change>("Changes", changes, columns(diff, changes), "Verdict", true, choose, (change) => change.kernel !== null);
   const found = h("output", { for: "changes-search", class: "quiet" });
   const input = h("input", { id: "changes-search", type: "search", placeholder: "Words in the name", spellcheck: "false",
     autocomplete: "off", input: () => show() });

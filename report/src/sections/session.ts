@@ -29,16 +29,19 @@ const losses = new Map<string, [string, string]>([
   ["slots_refused", ["clusters", "the gate table had no free slot; their launches could not be captured"]],
 ]);
 
+// Unknown facts are left out.
 function facts(rows: [string, Child][]): HTMLElement {
-  return h("dl", { class: "list" }, ...rows.flatMap(([name, value]) => [h("dt", null, name), h("dd", null, value)]));
+  return h("dl", { class: "list" }, ...rows.filter(([, value]) => value !== none).flatMap(([name, value]) => [h("dt", null, name), h("dd", null, value)]));
 }
+
+const known = (text: string | undefined): Child => (text ? h("bdi", null, visible(text)) : none);
 
 const shown = (value: unknown): string =>
   value === null || value === undefined ? none : visible(typeof value === "string" ? value : JSON.stringify(value));
 
 function optionRows(options: Options | undefined): [string, Child][] {
   return Object.entries(options ?? {}).map(([name, value]) =>
-    [visible(name), h("bdi", null, value === "" ? none : shown(value))]);
+    [visible(name), value === "" ? none : shown(value) === none ? none : h("bdi", null, shown(value))]);
 }
 
 const block = (title: string, ...children: Child[]) =>
@@ -50,17 +53,17 @@ export function sessionSection({ model }: Context): HTMLElement {
   const elapsed = session?.elapsed_s ?? overview?.elapsed_s;
   const blocks: (HTMLElement | null)[] = [];
   blocks.push(block("Run", facts([
-    ["name", h("bdi", null, visible(model.folder) || none)],
+    ["name", known(model.folder)],
     ["mode", visible(model.mode) || none],
     ["command", model.command.length > 0 ? h("code", null, visible(model.command.map(shellWord).join(" "))) : none],
-    ["source", h("bdi", null, visible(plan?.source ?? "") || none)],
+    ["source", known(plan?.source)],
     ["started", moment(overview?.started_unix_ms)],
     ["duration", typeof elapsed === "number" ? duration(elapsed * 1e9) : none],
     ["exit", session ? (session.signal ? `signal ${session.signal}` : `code ${session.exit_code ?? none}`) : none],
     ["level", visible(overview?.level ?? "") || none],
     ["actuator", visible(overview?.actuator ?? "") || none],
-    ["host", host ? h("bdi", null, visible([host.name, host.system, host.machine,
-      host.cores ? `${host.cores} cores` : ""].filter(Boolean).join(", "))) : none],
+    ["host", host ? known([host.name, host.system, host.machine,
+      host.cores ? `${host.cores} cores` : ""].filter(Boolean).join(", ")) : none],
     ["created by", visible(plan?.tool ?? session?.tool ?? model.data.tool ?? "") || none],
     ["page created", moment(model.data.made_unix_ms)],
   ])));

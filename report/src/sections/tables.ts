@@ -7,7 +7,6 @@ import { count, duration, durationsUpTo, none, number, percent, tidy, visible } 
 import { makeGrid } from "../grid";
 import { rangeOf, search, type Kernel, type Model, type SampleRow } from "../model";
 import { memberText, unpack } from "../payload";
-import { hasRanges } from "../ranges";
 import type { Triple } from "../types";
 
 const csvType = "text/csv;charset=utf-8";
@@ -23,10 +22,9 @@ export function kernelTable(context: Context): HTMLElement {
   const maxShare = model.byTime[0]?.share || 1;
   const time = durationsUpTo(model.byTime[0]?.duration ?? 0);
   const mean = durationsUpTo(rangeOf(model.kernels.map((k) => k.mean ?? 0))[1]);
-  const grid = makeGrid<Kernel>("Kernels", [
+  const grid = makeGrid<Kernel>("Kernels", model.kernels, [
     { name: "Kernel", width: 300, isName: true, text: (k) => k.short, title: (k) => k.label, value: (k) => k.label },
-    ...(model.kernels.some((k) => k.category !== "") ? [{ name: "Category", width: 118, left: true, text: (k: Kernel) => k.category || none,
-      value: (k: Kernel) => k.category }] : []),
+    { name: "Category", width: 118, left: true, text: (k) => k.category, value: (k) => k.category },
     { name: "Share", width: 78, text: (k) => percent(k.share), value: (k) => k.duration, bar: (k) => k.share / maxShare },
     { name: "Time", width: 84, text: (k) => time(k.duration), value: (k) => k.duration },
     { name: "Launches", width: 92, text: (k) => count(k.invocations), value: (k) => k.invocations },
@@ -37,7 +35,7 @@ export function kernelTable(context: Context): HTMLElement {
     { name: "Target", width: 72, text: (k) => count(k.target), value: (k) => k.target },
     { name: "Uncovered", width: 94, text: (k) => (k.uncovered > 0 ? duration(k.uncovered) : none),
       value: (k) => k.uncovered },
-  ], model.kernels.some((k) => k.category !== "") ? 3 : 2, false, (kernel) => context.choose(kernel));
+  ], "Time", false, (kernel) => context.choose(kernel));
   const found = h("output", { for: "kernels-search", class: "quiet" });
   const input = h("input", { id: "kernels-search", type: "search", placeholder: "Words in the name", spellcheck: "false",
     autocomplete: "off", input: () => show() });
@@ -58,7 +56,7 @@ export function kernelTable(context: Context): HTMLElement {
 
 function sampleTable(context: Context): HTMLElement {
   const { model } = context;
-  const grid = makeGrid<SampleRow>("Samples", [
+  const grid = makeGrid<SampleRow>("Samples", model.samples, [
     { name: "Launch", width: 92, text: (s) => count(s.sample.index), value: (s) => s.sample.index },
     { name: "Kernel", width: 300, isName: true, text: (s) => s.short, title: (s) => s.label,
       value: (s) => s.label },
@@ -71,10 +69,10 @@ function sampleTable(context: Context): HTMLElement {
     { name: "Block", width: 104, text: (s) => shownTriple(s.sample.block), value: (s) => product(s.sample.block) },
     { name: "Device", width: 72, text: (s) => String(s.sample.device ?? none), value: (s) => s.sample.device ?? -1 },
     { name: "Stream", width: 74, text: (s) => String(s.sample.stream ?? none), value: (s) => s.sample.stream ?? -1 },
-    ...(hasRanges(model) ? [{ name: "Range", width: 150, left: true, text: (s: SampleRow) => visible(s.sample.range ?? none),
-      title: (s: SampleRow) => visible(s.sample.range ?? ""), value: (s: SampleRow) => s.sample.range ?? "" },
-    { name: "Step", width: 70, text: (s: SampleRow) => String(s.sample.step ?? none), value: (s: SampleRow) => s.sample.step ?? -1 }] : []),
-  ], 0, true, (sample) => context.choose(sample.kernel));
+    { name: "Range", width: 150, left: true, text: (s) => visible(s.sample.range ?? none),
+      title: (s) => visible(s.sample.range ?? ""), value: (s) => s.sample.range ?? "" },
+    { name: "Step", width: 70, text: (s) => String(s.sample.step ?? none), value: (s) => s.sample.step ?? -1 },
+  ], "Launch", true, (sample) => context.choose(sample.kernel));
   const found = h("output", { for: "samples-search", class: "quiet" });
   const only = h("input", { id: "samples-only", type: "checkbox", change: () => show() });
   const input = h("input", { id: "samples-search", type: "search", placeholder: "Words in the kernel name",
