@@ -83,22 +83,28 @@ function oneExport(model: Model, consumer: string, device: string): string {
   const processes = device === "" ? "" : ` --processes per-device --device ${device}`;
   const profiles = isRecorded(model) ? model.data.profiles ?? [] : [];
   const profile = profiles.length > 0 ? ` --profile ${profiles.map(shellPath).join(" ")}` : "";
-  return `stemtap export --plan ${shellPath(model.planFile)}${profile}${plain}${processes} --to ${consumer}`;
+  return `stemtap export --plan ${shellPath(model.planPath)}${profile}${plain}${processes} --to ${consumer}`;
 }
 
 // Returns the name of a file that the commands write. Reports of several sessions have different names.
-const fileOf = (model: Model, ...parts: string[]) => [shellPath(model.folder), ...parts].join(".");
+const fileOf = (model: Model, ...parts: string[]) => [shellPath(model.folder.replace(/\.json$/, "")), ...parts].join(".");
+
+// Suffixes of the files that tools read; the others read text.
+const suffixes: Record<string, string> = { accelsim: "env", ncu: "sh", csv: "csv", roaring: "roaring", perfetto: "json" };
 
 export function exportCommand(model: Model, consumer: string): string {
-  return forDevices(model, consumer, (device) => [oneExport(model, consumer, device) + (device === "" ? ""
-    : ` -o ${fileOf(model, consumer, device, "txt")} --weights-csv ${fileOf(model, "ids", device, "csv")}`)]);
+  const suffix = suffixes[consumer] ?? "txt";
+  const ending = suffix === consumer ? suffix : `${consumer}.${suffix}`;
+  return forDevices(model, consumer, (device) => [oneExport(model, consumer, device) + (device === ""
+    ? ` -o ${fileOf(model, ending)}`
+    : ` -o ${fileOf(model, consumer, device, suffix)} --weights-csv ${fileOf(model, "ids", device, "csv")}`)]);
 }
 
 // Each device has a separate table of ids, which the results of ncu do not need: ncu numbers what it profiled.
 export function extrapolateCommand(model: Model, consumer: string): string {
   return forDevices(model, consumer, (device) => {
     const option = consumer === "ncu" ? `--device ${device}` : `--ids ${fileOf(model, "ids", device, "csv")}`;
-    return [`stemtap extrapolate --plan ${shellPath(model.planFile)} --results RESULTS` + (device === "" ? "" : `.${device} ${option}`)];
+    return [`stemtap extrapolate --plan ${shellPath(model.planPath)} --results RESULTS` + (device === "" ? "" : `.${device} ${option}`)];
   });
 }
 
@@ -124,8 +130,29 @@ export function counterCommands(model: Model): { commands: string; note: string 
     const report = ["counters", ...of].join(".");
     return [`${oneExport(model, "ncu", device)} -o ${script}`,
       `NCU_OPTIONS='--metrics ${fewMetrics}' REPORT=${report} sh ${script} ${program}`,
-      `stemtap extrapolate --plan ${shellPath(model.planFile)}${device === "" ? "" : ` --device ${device}`} --results ${report}.*.csv`];
+      `stemtap extrapolate --plan ${shellPath(model.planPath)}${device === "" ? "" : ` --device ${device}`} --results ${report}.*.csv`];
   });
   return { commands, note: `The script runs the program once for each kernel or series of launches, at most ${count(model.samples.length)} times; ` +
-    "its first line has the number. Each run writes one report, and its table." };
+    "its first line has the number. Each run writes one report, and its table." +
+    (program === "PROGRAM" ? " PROGRAM is the command of the recorded run, which this page does not contain." : "") };
+}
+
+// Returns the command that makes the plan of a profile, which has no file, or "" if there is a file.
+export function planCommand({ profilePath, planPath }: Model): string {
+  return profilePath === "" ? "" : `stemtap plan ${shellPath(profilePath)} -o ${shellPath(planPath)}`;
+}
+
+// Returns the command that makes a session of a profile, or "" if the page is not about a profile.
+export function replayCommand({ profilePath }: Model): string {
+  return profilePath === "" ? "" : `stemtap replay ${shellPath(profilePath)}`;
+}
+
+// Returns the command that repeats the run with launches separated by shape, or "" if the page does not contain what ran.
+export function separateShapesCommand(model: Model): string {
+  const option = "--group-by launch";
+  if (isLive(model) && model.command.length > 0) return `stemtap run ${option} -- ${model.command.map(shellWord).join(" ")}`;
+  if (model.profilePath !== "") return `stemtap plan ${option} ${shellPath(model.profilePath)}`;
+  const source = model.data.plan?.source ?? "";
+  const isOneFile = source !== "" && !source.includes(", "); // several are the ranks of a run
+  return model.mode === "replay" && isOneFile ? `stemtap replay ${option} ${shellPath(source)}` : "";
 }

@@ -79,6 +79,8 @@ export interface Model {
   data: Payload;
   folder: string;
   planFile: string;
+  planPath: string; // for commands; of a profile, where its plan will be
+  profilePath: string; // empty unless the report is of a profile
   mode: string;
   command: string[];
   kernels: Kernel[];
@@ -294,7 +296,8 @@ export function makeModel(data: Payload): Model {
   const invocations = finite(totals.invocations) ?? finite(overview?.observed) ??
     kernels.reduce((a, k) => a + k.invocations, 0);
   return { data, folder: data.folder ?? "",
-    planFile: data.plan_file ?? "plan.json", mode: data.session?.mode ?? overview?.mode ?? "",
+    planFile: data.plan_file ?? "plan.json", planPath: data.plan_path || data.plan_file || "plan.json",
+    profilePath: data.profile_path ?? "", mode: data.session?.mode ?? overview?.mode ?? "",
     command: list(data.session?.command ?? overview?.command), kernels, byTime, samples, duration,
     invocations, launches: invocations + size(totals.excluded_invocations ?? overview?.excluded),
     asked: option("error_bound") ?? finite(overview?.error_bound),

@@ -9,7 +9,9 @@ export interface Payload {
   tool?: string;
   folder?: string;
   plan_file?: string;
-  profiles?: string[]; // of the recorded run, if the source of the plan is not their path
+  plan_path?: string; // absolute; empty for a profile
+  profile_path?: string; // absolute; empty unless the report is of a profile
+  profiles?: string[]; // absolute paths of the recorded run, if the source of the plan is not their path
   made_unix_ms?: number;
   brief_names?: Record<string, string>;
   categories?: { names?: string[]; kernels?: number[] }; // for each kernel of the plan, an index into names

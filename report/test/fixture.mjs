@@ -293,7 +293,7 @@ function assemble(options, seed) {
   const plan = planOf(kernels, 0.0498);
   const mostEvents = 20000;
   return { schema: "stemtap.report/1", tool: "stemtap 0.1.0", folder: options.folder,
-    plan_file: `${options.folder}/plan.json`, made_unix_ms: 1795310100000,
+    plan_file: `${options.folder}/plan.json`, plan_path: `/runs/${options.folder}/plan.json`, profile_path: "", made_unix_ms: 1795310100000,
     session: sessionOf(plan, options.elapsed), plan, overview: overviewOf(kernels, plan, options.elapsed, random),
     categories: { names: categoryNames, kernels: kernels.map((k) => categoryOf(k.name)) },
     evaluation: options.evaluation ? evaluationOf(random) : null, diff: options.diff ? diffOf(plan) : null,
@@ -457,7 +457,7 @@ export function fromSession(folder, profile) {
   const events = (file("mask.ndjson") ?? "").split("\n").filter(Boolean).map((line) => JSON.parse(line))
     .map((e) => [e.event, e.index, position.get(e.kernel) ?? null, e.occurrence, e.cluster, e.time_ns]);
   const page = { schema: "stemtap.report/1", tool: plan?.tool, folder: basename(resolve(folder)),
-    plan_file: `${basename(resolve(folder))}/plan.json`, made_unix_ms: Date.now(),
+    plan_file: `${basename(resolve(folder))}/plan.json`, plan_path: join(resolve(folder), "plan.json"), profile_path: "", made_unix_ms: Date.now(),
     session: json("session.json"), plan, evaluation: json("evaluation.json"),
     overview: json("overview.json") ?? (profile ? overviewFromLaunches(plan, launchesOfCsv(profile)) : null),
     mask: { events, left_out: 0 } };

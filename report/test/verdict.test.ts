@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { consumersOf, counterCommands, exportCommand, exportNote, extrapolateCommand } from "../src/commands";
+import { consumersOf, counterCommands, exportCommand, exportNote, extrapolateCommand, planCommand, replayCommand,
+  separateShapesCommand } from "../src/commands";
 import { times } from "../src/format";
 import { makeModel, type Model } from "../src/model";
 import type { Payload, PlanTotals, Session } from "../src/types";
@@ -134,14 +135,15 @@ test("tiles and commands agree with the plan", () => {
   assert.deepEqual(tiles(model).map((t) => t.value), [times(model.data.plan!.totals!.speedup), "4.98 %", "0.72 %", "0 %", "0"]);
   assert.deepEqual(tiles(makeModel(payload("empty"))).filter((t) => t.level === "good"), []);
   assert.equal(exportCommand({ ...model, mode: "replay" }, "ncu"),
-    "stemtap export --plan stemtap-decode/plan.json --to ncu");
+    "stemtap export --plan /runs/stemtap-decode/plan.json --to ncu -o stemtap-decode.ncu.sh");
   // Every command is valid.
   assert.ok(consumersOf({ ...model, mode: "replay" }).includes("perfetto"));
   assert.ok(!consumersOf({ ...model, mode: "live" }).includes("perfetto"));
   assert.equal(exportNote({ ...model, mode: "replay" }), "");
-  const alone = makeModel({ ...payload("bare"), folder: "my plan.json", plan_file: "my plan.json" });
-  assert.equal(exportCommand({ ...alone, mode: "replay" }, "csv"), "stemtap export --plan 'my plan.json' --to csv");
-  assert.equal(extrapolateCommand(alone, "csv"), "stemtap extrapolate --plan 'my plan.json' --results RESULTS");
+  const alone = makeModel({ ...payload("bare"), folder: "my plan.json", plan_file: "my plan.json",
+    plan_path: "/my plan.json" });
+  assert.equal(exportCommand({ ...alone, mode: "replay" }, "csv"), "stemtap export --plan '/my plan.json' --to csv -o 'my plan'.csv");
+  assert.equal(extrapolateCommand(alone, "csv"), "stemtap extrapolate --plan '/my plan.json' --results RESULTS");
 });
 
 test("the report of a plan says what it lacks", () => {
@@ -153,12 +155,35 @@ test("the report of a plan says what it lacks", () => {
   assert.doesNotMatch(lines({ ...alone, mask: { events: [], left_out: 0 } }), /without a session/);
 });
 
+test("a page about a profile begins with the command that makes its plan", () => {
+  const data = payload("bare");
+  const model = makeModel({ ...data, folder: "run 1.csv", plan_file: "plan.json", plan_path: "", profile_path: "/data/run 1.csv" });
+  assert.equal(planCommand(model), "stemtap plan '/data/run 1.csv' -o plan.json");
+  assert.equal(exportCommand(model, "macsim"), "stemtap export --plan plan.json --to macsim -o 'run 1.csv'.macsim.txt");
+  assert.equal(replayCommand(model), "stemtap replay '/data/run 1.csv'");
+  assert.equal(separateShapesCommand(model), "stemtap plan --group-by launch '/data/run 1.csv'");
+  assert.equal(planCommand(makeModel(data)), "");
+  assert.equal(replayCommand(makeModel(data)), "");
+});
+
+test("the command that separates shapes repeats what ran, if that is known", () => {
+  const model = makeModel(payload("small"));
+  assert.equal(separateShapesCommand(model), "stemtap run --group-by launch -- python3 decode.py --tokens 64");
+  assert.equal(separateShapesCommand({ ...model, mode: "replay" }), "stemtap replay --group-by launch decode.csv.zst");
+  assert.equal(separateShapesCommand({ ...model, mode: "merged" }), "");
+  const ranks = payload("small");
+  ranks.plan!.source = "rank0.csv, rank1.csv";
+  assert.equal(separateShapesCommand({ ...makeModel(ranks), mode: "replay" }), "");
+});
+
 test("counters with Nsight Compute have commands, or the reason why there are none", () => {
   const live = makeModel(payload("small"));
   const lines = (model: Model) => counterCommands(model).commands.split("\n");
   assert.equal(lines(live)[1],
     "NCU_OPTIONS='--metrics smsp__inst_executed.sum,dram__bytes.sum' REPORT=counters sh stemtap-decode.ncu.sh python3 decode.py --tokens 64");
   assert.match(lines({ ...live, mode: "replay" })[1]!, / sh stemtap-decode\.ncu\.sh PROGRAM$/);
+  assert.match(counterCommands({ ...live, mode: "replay" }).note, /PROGRAM is the command of the recorded run, which this page does not contain/);
+  assert.doesNotMatch(counterCommands(live).note, /PROGRAM/);
   assert.match(counterCommands(live).note, new RegExp(`at most ${live.samples.length} times`));
   const two = payload("small");
   two.session!.devices!.push({ ...two.session!.devices![0]!, device: 1 });
@@ -175,14 +200,14 @@ test("each device of a recorded run has a separate export", () => {
   const onOne = { ...makeModel(data), mode: "replay" };
   assert.match(exportCommand(onOne, "macsim"), /^for device in 0; do\n/, "device 1 has no samples");
   const model = { ...onOne, samples: onOne.samples.map((s, i) => ({ ...s, sample: { ...s.sample, device: i % 2 } })) };
-  assert.equal(exportCommand(model, "macsim"), "for device in 0 1; do\n  stemtap export --plan stemtap-decode/plan.json " +
+  assert.equal(exportCommand(model, "macsim"), "for device in 0 1; do\n  stemtap export --plan /runs/stemtap-decode/plan.json " +
     "--processes per-device --device $device --to macsim -o stemtap-decode.macsim.$device.txt " +
     "--weights-csv stemtap-decode.ids.$device.csv\ndone");
   assert.match(extrapolateCommand(model, "macsim"), /--results RESULTS\.\$device --ids stemtap-decode\.ids\.\$device\.csv/);
   assert.match(extrapolateCommand(model, "ncu"), /--results RESULTS\.\$device --device \$device\n/, "ncu numbers what it profiled");
-  assert.equal(exportCommand(model, "csv"), "stemtap export --plan stemtap-decode/plan.json --to csv");
-  const elsewhere = { ...model, data: { ...data, profiles: ["../rank 0.csv", "../1.csv"] } };
-  assert.equal(exportCommand(elsewhere, "csv"), "stemtap export --plan stemtap-decode/plan.json --profile '../rank 0.csv' ../1.csv --to csv");
+  assert.equal(exportCommand(model, "csv"), "stemtap export --plan /runs/stemtap-decode/plan.json --to csv -o stemtap-decode.csv");
+  const elsewhere = { ...model, data: { ...data, profiles: ["/r/rank 0.csv", "/r/1.csv"] } };
+  assert.equal(exportCommand(elsewhere, "csv"), "stemtap export --plan /runs/stemtap-decode/plan.json --profile '/r/rank 0.csv' /r/1.csv --to csv -o stemtap-decode.csv");
   assert.doesNotMatch(exportCommand({ ...elsewhere, mode: "live" }, "csv"), /--profile/);
   assert.match(counterCommands(model).commands, /^for device in 0 1; do\n  .*--device \$device --to ncu -o stemtap-decode\.ncu\.\$device\.sh\n/);
   assert.match(exportNote(model), /several devices.*per-device by one/);

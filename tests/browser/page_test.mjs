@@ -119,14 +119,17 @@ describe("a session with all its files", () => {
 
   test("shows the recorded command, and the commands for counters and simulators", async () => {
     assert.equal(await page.locator(".title p").innerText(), "live · python3 decode.py --tokens 64");
+    const plan = join(session, "plan.json");
     const next = page.locator(".next");
     const counters = await next.getByRole("region", { name: "Counter commands" }).innerText();
-    assert.deepEqual(counters.trim().split("\n"), ["stemtap export --plan small/plan.json --to ncu -o small.ncu.sh",
+    assert.deepEqual(counters.trim().split("\n"), [`stemtap export --plan ${plan} --to ncu -o small.ncu.sh`,
       "NCU_OPTIONS='--metrics smsp__inst_executed.sum,dram__bytes.sum' REPORT=counters sh small.ncu.sh python3 decode.py --tokens 64",
-      "stemtap extrapolate --plan small/plan.json --results counters.*.csv"]);
+      `stemtap extrapolate --plan ${plan} --results counters.*.csv`]);
     await next.getByLabel("Consumer").selectOption("macsim");
     assert.equal((await next.getByRole("region", { name: "Export command" }).innerText()).trim(),
-      "stemtap export --plan small/plan.json --to macsim");
+      `stemtap export --plan ${plan} --to macsim -o small.macsim.txt`);
+    assert.equal((await page.getByRole("region", { name: "Command that separates shapes" }).innerText()).trim(),
+      "stemtap run --group-by launch -- python3 decode.py --tokens 64");
   });
 
   for (const width of [1440, 1024]) {
@@ -509,7 +512,8 @@ test("launch shapes are complete if the session separates them", async () => {
   await separate.getByRole("button", { name: "8×1×1" }).click();
   assert.equal(await separate.getByRole("button", { name: "64×1×1" }).count(), 1); // now the other shape can be chosen
   const together = await shapes("by-name");
-  assert.match(await together.innerText(), /Only shapes of samples: .*--group-by launch/);
+  assert.match(await together.innerText(), /Only shapes of samples: .*This command separates them:/);
+  assert.match(await together.innerText(), new RegExp(`stemtap replay --group-by launch ${profile}`));
   assert.match(await together.innerText(), /(64|8)×1×1\s+128×1×1\s+\d/);
 });
 
@@ -544,7 +548,7 @@ test("the commands of the next step run for one and two devices, even if one dev
     sampled.push(devicesOf.size);
     const read = [...counters.stdout.matchAll(/^(\d+) of \d+ samples with results/gm)].map((line) => Number(line[1]));
     assert.deepEqual([read.length, read.reduce((a, b) => a + b)], [devicesOf.size, samples], counters.stdout);
-    for (const consumer of ["accelsim", "macsim", "nvbit", "ncu", "sieve", "csv", "roaring", "perfetto"]) {
+    for (const consumer of ["accelsim", "macsim", "nvbit", "sieve", "csv", "roaring", "perfetto"]) {
       await page.getByLabel("Consumer").selectOption(consumer);
       const exported = sh(await commands("Export command"));
       assert.equal(exported.status, 0, `${consumer}: ${exported.stderr}`);

@@ -3,12 +3,14 @@
 // Shows one kernel: the durations of its launches, its clusters and its samples.
 
 import { binsOf, histogramOption } from "../charts/histogram";
+import { separateShapesCommand } from "../commands";
 import type { Context } from "../context";
 import { h, replace } from "../dom";
 import { makeFigure, plainTable } from "../figure";
 import { count, duration, none, number, percent, tidy, visible } from "../format";
-import { labelOf, noOverview, rangeOf, search, type Cluster, type Kernel } from "../model";
+import { labelOf, noOverview, rangeOf, search, type Cluster, type Kernel, type Model } from "../model";
 import type { PlanSample, Triple } from "../types";
+import { commandBox } from "./command_box";
 
 const maxFound = 50;
 const samplesListed = 6;
@@ -102,15 +104,12 @@ function clusterRows(kernel: Kernel) {
 
 const maxShapes = 100;
 
-// Returns the command that recorded a session or created a plan.
-const commandOf = (mode: string) => ({ live: "stemtap run ", replay: "stemtap replay ", "": "stemtap plan " })[mode] ?? "";
-
 // Returns the launch configurations of the kernel's name if the session distinguishes them; otherwise, the configurations
 // of its samples.
-function shapesOf(kernel: Kernel, all: Kernel[], command: string, choose: (kernel: Kernel) => void): HTMLElement {
+function shapesOf(kernel: Kernel, model: Model, choose: (kernel: Kernel) => void): HTMLElement {
   const panel = h("div", { class: "panel narrow" }, h("h3", null, "Launch shapes"));
   if (kernel.grid !== null) {
-    const same = all.filter((k) => k.name === kernel.name);
+    const same = model.byTime.filter((k) => k.name === kernel.name);
     const time = same.reduce((a, k) => a + k.duration, 0);
     panel.append(plainTable({ head: ["Grid", "Block", "Launches", "Mean", "Time", "Share of the name", "Samples"], rows: same.slice(0, maxShapes)
       .map((k) => [k === kernel ? shown(k.grid) : h("button", { type: "button", class: "name", click: () => choose(k) }, shown(k.grid)),
@@ -127,8 +126,10 @@ function shapesOf(kernel: Kernel, all: Kernel[], command: string, choose: (kerne
     else shapes.set(key, { grid: sample.grid, block: sample.block, samples: [sample] });
   }
   const rows = [...shapes.values()].filter((s) => s.grid !== null).sort((a, b) => b.samples.length - a.samples.length);
+  const command = separateShapesCommand(model);
   panel.append(h("p", { class: "quiet" }, rows.length > 0 ? "Only shapes of samples: this session does not separate launches by shape. "
-    : "The session does not contain the shapes of this kernel. ", `${command}--group-by launch separates them.`));
+    : "The session does not contain the shapes of this kernel. ", command === "" ? "--group-by launch separates them." : "This command separates them:"),
+    ...(command === "" ? [] : [commandBox("Command that separates shapes", () => command).element]));
   if (rows.length > 0) {
     panel.append(plainTable({ head: ["Grid", "Block", "Samples", "Durations"], rows: rows.slice(0, maxShapes).map((s) => {
       const [low, high] = rangeOf(s.samples.map((sample) => sample.duration_ns));
@@ -197,7 +198,7 @@ export function kernelSection(context: Context): HTMLElement {
     note.hidden = !bare;
     note.textContent = model.data.overview ? "This kernel has no histogram: its clusters are shown instead."
       : `${noOverview(model)}, so there is no histogram: its clusters are shown instead.`;
-    replace(shapes, shapesOf(k, model.byTime, commandOf(model.mode), (other) => context.choose(other)));
+    replace(shapes, shapesOf(k, model, (other) => context.choose(other)));
     figure.update();
   };
   const full = h("details", { class: "how" });

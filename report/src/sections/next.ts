@@ -2,26 +2,11 @@
 //
 // Shows what to do with the samples: measure hardware counters, simulate or trace them.
 
-import { consumersOf, counterCommands, exportCommand, exportNote, extrapolateCommand } from "../commands";
-import { copyButton, h, replace } from "../dom";
-import { visible } from "../format";
+import { consumersOf, counterCommands, exportCommand, exportNote, extrapolateCommand, planCommand } from "../commands";
+import { fill, h } from "../dom";
 import type { Model } from "../model";
 import type { Level } from "../verdict";
-
-// Returns a line that is indented if it wraps and breaks only between words.
-function lineOf(text: string): HTMLElement {
-  const [, indent, rest] = text.match(/^( *)(.*)$/s)!;
-  return h("span", { class: "line", style: `--indent:${indent!.length}` },
-    ...rest!.split(/( +)/).map((word) => (word.trim() === "" ? word : h("span", { class: "word" }, word))));
-}
-
-function commandBox(title: string, text: () => string): { element: HTMLElement; update: () => void } {
-  const code = h("code");
-  const update = () => replace(code, ...visible(text()).split("⟨U+000A⟩").map(lineOf));
-  update();
-  const lines = h("pre", { tabindex: 0, role: "region", "aria-label": title }, code);
-  return { element: h("div", { class: "command" }, lines, copyButton("Copy", text)), update };
-}
+import { commandBox } from "./command_box";
 
 function countersStep(model: Model): HTMLElement {
   const { commands, note } = counterCommands(model);
@@ -30,7 +15,7 @@ function countersStep(model: Model): HTMLElement {
 }
 
 function simulatorStep(model: Model): HTMLElement {
-  const consumers = consumersOf(model);
+  const consumers = consumersOf(model).filter((consumer) => consumer !== "ncu"); // has its own step
   let consumer = consumers[0]!;
   const exported = commandBox("Export command", () => exportCommand(model, consumer));
   const extrapolated = commandBox("Extrapolate command", () => extrapolateCommand(model, consumer));
@@ -41,14 +26,15 @@ function simulatorStep(model: Model): HTMLElement {
   } }, ...consumers.map((name) => h("option", { value: name }, name)));
   return h("div", { class: "step" }, h("h4", null, "Simulator, tracer or another tool: ", h("label", { for: "consumer", class: "unseen" },
     "Consumer"), select), Boolean(model.data.cost) && h("p", { class: "quiet" }, `An estimate: ${model.data.cost}.`),
-    exported.element, extrapolated.element);
+    exported.element, extrapolated.element,
+    h("p", { class: "quiet" }, "RESULTS is the file that the simulator or tool writes about the samples."));
 }
 
-// Returns the location of the plan that the commands name.
-function planPlace({ folder, planFile }: Model): string {
-  if (planFile === folder) return "Run the commands in the directory that contains the plan.";
-  if (planFile.startsWith(`${folder}/`)) return "Run the commands in the directory that contains the session.";
-  return "Save plan.json (section Tables) in the directory in which you ran stemtap, and run the commands there.";
+// Returns the command that makes the plan that the other commands use, for a page that was made without one.
+function planStep(model: Model): HTMLElement | null {
+  const command = planCommand(model);
+  if (command === "") return null;
+  return h("div", { class: "step" }, h("h4", null, "First write the plan of this page to a file"), commandBox("Plan command", () => command).element);
 }
 
 export function nextSteps(model: Model, level: Level): HTMLElement {
@@ -62,8 +48,8 @@ export function nextSteps(model: Model, level: Level): HTMLElement {
     next.append(h("p", null, "First resolve the problems marked Stop, or make sure that they do not matter. Then:"));
   }
   const note = exportNote(model);
-  next.append(h("p", null, "Measure the samples. The last command of each group estimates the totals of the whole run from the results:"),
-    countersStep(model), simulatorStep(model),
-    h("p", { class: "quiet" }, `${planPlace(model)} ${note}`));
+  fill(next, [h("p", null, "Measure the samples. The last command of each group estimates the totals of the whole run from the results:"),
+    planStep(model), countersStep(model), simulatorStep(model),
+    note !== "" && h("p", { class: "quiet" }, note)]);
   return next;
 }

@@ -57,21 +57,15 @@ void PrintWritten(const Report& report, const std::string& path,
   }
 }
 
-// Returns the files of the run `source` relative to the directory that contains `path`, where the
-// commands of the page run. Empty if the names in `source` can be used there, or do not exist.
-std::vector<std::string> ProfilesFrom(const std::string& path, const std::string& source) {
-  std::error_code error;
-  const fs::path here = fs::current_path(error);
-  const fs::path there = fs::canonical(path, error).parent_path();
-  if (error || there == here) return {};
+// Returns the absolute paths of the files of the run `source`. Empty if `source` has them already,
+// or they do not exist.
+std::vector<std::string> ProfilesOf(const std::string& source) {
   std::vector<std::string> profiles;
   for (const std::string& name : RunPaths(source)) {
     if (!Exists(name)) return {};
-    const bool is_absolute = fs::path(name).is_absolute();
-    profiles.push_back(is_absolute ? name : fs::proximate(name, there, error).string());
+    profiles.push_back(AbsolutePath(name));
   }
-  const bool same = source == RunName(profiles);
-  return error || same ? std::vector<std::string>() : profiles;
+  return source == RunName(profiles) ? std::vector<std::string>() : profiles;
 }
 
 }  // namespace
@@ -94,7 +88,7 @@ void PrintNextReportOf(const std::string& plan) {
 Result<Report> ReportOfRun(const std::string& path) {
   if (!Exists(path) || STEMTAP_TRY(KindOfInput(path)) != RunInput::kProfile) {
     Report report = STEMTAP_TRY(LoadReport(path, ""));
-    report.profiles = ProfilesFrom(path, report.source);
+    report.profiles = ProfilesOf(report.source);
     return report;
   }
   ReadProgress progress;

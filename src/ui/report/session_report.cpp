@@ -210,6 +210,12 @@ Status ReadSessionFiles(const std::string& session, const model::Plan& plan, Rep
 
 }  // namespace
 
+std::string AbsolutePath(const std::string& path) {
+  std::error_code error;
+  const fs::path absolute = fs::absolute(path, error).lexically_normal();
+  return error ? path : absolute.string();
+}
+
 Result<Report> LoadReport(const std::string& session, const std::string& evaluation) {
   Report report;
   std::error_code error;
@@ -225,6 +231,7 @@ Result<Report> LoadReport(const std::string& session, const std::string& evaluat
   report.name = NameOf(session);
   report.plan_file = is_directory ? report.name + "/plan.json" : report.name;
   const fs::path plan_path = is_directory ? fs::path(session) / "plan.json" : fs::path(session);
+  report.plan_path = AbsolutePath(plan_path.string());
   if (is_directory) STEMTAP_TRY(CheckReadable(session));
   if (!Exists(plan_path)) return NoPlan(session);
   const model::Plan plan = STEMTAP_TRY(ReadPlan(plan_path, report));
@@ -246,6 +253,7 @@ Result<Report> ReportOfPlan(const model::Plan& plan, const std::string& profile)
   Report report;
   report.name = NameOf(profile);
   report.plan_file = "plan.json";
+  report.profile_path = AbsolutePath(profile);
   report.plan = model::PlanToJson(plan);
   STEMTAP_TRY(CheckSize(report.plan, profile, "plan"));
   AddDerived(plan, report);
@@ -272,11 +280,12 @@ Status WriteReport(const Report& report, std::uint64_t made_unix_ms, std::string
   const auto write_data = [&]() -> Status {
     const std::string head = fmt::format(
         "{{\"schema\":\"stemtap.report/1\",\"tool\":\"stemtap "
-        "{}\",\"folder\":{},\"plan_file\":{},\"profiles\":{},\"made_unix_ms\":{},"
-        "\"brief_names\":{},\"categories\":{},\"spread\":{},\"cost\":{}",
-        kVersion, JsonText(report.name), JsonText(report.plan_file), JsonText(report.profiles),
-        made_unix_ms, JsonText(report.brief_names), CategoriesJson(report.categories),
-        JsonText(report.spread), JsonText(report.cost));
+        "{}\",\"folder\":{},\"plan_file\":{},\"plan_path\":{},\"profile_path\":{},\"profiles\":{},"
+        "\"made_unix_ms\":{},\"brief_names\":{},\"categories\":{},\"spread\":{},\"cost\":{}",
+        kVersion, JsonText(report.name), JsonText(report.plan_file), JsonText(report.plan_path),
+        JsonText(report.profile_path), JsonText(report.profiles), made_unix_ms,
+        JsonText(report.brief_names), CategoriesJson(report.categories), JsonText(report.spread),
+        JsonText(report.cost));
     for (const std::string_view piece :
          {std::string_view(head), std::string_view(",\"session\":"), or_null(report.session),
           std::string_view(",\"plan\":"), or_null(report.plan), std::string_view(",\"overview\":"),

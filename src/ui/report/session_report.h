@@ -34,11 +34,13 @@ struct Report {
   std::string name;       // of the session directory or the profile, for display
   std::string plan_file;  // "run/plan.json" of a session in run/, or the plan's file name; of a
                           // profile, the name under which the page saves the plan
-  std::string source;     // Plan::source of a recorded run; empty for a live session
-  // Files of the recorded run, if its page cannot find them by the source of the plan; relative to
-  // the directory that contains the session or the plan.
+  std::string plan_path;     // absolute; empty for a profile
+  std::string profile_path;  // absolute; empty unless the report is of a profile
+  std::string source;        // Plan::source of a recorded run; empty for a live session
+  // Absolute paths of the files of the recorded run, if its page cannot find them by the source of
+  // the plan.
   std::vector<std::string> profiles;
-  std::set<std::string> names;                     // of kernels of the plan, the gaps, the diff
+  std::set<std::string> names;  // of kernels of the plan, the gaps and the diff
   std::map<std::string, std::string> brief_names;  // of `names`, if different; all are distinct
   std::vector<model::KernelCategory> categories;   // of the kernels of the plan
   std::string spread;                              // model::SampleSpread
@@ -54,6 +56,9 @@ struct Report {
 
   std::vector<std::string> warnings;
 };
+
+// Returns the absolute path, for commands that work in any directory.
+std::string AbsolutePath(const std::string& path);
 
 // Loads `session`, the directory of a finished session or a plan.json, and `evaluation`, the output
 // of `stemtap evaluate --json` (empty if there is none).

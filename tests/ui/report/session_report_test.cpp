@@ -70,6 +70,8 @@ TEST_CASE("a report contains every file of its session, byte for byte") {
   CHECK(data["tool"] == "stemtap 0.1.0");
   CHECK(data["folder"] == "run");
   CHECK(data["plan_file"] == "run/plan.json");
+  CHECK(data["plan_path"] == (session.directory / "run/plan.json").string());
+  CHECK(data["profile_path"] == "");
   CHECK(data["profiles"] == json::array());
   CHECK(data["made_unix_ms"] == 1795310000123);
   CHECK(
@@ -82,7 +84,7 @@ TEST_CASE("a report contains every file of its session, byte for byte") {
   CHECK(data["categories"]["kernels"] == json{8, 0});  // other, gemm
   CHECK(data["cost"] == "the samples cost 1 MB");
   CHECK(data["diff"].is_null());
-  CHECK(data.size() == 16);
+  CHECK(data.size() == 18);
 }
 
 TEST_CASE("a report contains the short forms of names") {
@@ -200,7 +202,8 @@ TEST_CASE("a report can be made from a profile and its plan") {
   plan.kernels[0].name = "gemm";
   plan.kernels[1].name = "_ZN2at6native29vectorized_elementwise_kernelILi4EfEEvif";
   plan.totals.kernels = 2;
-  const auto report = ReportOfPlan(plan, (directory.Write("runs/a.csv", "")).string());
+  const std::string profile = directory.Write("runs/a.csv", "").string();
+  const auto report = ReportOfPlan(plan, profile);
   REQUIRE(report.ok());
   CHECK(report.value().totals.kernels == 2);
   const std::string text = test::DataOf(Html(report.value()));
@@ -208,6 +211,8 @@ TEST_CASE("a report can be made from a profile and its plan") {
   const json data = json::parse(text);
   CHECK(data["folder"] == "a.csv");
   CHECK(data["plan_file"] == "plan.json");
+  CHECK(data["plan_path"] == "");
+  CHECK(data["profile_path"] == profile);
   CHECK(data["categories"]["kernels"] == json{0, 5});  // gemm, elementwise
   CHECK(data["brief_names"] ==
         json{{plan.kernels[1].name, "vectorized_elementwise_kernel<4, float>"}});
