@@ -3,7 +3,7 @@
 // A figure has a title, an explanation, a chart, and a table of the same numbers. Charts are drawn when they come near
 // the visible part of the page. `charts` gives tests the option of each chart, drawn or not.
 
-import { BarChart, CustomChart, LineChart, ScatterChart, TreemapChart } from "echarts/charts";
+import { BarChart, CustomChart, LineChart, ScatterChart } from "echarts/charts";
 import { GridComponent, MarkAreaComponent, MarkLineComponent, TitleComponent, TooltipComponent } from "echarts/components";
 import { init, use, type EChartsCoreOption, type ECharts } from "echarts/core";
 import { SVGRenderer } from "echarts/renderers";
@@ -13,7 +13,7 @@ import { none } from "./format";
 import { dark, light, type Theme } from "./theme";
 import { whole, zoomControls, type View } from "./zoom";
 
-use([BarChart, CustomChart, LineChart, ScatterChart, TreemapChart, GridComponent, MarkAreaComponent, MarkLineComponent,
+use([BarChart, CustomChart, LineChart, ScatterChart, GridComponent, MarkAreaComponent, MarkLineComponent,
   TitleComponent, TooltipComponent, SVGRenderer]);
 
 export interface Chart {

@@ -26,6 +26,7 @@ export interface Kernel {
   label: string; // display name with grid, block and process
   short: string; // without namespaces and parameters
   category: string;
+  categoryIndex: number; // in model.categories; -1 if the report has no categories
   grid: Triple | null; // only if kernels are separated by launch configuration
   block: Triple | null;
   invocations: number;
@@ -81,6 +82,7 @@ export interface Model {
   planFile: string;
   planPath: string; // for commands; of a profile, where its plan will be
   profilePath: string; // empty unless the report is of a profile
+  categories: string[];
   mode: string;
   command: string[];
   kernels: Kernel[];
@@ -178,7 +180,7 @@ function makeKernel(source: Source, id: number, overview: OverviewKernel | undef
   const duration = size(source.duration_ns);
   const name = typeof source.name === "string" ? source.name : "";
   return { id, rank: 0, name, label: labelOf({ ...source, name }),
-    short: shortOf({ ...source, name }, data.brief_names?.[name]), category: categoryOf(data, id),
+    short: shortOf({ ...source, name }, data.brief_names?.[name]), ...categoryOf(data, id),
     grid: source.grid ?? null, block: source.block ?? null, invocations, duration, share: 0,
     mean: invocations > 0 ? duration / invocations : null, cv: spread(clusters),
     captured: clusters.length > 0 ? sum((c) => c.captured) : size(source.captured), target: sum((c) => c.target),
@@ -187,9 +189,10 @@ function makeKernel(source: Source, id: number, overview: OverviewKernel | undef
 }
 
 // Categories are given for the kernels of the plan.
-function categoryOf({ categories, plan }: Payload, id: number): string {
-  const name = plan ? categories?.names?.[categories.kernels?.[id] ?? -1] : undefined;
-  return typeof name === "string" ? name : "";
+function categoryOf({ categories, plan }: Payload, id: number): Pick<Kernel, "category" | "categoryIndex"> {
+  const index = (plan ? categories?.kernels?.[id] : undefined) ?? -1;
+  const name = categories?.names?.[index];
+  return typeof name === "string" ? { category: name, categoryIndex: index } : { category: "", categoryIndex: -1 };
 }
 
 function activityOf(overview: Payload["overview"]): Activity | null {
@@ -297,7 +300,7 @@ export function makeModel(data: Payload): Model {
     kernels.reduce((a, k) => a + k.invocations, 0);
   return { data, folder: data.folder ?? "",
     planFile: data.plan_file ?? "plan.json", planPath: data.plan_path || data.plan_file || "plan.json",
-    profilePath: data.profile_path ?? "", mode: data.session?.mode ?? overview?.mode ?? "",
+    profilePath: data.profile_path ?? "", categories: list(data.categories?.names), mode: data.session?.mode ?? overview?.mode ?? "",
     command: list(data.session?.command ?? overview?.command), kernels, byTime, samples, duration,
     invocations, launches: invocations + size(totals.excluded_invocations ?? overview?.excluded),
     asked: option("error_bound") ?? finite(overview?.error_bound),

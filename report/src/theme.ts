@@ -44,7 +44,12 @@ export function contrast(one: string, other: string): number {
   return (high + 0.05) / (low + 0.05);
 }
 
-// Each of the kernels with the most time has its own color, which is the same in every chart.
+// Each of the kernels with the most time has its own color.
 export function colorOf(theme: Theme, rank: number | null): string {
   return rank === null ? theme.rest : (theme.series[rank] ?? theme.rest);
+}
+
+// Categories have the colors of the series, in the order of src/model/kernel_category.h; the last, "other", is gray.
+export function categoryColor(theme: Theme, category: number): string {
+  return theme.series[category] ?? theme.rest;
 }

@@ -4,17 +4,16 @@ import { test } from "node:test";
 import LRU from "zrender/lib/core/LRU.js";
 import { activityOption, activityPoints, idleRanges, idleRows, imbalance } from "../src/charts/activity";
 import { changesOf } from "../src/changes";
-import { categoriesOf, categoriesOption } from "../src/charts/categories";
 import { changesOption } from "../src/charts/changes";
 import { driftOption, driftRange } from "../src/charts/drift";
 import { histogramOption } from "../src/charts/histogram";
 import { methodPoints, methodsOption, placeLabels } from "../src/charts/methods";
 import { rowsAt, timelineOption } from "../src/charts/timeline";
-import { barsOption, treemapOption } from "../src/charts/where";
+import { barsOption, categoriesOf } from "../src/charts/where";
 import { percent } from "../src/format";
 import { makeModel } from "../src/model";
 import { rangesOf } from "../src/ranges";
-import { contrast, dark, light } from "../src/theme";
+import { categoryColor, contrast, dark, light } from "../src/theme";
 import type { Payload } from "../src/types";
 import { kinds } from "./fixture.mjs";
 
@@ -24,12 +23,12 @@ const payload = (kind: keyof typeof kinds) => kinds[kind]() as unknown as Payloa
 test("charts show the numbers of the files", () => {
   const data = payload("small");
   const model = makeModel(data);
-  const treemap = treemapOption(model, light) as Any;
-  assert.equal(treemap.series[0].data.reduce((a: number, d: Any) => a + d.value, 0), data.plan!.totals!.duration_ns);
   const bars = barsOption(model, light, 600) as Any;
   assert.deepEqual(bars.series[0].data.map((d: Any) => d.value), model.byTime.map((k) => k.duration));
   const label = bars.series[0].label.formatter({ dataIndex: 0 });
   assert.equal(label, `${percent(model.byTime[0]!.share)}, ${model.byTime[0]!.captured} samples`);
+  bars.series[0].data.forEach((bar: Any, i: number) =>
+    assert.equal(bar.itemStyle.color, categoryColor(light, model.categories.indexOf(model.byTime[i]!.category))));
   const kernel = model.byTime[0]!;
   const histogram = histogramOption(kernel, light, { logCount: false }) as Any;
   assert.deepEqual(histogram.series[0].data.map((b: number[]) => b.slice(0, 3)), kernel.histogram);
@@ -74,12 +73,10 @@ test("every chart works with every fixture in both themes", () => {
   for (const kind of ["small", "hostile", "bare", "empty"] as const) {
     const model = makeModel(payload(kind));
     for (const theme of [light, dark]) {
-      treemapOption(model, theme);
       barsOption(model, theme, 300);
       for (const by of ["time", "launches"] as const) timelineOption(model, theme, by);
       driftOption(model, model.byTime[0] ?? null, theme);
       activityOption(model, theme);
-      categoriesOption(model, theme, 300);
       const { diff } = model.data;
       for (const width of [300, 900]) if (diff) changesOption(changesOf(model, diff), diff.threshold, theme, width);
       for (const kernel of model.kernels) {
@@ -92,9 +89,9 @@ test("every chart works with every fixture in both themes", () => {
 
 test("the tips of charts contain text and no markup", () => {
   const model = makeModel(payload("hostile"));
-  for (const option of [treemapOption(model, light), barsOption(model, light, 600), driftOption(model, null, light),
+  for (const option of [barsOption(model, light, 600), driftOption(model, null, light),
     timelineOption(model, light, "time"), histogramOption(model.byTime[0]!, light, { logCount: false }), activityOption(model, light),
-    categoriesOption(model, light, 600), changesOption(changesOf(model, model.data.diff!), 0.01, light, 900)] as Any[]) {
+    changesOption(changesOf(model, model.data.diff!), 0.01, light, 900)] as Any[]) {
     // The default tips of ECharts would show names of series and data, so these names must not come from data.
     assert.equal(typeof option.tooltip.formatter, "function");
     for (const series of option.series) {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A treemap and a bar chart of the kernels with the most time.
+// The kernels with the most time as bars, in the colors of their categories, and the totals of the categories. stemtap
+// report guesses categories from names (docs/formats/report.md).
 
 import type { EChartsCoreOption } from "echarts/core";
 import { count, duration, percent, plural, tidy } from "../format";
-import { cutNames, differences, repeated } from "../labels";
+import { cutNames } from "../labels";
 import type { Kernel, Model } from "../model";
-import { colorOf, type Theme } from "../theme";
+import { categoryColor, type Theme } from "../theme";
 import { axis, base, cutText, evenTicks, tip, wideGlyph, type Any } from "./common";
 
 export interface Part {
@@ -29,20 +30,31 @@ export function topParts(model: Model, max: number): Part[] {
   return parts;
 }
 
-export const topCount = 30;
+export const topCount = 20;
 
-const shown = (kernel: Kernel | null, label: string) => cutText(kernel?.label ?? label, 300);
+export interface CategoryTotals {
+  name: string;
+  index: number; // of its color
+  duration: number;
+  invocations: number;
+  captured: number;
+  kernels: Kernel[]; // longest first
+}
 
-// Returns the labels of tiles. A tile shows only the beginning of its label, so a label starts with the parts that differ
-// between kernels of a template.
-function tileLabels(parts: Part[]): string[] {
-  const labels = parts.map(({ label }) => label);
-  for (const group of repeated(labels.map((label) => label.match(/^[^<]*/)![0]))) {
-    differences(group.map((i) => labels[i]!)).forEach((difference, n) => {
-      labels[group[n]!] = `${difference} · ${labels[group[n]!]}`;
-    });
+// Returns the totals of each category, longest first, or nothing if the report has no categories.
+export function categoriesOf(model: Model): CategoryTotals[] {
+  const totals = new Map<number, CategoryTotals>();
+  for (const kernel of model.byTime) {
+    const index = kernel.categoryIndex;
+    if (index < 0) continue;
+    let of = totals.get(index);
+    if (!of) totals.set(index, (of = { name: kernel.category, index, duration: 0, invocations: 0, captured: 0, kernels: [] }));
+    of.duration += kernel.duration;
+    of.invocations += kernel.invocations;
+    of.captured += kernel.captured;
+    of.kernels.push(kernel);
   }
-  return labels.map((label) => cutText(label, 120));
+  return [...totals.values()].sort((a, b) => b.duration - a.duration);
 }
 
 function partTip(model: Model, part: Part) {
@@ -50,30 +62,16 @@ function partTip(model: Model, part: Part) {
     percent(model.duration > 0 ? part.duration / model.duration : null)], ["launches", count(part.invocations)],
     ["mean", duration(part.invocations > 0 ? part.duration / part.invocations : null)]];
   if (part.kernel) {
+    if (part.kernel.category !== "") rows.push(["category", part.kernel.category]);
     rows.push(["clusters", count(part.kernel.clusters.length)], ["samples", count(part.kernel.captured)]);
   }
-  return tip(shown(part.kernel, part.label), rows);
+  return tip(cutText(part.kernel?.label ?? part.label, 300), rows);
 }
 
-export function treemapOption(model: Model, theme: Theme): EChartsCoreOption {
-  const parts = topParts(model, topCount).filter((part) => part.duration > 0);
-  const labels = tileLabels(parts);
-  return { ...base(theme),
-    tooltip: { ...base(theme).tooltip, formatter: (p: Any) => {
-      const part = parts[p.data?.part];
-      return part ? partTip(model, part) : "";
-    } },
-    series: [{ type: "treemap", roam: false, nodeClick: false, breadcrumb: { show: false }, left: 0, right: 0, top: 0,
-      bottom: 0, squareRatio: 1.4, sort: false, visibleMin: 0,
-      itemStyle: { borderColor: theme.surface, borderWidth: 1, gapWidth: 1 },
-      label: { position: "insideTopLeft", padding: [4, 5], fontSize: 12, lineHeight: 15, color: theme.on,
-        overflow: "truncate", ellipsis: "…", formatter: (p: Any) => {
-          const part = parts[p.data?.part];
-          return part ? `${labels[p.data.part]}\n${percent(part.duration / (model.duration || 1))}` : "";
-        } },
-      emphasis: { itemStyle: { borderColor: theme.focus, borderWidth: 2 }, label: { color: theme.on } },
-      data: parts.map((part, i) => ({ name: `part ${i}`, value: part.duration, part: i, kernel: part.kernel?.id ?? null,
-        itemStyle: { color: colorOf(theme, part.kernel?.rank ?? null) } })) }] };
+// All other kernels together have no category. Without categories, all kernels have one color.
+function styleOf(theme: Theme, kernel: Kernel | null): Any {
+  if (kernel === null) return { color: theme.band, borderColor: theme.axis, borderWidth: 1 };
+  return { color: kernel.categoryIndex < 0 ? theme.accent : categoryColor(theme, kernel.categoryIndex) };
 }
 
 export function barsOption(model: Model, theme: Theme, width: number): EChartsCoreOption {
@@ -97,7 +95,7 @@ export function barsOption(model: Model, theme: Theme, width: number): EChartsCo
       axisTick: { show: false }, triggerEvent: true, axisLabel: { interval: 0, width: names, overflow: "truncate",
         ellipsis: "…", color: theme.ink, fontSize: 12, formatter: (i: string) => shortened[Number(i)] ?? "" } },
     series: [{ name: "time", type: "bar", barCategoryGap: 5, data: parts.map((part, i) => ({ value: part.duration, part: i,
-      kernel: part.kernel?.id ?? null, itemStyle: { color: colorOf(theme, part.kernel?.rank ?? null) } })),
+      kernel: part.kernel?.id ?? null, itemStyle: styleOf(theme, part.kernel) })),
       label: { show: true, position: "right", color: theme.quiet, backgroundColor: theme.surface, fontSize: 12,
         formatter: (p: Any) => label(parts[p.dataIndex]) } }] };
 }

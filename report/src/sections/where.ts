@@ -1,48 +1,61 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The kernels and categories that took the time.
 
-import { categoriesOf, categoriesOption } from "../charts/categories";
-import { barsOption, topCount, topParts, treemapOption } from "../charts/where";
+import { barsOption, categoriesOf, topCount, topParts } from "../charts/where";
 import type { Context } from "../context";
-import { h } from "../dom";
-import { makeFigure, type TableView } from "../figure";
-import { count, duration, none, percent } from "../format";
+import { h, type Child } from "../dom";
+import { makeFigure, plainTable } from "../figure";
+import { count, duration, none, percent, plural } from "../format";
+import { categoryColor, dark, light } from "../theme";
 
-export function whereSection(context: Context): HTMLElement {
+// The legend of the bars, with the totals.
+function categoryPanel({ model, choose }: Pick<Context, "model" | "choose">): Child {
+  const categories = categoriesOf(model);
+  if (categories.length === 0) return null;
+  const share = (ns: number) => percent(model.duration > 0 ? ns / model.duration : null);
+  const name = (of: (typeof categories)[number]) => {
+    const key = h("span", { class: "key", "aria-hidden": "true" });
+    key.style.background = `light-dark(${categoryColor(light, of.index)}, ${categoryColor(dark, of.index)})`;
+    return h("button", { type: "button", class: "name category", title: `Select the longest: ${of.kernels[0]!.short}`,
+      click: () => choose(of.kernels[0]!) }, key, of.name);
+  };
+  return h("div", { class: "panel", id: "categories" }, h("h3", null, "By category"), h("details", { class: "how" },
+    h("summary", null, "How to read this"), h("p", null, "What the kernels compute, guessed from their names: gemm contains all matrix products, " +
+      "reduction also softmax, sort, scan and pooling, copy all data movement, including gather, transposition and conversion. A kernel " +
+      "with an unknown name is in other. The bars have the same colors. Click a category to select its longest kernel.")),
+  plainTable({ head: ["Category", "Share", "Time", "Kernels", "Launches", "Samples"], rows: categories.map((c) => [name(c),
+    share(c.duration), duration(c.duration), count(c.kernels.length), count(c.invocations), count(c.captured)]) }));
+}
+
+function barsFigure(context: Context): HTMLElement {
   const { model } = context;
-  const missing = () => (model.kernels.length === 0 ? "The session has no kernels." : null);
   const parts = topParts(model, topCount);
   const share = (ns: number) => percent(model.duration > 0 ? ns / model.duration : null);
-  const label = () => "Time by kernel: " + parts.slice(0, 3).map((p) => `${p.label} ${share(p.duration)}`).join(", ");
-  const table = (): TableView => ({ head: ["Kernel", "Time", "Share", "Launches", "Mean", "Samples"],
-    rows: parts.map((p) => [p.kernel ? h("button", { type: "button", class: "name", title: p.kernel.label,
-      click: () => context.choose(p.kernel!) }, h("bdi", null, p.label)) : p.label, duration(p.duration),
-    share(p.duration), count(p.invocations), duration(p.invocations > 0 ? p.duration / p.invocations : null),
-    p.kernel ? count(p.kernel.captured) : none]) });
-  const click = (data: { kernel?: number | null }) => {
-    const kernel = typeof data.kernel === "number" ? model.kernels[data.kernel] : undefined;
-    if (!kernel) return;
-    context.choose(kernel);
-    document.getElementById("kernel")?.scrollIntoView({ block: "start" });
-  };
-  const treemap = makeFigure({ name: "treemap", title: "Share of the time", height: "clamp(260px, 46vh, 560px)", label,
-    how: "The area of a kernel is its share of the kernel time. The eight kernels with the most time have their own color, " +
-      "the same in every chart; the others are gray. Click a kernel to select it.",
-    option: (theme) => treemapOption(model, theme), missing, table, click });
-  const bars = makeFigure({ name: "bars", title: `The ${Math.min(topCount, model.kernels.length)} longest`,
-    height: `${24 + 22 * Math.max(1, parts.length)}px`, label,
-    how: "The total time of each kernel, longest first, and its number of samples. The last bar combines all kernels after the " +
-      "first 30. Shortened names show what differs between kernels with the same name; point at a bar to see the full name.",
-    option: (theme, width) => barsOption(model, theme, width), missing, table, click });
-  const categories = categoriesOf(model);
-  const byCategory = makeFigure({ name: "categories", title: "By category", height: `${24 + 22 * Math.max(1, categories.length)}px`,
-    label: () => "Time by category: " + categories.map((c) => `${c.name} ${share(c.duration)}`).join(", "),
-    how: "What the kernels compute, guessed from their names: gemm contains all matrix products, reduction also softmax, sort, scan and pooling, " +
-      "copy all data movement, including gather, transposition and conversion. A kernel with an unknown name is in other. Click a bar to select " +
-      "the longest kernel of the category.",
-    option: (theme, width) => categoriesOption(model, theme, width),
-    missing: () => missing() ?? (categories.length === 0 ? "This page contains no categories." : null),
-    table: () => ({ head: ["Category", "Time", "Share", "Launches", "Kernels", "Samples"], rows: categories.map((c) => [c.name,
-      duration(c.duration), share(c.duration), count(c.invocations), count(c.kernels.length), count(c.captured)]) }), click });
+  const shown = Math.min(topCount, model.kernels.length);
+  return makeFigure({ name: "bars", title: shown < model.kernels.length ? `The ${count(shown)} longest kernels` : plural(shown, "kernel"),
+    height: `${24 + 22 * Math.max(1, parts.length)}px`,
+    label: () => "Time by kernel: " + parts.slice(0, 3).map((p) => `${p.label} ${share(p.duration)}`).join(", "),
+    how: "The total time of each kernel, longest first, in the color of its category, and its number of samples. " +
+      `The last bar combines all kernels after the first ${topCount}. Shortened names show what differs between kernels with the same ` +
+      "name; point at a bar to see the full name. Click a bar to select its kernel.",
+    option: (theme, width) => barsOption(model, theme, width),
+    missing: () => (model.kernels.length === 0 ? "The session has no kernels." : null),
+    table: () => ({ head: ["Kernel", "Category", "Time", "Share", "Launches", "Mean", "Samples"],
+      rows: parts.map((p) => [p.kernel ? h("button", { type: "button", class: "name", title: p.kernel.label,
+        click: () => context.choose(p.kernel!) }, h("bdi", null, p.label)) : p.label, p.kernel?.category, duration(p.duration),
+      share(p.duration), count(p.invocations), duration(p.invocations > 0 ? p.duration / p.invocations : null),
+      p.kernel ? count(p.kernel.captured) : none]) }),
+    click: (data) => {
+      const kernel = typeof data.kernel === "number" ? model.kernels[data.kernel] : undefined;
+      if (!kernel) return;
+      context.choose(kernel);
+      document.getElementById("kernel")?.scrollIntoView({ block: "start" });
+    } }).element;
+}
+
+export function whereSection(context: Context): HTMLElement {
+  const categories = categoryPanel({ model: context.model, choose: (kernel) => context.choose(kernel) });
   return h("section", { id: "where", "aria-labelledby": "h-where" }, h("h2", { id: "h-where" }, "Where the time goes"),
-    h("div", { class: "two" }, h("div", null, treemap.element, byCategory.element), bars.element));
+    h("div", { class: categories ? "two wide-left" : "" }, barsFigure(context), categories));
 }
