@@ -69,11 +69,17 @@ export interface ActivitySlice {
   busy: number; // ns in which a kernel ran, sum over the devices
 }
 
+export interface DeviceActivity {
+  label: string;
+  busy: number[]; // ns in each slice
+}
+
 export interface Activity {
   devices: number;
   start: number; // ns on the recorder's clock
   width: number; // ns
   slices: ActivitySlice[]; // including empty slices
+  byDevice: DeviceActivity[]; // the first devices; empty if there is only one
 }
 
 export interface Model {
@@ -96,7 +102,7 @@ export interface Model {
   bound: number | null; // the stated bound
   certified: number | null; // the certified bound
   timeline: TimelinePoint[];
-  slices: { width: number; count: number } | null;
+  slices: { start: number; width: number; count: number } | null;
   activity: Activity | null;
   events: MaskEvent[];
   eventsLeftOut: number;
@@ -204,7 +210,20 @@ function activityOf(overview: Payload["overview"]): Activity | null {
     const at = slices[size(slice)];
     if (at) Object.assign(at, { launches: size(launches), time: size(time), busy: size(busy) });
   }
-  return { devices: Math.max(1, size(given.devices)), start: size(given.start_ns), width: given.width_ns, slices };
+  return { devices: Math.max(1, size(given.devices)), start: size(given.start_ns), width: given.width_ns, slices,
+    byDevice: devicesOf(overview, count) };
+}
+
+// A device is "pid:number" if several processes have devices.
+function devicesOf(overview: Payload["overview"], count: number): DeviceActivity[] {
+  const given = list(overview?.activity?.by_device);
+  const processes = new Set(given.map(({ process }) => process)).size;
+  return given.map(({ process, device, slices }): DeviceActivity => {
+    const busy = new Array<number>(count).fill(0);
+    for (const [slice, ns] of list(slices)) if (size(slice) < count) busy[size(slice)] = size(ns);
+    const number = String(device ?? "?");
+    return { busy, label: processes > 1 ? `${overview?.processes?.[process]?.pid ?? process}:${number}` : `device ${number}` };
+  });
 }
 
 function joinOverview(sources: Named[], overview: OverviewKernel[]): (OverviewKernel | undefined)[] {
@@ -307,7 +326,7 @@ export function makeModel(data: Payload): Model {
     confidence: option("confidence") ?? finite(overview?.confidence),
     bound: data.plan ? statedBound(data.plan) : finite(overview?.bound),
     certified: data.plan ? certifiedBound(data.plan) : null, timeline: timelineOf(data),
-    slices: slices && slices.width_ns > 0 ? { width: slices.width_ns, count: slices.count } : null,
+    slices: slices && slices.width_ns > 0 ? { start: size(slices.start_ns), width: slices.width_ns, count: slices.count } : null,
     activity: activityOf(overview), events: list(data.mask?.events), eventsLeftOut: size(data.mask?.left_out) };
 }
 

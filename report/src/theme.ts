@@ -44,6 +44,13 @@ export function contrast(one: string, other: string): number {
   return (high + 0.05) / (low + 0.05);
 }
 
+// Returns the color between two colors.
+export function mixed(one: string, other: string, part: number): string {
+  const channel = (color: string, at: number) => Number.parseInt(color.slice(at, at + 2), 16);
+  return "#" + [1, 3, 5].map((at) => Math.round(channel(one, at) + part * (channel(other, at) - channel(one, at)))
+    .toString(16).padStart(2, "0")).join("");
+}
+
 // Each of the kernels with the most time has its own color.
 export function colorOf(theme: Theme, rank: number | null): string {
   return rank === null ? theme.rest : (theme.series[rank] ?? theme.rest);

@@ -144,7 +144,8 @@ export interface Overview {
   // elapsed s, launches observed, their ns, captured, their ns, clusters open, bound, dropped
   timeline?: (number | null)[][];
   // slice, launches, ns of kernels, ns in which a device was busy
-  activity?: { devices: number; start_ns: number; width_ns: number; count: number; slices: number[][] } | null;
+  activity?: { devices: number; start_ns: number; width_ns: number; count: number; slices: number[][];
+    by_device?: { process: number; device: number | null; slices: [slice: number, busyNs: number][] }[] } | null;
   slices?: { start_ns: number; width_ns: number; count: number } | null;
   kernels?: OverviewKernel[];
 }

@@ -8,6 +8,7 @@ import { changesOption } from "../src/charts/changes";
 import { driftOption, driftRange } from "../src/charts/drift";
 import { histogramOption } from "../src/charts/histogram";
 import { methodPoints, methodsOption, placeLabels } from "../src/charts/methods";
+import { longestDuring, sampleTimes, shade, stripOf, stripOption, type Strip } from "../src/charts/strip";
 import { rowsAt, timelineOption } from "../src/charts/timeline";
 import { barsOption, categoriesOf } from "../src/charts/where";
 import { percent } from "../src/format";
@@ -74,6 +75,8 @@ test("every chart works with every fixture in both themes", () => {
     const model = makeModel(payload(kind));
     for (const theme of [light, dark]) {
       barsOption(model, theme, 300);
+      const strip = stripOf(model);
+      if (strip) stripOption(model, strip, theme);
       for (const by of ["time", "launches"] as const) timelineOption(model, theme, by);
       driftOption(model, model.byTime[0] ?? null, theme);
       activityOption(model, theme);
@@ -91,7 +94,7 @@ test("the tips of charts contain text and no markup", () => {
   const model = makeModel(payload("hostile"));
   for (const option of [barsOption(model, light, 600), driftOption(model, null, light),
     timelineOption(model, light, "time"), histogramOption(model.byTime[0]!, light, { logCount: false }), activityOption(model, light),
-    changesOption(changesOf(model, model.data.diff!), 0.01, light, 900)] as Any[]) {
+    stripOption(model, stripOf(model)!, light), changesOption(changesOf(model, model.data.diff!), 0.01, light, 900)] as Any[]) {
     // The default tips of ECharts would show names of series and data, so these names must not come from data.
     assert.equal(typeof option.tooltip.formatter, "function");
     for (const series of option.series) {
@@ -246,6 +249,81 @@ test("ranges have the launches and time that their samples represent", () => {
   // Launches are the launches of a cluster per sample. Time uses the weights of the plan.
   assert.deepEqual([first!.name, first!.samples, first!.launches, first!.time, first!.steps], ["a/b", 2, 14, 100, [4, 4]]);
   assert.deepEqual([second!.name, second!.steps], ["(no range)", null]);
+});
+
+// Two slices of 1 ms with 10 and 30 launches, in a run that begins in the middle of the first slice.
+function twoSlices(): Payload {
+  const data = payload("small");
+  data.overview!.activity = { devices: 1, start_ns: 5_000_000, width_ns: 1_000_000, count: 2,
+    slices: [[0, 10, 400_000, 400_000], [1, 30, 250_000, 250_000]] };
+  data.session!.devices = [{ ...data.session!.devices![0]!, start_ns: 5_500_000, span_ns: 1_500_000 }];
+  return data;
+}
+
+test("samples are drawn when they ran, or by their launch number", () => {
+  const data = twoSlices();
+  const samples = data.plan!.kernels![0]!.clusters![0]!.samples!;
+  for (const kernel of data.plan!.kernels!) for (const cluster of kernel.clusters!) cluster.samples = [];
+  const at = (index: number) => ({ ...samples[0]!, index });
+  data.plan!.kernels![0]!.clusters![0]!.samples = [at(3), at(9), at(24), at(39)];
+  data.mask = { events: [["capture", 9, 0, 0, 0, 5_700_000], ["capture", 11, 0, 0, 0, 5_800_000], ["close", 3, 0, 0, 0, 6_000_000]] };
+  const model = makeModel(data);
+  // Launch 9 has a time. Launch 11 was captured, but is not a sample.
+  const near = (values: number[], wanted: number[]) => values.forEach((value, i) => assert.ok(Math.abs(value - wanted[i]!) < 1, `${values}`));
+  near(sampleTimes(model), [350_000, 700_000, 1_000_000 + 14.5e6 / 30, 1_000_000 + 29.5e6 / 30]);
+  const strip = stripOf(model)!;
+  assert.deepEqual([strip.first, strip.last], [500_000, 2_000_000]);
+  assert.deepEqual(strip.slices.map(({ from, to, samples: n }) => [from, to, n]), [[500_000, 1_000_000, 2], [1_000_000, 2_000_000, 2]]);
+  assert.deepEqual(strip.slices.map(({ busy }) => busy), [0.8, 0.25]);
+  data.overview!.activity = null;
+  assert.equal(stripOf(makeModel(data)), null);
+});
+
+test("each device has a row, and the samples have one", () => {
+  const data = twoSlices();
+  data.overview!.activity!.devices = 2;
+  assert.deepEqual(stripOf(makeModel(data))!.rows, ["busy"]); // an older version recorded only the sum
+  data.overview!.activity!.by_device = [{ process: 0, device: 0, slices: [[0, 400_000]] },
+    { process: 0, device: null, slices: [[1, 250_000], [99, 1]] }];
+  const strip = stripOf(makeModel(data))!;
+  assert.deepEqual(strip.rows, ["device 0", "device ?"]);
+  assert.deepEqual(strip.slices.map(({ shares }) => shares), [[0.8, 0], [0, 0.25]]);
+  const option = stripOption(makeModel(data), strip, light) as Any;
+  assert.deepEqual(option.yAxis.data, ["device 0", "device ?", "samples"]);
+  assert.deepEqual(option.series[0].data.map(([, row]: number[]) => row), [0, 1, 0, 1]);
+  assert.ok(option.series[1].data.every(([, row]: number[]) => row === 2));
+  data.overview!.processes!.push({ pid: 4300 });
+  data.overview!.activity!.by_device[1]!.process = 1;
+  assert.deepEqual(stripOf(makeModel(data))!.rows, ["4242:0", "4300:?"]);
+});
+
+test("a slice that is hardly busy differs from one that is idle", () => {
+  for (const theme of [light, dark]) {
+    assert.equal(shade(theme, 0), theme.line);
+    assert.equal(shade(theme, 1), theme.accent);
+    assert.ok(contrast(shade(theme, 0.001), theme.line) > 1.05);
+  }
+});
+
+test("a hundred thousand samples are drawn as distinct ticks, and none is lost", () => {
+  const model = makeModel(twoSlices());
+  const strip: Strip = { ...stripOf(model)!, samples: Array.from({ length: 100_000 }, (_, i) => 500_000 + i * 15) };
+  const ticks = (stripOption(model, strip, light) as Any).series[1];
+  assert.ok(ticks.data.length > 300 && ticks.data.length <= 600, `${ticks.data.length}`);
+  const part = (stripOption(model, strip, light, { from: 0.5, to: 0.75 }) as Any);
+  assert.deepEqual([part.xAxis.min, part.xAxis.max], [750_000, 1_125_000]);
+  assert.ok(part.series[1].data.every(([x]: number[]) => x! >= 750_000 && x! <= 1_125_000));
+});
+
+test("a slice has the kernels that took the most time in it", () => {
+  const data = twoSlices();
+  data.overview!.slices = { start_ns: 4_000_000, width_ns: 2_000_000, count: 2 };
+  data.overview!.kernels!.forEach((kernel, i) => (kernel.slices = i === 0 ? [[0, 1, 300]] : i === 1 ? [[0, 1, 100], [1, 5, 900]] : []));
+  const model = makeModel(data);
+  const names = (from: number, to: number) => longestDuring(model, from, to).map(([kernel, share]) => [kernel.name, share]);
+  const [one, two] = data.overview!.kernels!.map((kernel) => kernel.name);
+  assert.deepEqual(names(500_000, 1_000_000), [[one, 0.75], [two, 0.25]]);
+  assert.deepEqual(names(1_000_000, 2_000_000), [[two, 1]]);
 });
 
 test("categories add up to the time of the kernels", () => {

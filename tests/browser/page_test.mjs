@@ -101,6 +101,27 @@ describe("a session with all its files", () => {
     assert.deepEqual(titles, data.plan.kernels.slice(0, 3).map((kernel) => kernel.name));
   });
 
+  test("shows the run as a strip with its samples", async () => {
+    const chart = (await chartSeries(page)).strip;
+    const { activity } = data.overview;
+    assert.equal(chart.find((s) => s.name === "busy").data.length, activity.count); // also the idle slices
+    const ticks = chart.find((s) => s.name === "samples").data;
+    assert.ok(ticks.length > 50 && ticks.length <= data.plan.totals.samples, `${ticks.length}`);
+    const figure = page.locator("#figure-strip");
+    await figure.locator("summary", { hasText: "Show as a table" }).click();
+    const cells = (column) => figure.locator(`.plain tbody td:nth-child(${column})`).allInnerTexts();
+    assert.equal((await cells(1)).length, activity.count);
+    assert.equal(sum((await cells(4)).map(Number)), data.plan.totals.samples);
+    assert.deepEqual((await cells(2)).flatMap((text, i) => (text === "0 %" ? [i] : [])), [40, 41, 42, 43]);
+    await figure.locator("summary", { hasText: "Show as a table" }).click();
+    const box = await figure.locator(".chart").boundingBox();
+    await page.mouse.move(box.x + box.width / 2, box.y + 20);
+    const tip = await figure.locator(".tip").innerText();
+    assert.match(tip, /^5\.\d+ s to [56]\.\d+ s\s+busy\s+9\d\.\d %\s+launches\s+3,\d{3}\s+samples\s+\d/);
+    assert.match(tip, /35\.\d %\s+SplitKernel</);
+    await page.mouse.move(0, 0);
+  });
+
   test("shows the time by category, in the colors of the bars", async () => {
     // The program guesses the categories itself, so only the sums are known.
     const cells = (column) => page.locator(`#categories .plain tbody td:nth-child(${column})`).allInnerTexts();
@@ -167,7 +188,7 @@ describe("a session with all its files", () => {
   });
 
   test("draws every chart once it is scrolled to", async () => {
-    for (const name of ["bars", "histogram", "activity", "timeline", "drift", "methods"]) {
+    for (const name of ["strip", "bars", "histogram", "activity", "timeline", "drift", "methods"]) {
       const chart = page.locator(`#figure-${name} .chart`);
       await chart.scrollIntoViewIfNeeded();
       await chart.locator("svg path").first().waitFor({ state: "attached" });
@@ -187,7 +208,7 @@ describe("a session with all its files", () => {
     assert.match(text, /4\.98/);
   });
 
-  for (const name of ["timeline", "drift", "activity"]) {
+  for (const name of ["timeline", "drift", "activity", "strip"]) {
     test(`zooms the ${name} by buttons and by mouse`, async () => {
       const figure = page.locator(`#figure-${name}`);
       const chart = figure.locator(".chart");
@@ -352,7 +373,7 @@ describe("a session with all its files", () => {
       [box.querySelector("svg").getBoundingClientRect().width, box.clientWidth]));
     await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
     const printed = await widths();
-    assert.equal(printed.length, 6);
+    assert.equal(printed.length, 7);
     for (const [svg] of printed) assert.ok(svg <= 700, `${svg}`);
     await page.evaluate(() => dispatchEvent(new Event("afterprint")));
     const shown = await widths();
@@ -607,4 +628,20 @@ test("columns without a value are left out", async () => {
   const processes = await heads(page.locator("#session table").last());
   assert.ok(processes.includes("CUPTI") && !processes.some((name) => /Driver|Remark/.test(name)), `${processes}`);
   assert.ok(!(await page.locator("#session .list").first().innerText()).includes("–"));
+});
+
+test("each of several devices has a strip", async () => {
+  const profile = join(scratch, "devices.csv");
+  writeFileSync(profile, "index,start_ns,duration_ns,device,stream,name\n" + Array.from({ length: 2000 }, (_, i) =>
+    `${i},${i * 1000},${i % 2 ? 1500 : 500},${i % 2},7,gemm\n`).join(""));
+  run("replay", profile, "-q", "-o", join(scratch, "devices"));
+  const page = await openReport(context, makeReport(join(scratch, "devices")));
+  assert.equal(await page.locator("#title-strip").innerText(), "The run over time, 2 devices");
+  assert.deepEqual(await page.evaluate(() => window.stemtapReport.charts.strip.option.yAxis.data), ["device 0", "device 1", "samples"]);
+  await page.locator("#figure-strip summary", { hasText: "Show as a table" }).click();
+  const row = await page.locator("#figure-strip .plain tbody tr").nth(20).locator("td").allInnerTexts();
+  const percents = row.slice(1, 3).map((text) => Number(text.replace(" %", "")));
+  assert.ok(Math.abs(percents[0] - 25) < 3 && Math.abs(percents[1] - 75) < 5, `${row}`);
+  assert.deepEqual(offenses(page), []);
+  assert.deepEqual(await accessibilityViolations(page), []);
 });

@@ -21,7 +21,7 @@ export interface ActivityPoint {
 
 // Returns the range of the recorded launches, in ns since the first slice. It starts in the first slice and ends in the
 // last. Times of the recorder's clock are rounded to 256 ns, so only differences are used.
-function rangeOfRun(model: Model, activity: Activity): [number, number] {
+export function rangeOfRun(model: Model, activity: Activity): [number, number] {
   const devices = (model.data.session?.devices ?? []).filter((d) => typeof d.start_ns === "number");
   const end = activity.width * activity.slices.length;
   if (devices.length === 0) return [0, end];

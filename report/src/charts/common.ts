@@ -39,7 +39,7 @@ export function cutText(text: string, max: number): string {
 }
 
 // Horizontal insets of the plot area in charts over time, in px.
-export const plotLeft = 64;
+export const plotLeft = 76;
 export const plotRight = 18;
 
 export const glyph = 6.6; // approximate width of a letter, px

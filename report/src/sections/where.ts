@@ -1,13 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernels and categories that took the time.
+// When the devices were busy, and the kernels and categories that took the time.
 
+import { longestDuring, stripHeight, stripOf, stripOption, stripPart } from "../charts/strip";
 import { barsOption, categoriesOf, topCount, topParts } from "../charts/where";
 import type { Context } from "../context";
 import { h, type Child } from "../dom";
 import { makeFigure, plainTable } from "../figure";
 import { count, duration, none, percent, plural } from "../format";
+import type { Model } from "../model";
 import { categoryColor, dark, light } from "../theme";
+
+function stripFigure(model: Model): Child {
+  const strip = stripOf(model);
+  if (!strip) return null;
+  const devices = model.activity?.devices ?? 1;
+  const rows = strip.rows.length;
+  const which = devices === 1 ? "" : rows === devices ? `, ${count(devices)} devices` : rows > 1 ? `, the first ${count(rows)} of ${count(devices)} devices`
+    : `, mean of ${count(devices)} devices`;
+  const key = h("span", { class: "shades", "aria-hidden": "true" }, "idle", h("span", { class: "shade" }), "busy");
+  return makeFigure({ name: "strip", title: `The run over time${which}`,
+    height: `${stripHeight(strip)}px`,
+    how: "The deeper the color of a slice of the run, the longer a kernel ran in it. " +
+      (strip.rows.some((row) => row.includes(":")) ? "A row is a device, as process:device. " : "") + "Ticks mark when the samples ran; a tall tick is several samples. Point at a slice to see its longest kernels. " +
+      "Samples without a recorded time are drawn by their launch number.",
+    label: () => `Busy time in ${plural(strip.slices.length, "slice")} of the run, and when ${plural(strip.samples.length, "sample")} ran`,
+    option: (theme, _, view) => stripOption(model, strip, theme, view),
+    zoom: (view) => stripPart(strip, view),
+    table: () => ({ head: ["Slice from", ...(rows > 1 ? strip.rows : ["Busy"]), "Launches", "Samples", "Longest kernel"], rows: strip.slices.map((slice) => {
+      const [longest] = longestDuring(model, slice.from, slice.to);
+      return [duration(slice.from - strip.first), ...slice.shares.map(percent), count(slice.launches), count(slice.samples),
+        longest ? h("bdi", { title: longest[0].label }, longest[0].short) : none];
+    }) }),
+    missing: () => null,
+    tools: [key] }).element;
+}
 
 // The legend of the bars, with the totals.
 function categoryPanel({ model, choose }: Pick<Context, "model" | "choose">): Child {
@@ -57,5 +84,6 @@ function barsFigure(context: Context): HTMLElement {
 export function whereSection(context: Context): HTMLElement {
   const categories = categoryPanel({ model: context.model, choose: (kernel) => context.choose(kernel) });
   return h("section", { id: "where", "aria-labelledby": "h-where" }, h("h2", { id: "h-where" }, "Where the time goes"),
+    stripFigure(context.model),
     h("div", { class: categories ? "two wide-left" : "" }, barsFigure(context), categories));
 }
