@@ -56,7 +56,7 @@ export interface FigureSpec {
   height: string; // of the chart, CSS
   label: () => string; // description for screen readers
   option: (theme: Theme, width: number, view: View) => EChartsCoreOption;
-  missing: () => string | null; // why the chart cannot be drawn, or null
+  missing?: () => string | null; // why the chart cannot be drawn for what is selected, or null
   table: () => TableView;
   click?: (data: { kernel?: number | null }, seriesIndex: number) => void;
   tools?: Child[];
@@ -113,11 +113,12 @@ export function plainTable(whole: TableView): HTMLElement {
 export function makeFigure(spec: FigureSpec): Figure {
   let chart: ECharts | null = null;
   let view = whole;
+  const whyMissing = () => spec.missing?.() ?? null;
   const box = h("div", { class: "chart", role: "img", style: `height:${spec.height}` });
   const lacks = h("p", { class: "lacks" });
   const table = h("div");
   const fillTable = () => {
-    if (asTable.open && spec.missing() === null) replace(table, plainTable(spec.table()));
+    if (asTable.open && whyMissing() === null) replace(table, plainTable(spec.table()));
   };
   const asTable = h("details", { class: "as-table", toggle: fillTable }, h("summary", null, "Show as a table"), table);
   // Resizes the chart to its box. Returns whether the size changed.
@@ -129,12 +130,12 @@ export function makeFigure(spec: FigureSpec): Figure {
     return true;
   };
   const redraw = () => {
-    if (!chart || spec.missing() !== null) return;
+    if (!chart || whyMissing() !== null) return;
     fit();
     chart.setOption(spec.option(current(), chart.getWidth(), view), { notMerge: true });
   };
   const draw = () => {
-    if (spec.missing() !== null || chart) return;
+    if (whyMissing() !== null || chart) return;
     observer.unobserve(box);
     chart = init(box, null, { renderer: "svg", width: box.clientWidth || 640,
       height: box.clientHeight || 320 });
@@ -149,7 +150,7 @@ export function makeFigure(spec: FigureSpec): Figure {
     resized.observe(box);
   };
   const update = () => {
-    const missing = spec.missing();
+    const missing = whyMissing();
     box.hidden = missing !== null;
     asTable.hidden = missing !== null;
     tools.hidden = missing !== null;

@@ -3,13 +3,17 @@
 // Assembles the page. window.stemtapReport is for tests: `ready` resolves when the page can be used, `data` is the unpacked
 // data, and `charts` has the option of each chart and a draw() that does not wait for scrolling.
 
+import { replayCommand } from "./commands";
 import { makeContext } from "./context";
 import { h, replace } from "./dom";
 import { charts, drawForPrint, setTheme } from "./figure";
 import { moment, shellWord, visible } from "./format";
-import { makeModel, type Model } from "./model";
+import { missingText } from "./missing";
+import { isPlanAlone, makeModel, type Model } from "./model";
 import { parse, unpack } from "./payload";
 import { sectionsOf, type Section } from "./sections/all";
+import { commandBox } from "./sections/command_box";
+import { headFigures, titleOf } from "./title";
 import type { Payload } from "./types";
 
 const report: { ready: Promise<void>; data: Payload | null; charts: typeof charts } =
@@ -41,13 +45,33 @@ function themeButton(): HTMLElement {
 }
 
 function header(model: Model, shown: Section[]): HTMLElement {
-  const command = model.command.length > 0 ? visible(model.command.map(shellWord).join(" "))
-    : visible(model.data.plan?.source ?? "");
-  return h("header", { class: "top" }, h("div", { class: "title" },
-    h("h1", null, h("bdi", null, visible(model.folder) || "stemtap report")),
-    h("p", { class: "quiet", title: command }, h("bdi", null, [visible(model.mode), command].filter(Boolean).join(" · ")))),
+  const folder = visible(model.folder) || "stemtap report";
+  return h("header", { class: "top" }, h("p", { class: "folder", title: folder }, h("bdi", null, folder)),
   h("nav", { "aria-label": "Sections" }, h("ul", null, ...shown.map(({ id, name }) =>
     h("li", null, h("a", { href: `#${id}` }, name))))), themeButton());
+}
+
+// The title, what ran, and the figures that readers need first.
+function head(model: Model): HTMLElement {
+  const title = titleOf(model).map((part) => (typeof part === "string" ? part : h("code", null, h("bdi", null, part.name))));
+  const command = model.command.length > 0 ? visible(model.command.map(shellWord).join(" "))
+    : visible(model.data.plan?.source ?? "");
+  const ran = [visible(model.mode), command].filter(Boolean).join(" · ");
+  const figures = headFigures(model).map(({ value, label }) => h("li", null, h("strong", null, value), ` ${label}`));
+  return h("div", { class: "head" }, h("h1", null, ...title),
+    ran !== "" && h("p", { class: "quiet ran", title: command }, h("bdi", null, ran)),
+    figures.length > 0 && h("ul", { class: "figures", "aria-label": model.data.diff ? "This run (B)" : "The run" },
+      model.data.diff && h("li", { class: "quiet" }, "This run (B):"), ...figures));
+}
+
+// Lists what the page lacks, and for a recorded run, the command that makes a session with it.
+function missingLine(model: Model): HTMLElement | null {
+  const text = missingText(model);
+  if (text === "") return null;
+  const command = replayCommand(model);
+  const hint = !isPlanAlone(model) ? "" : command === "" ? " stemtap replay makes a session of a recorded run." : " This command makes one:";
+  return h("div", { id: "missing" }, h("p", { class: "quiet" }, text + hint),
+    command !== "" && commandBox("Replay command", () => command).element);
 }
 
 function footer(model: Model): HTMLElement {
@@ -84,9 +108,10 @@ async function start(): Promise<void> {
     const model = makeModel(report.data);
     const context = makeContext(model);
     const shown = sectionsOf(model);
-    document.title = `${visible(model.folder) || "session"} – stemtap report`;
-    replace(page, h("a", { class: "skip", href: "#main" }, "Skip to the answer"), header(model, shown),
-      h("main", { id: "main", tabindex: -1 }, ...shown.map((section) => section.make(context))), footer(model));
+    document.title = `${titleOf(model).map((part) => (typeof part === "string" ? part : part.name)).join("")} – stemtap report`;
+    replace(page, h("a", { class: "skip", href: "#main" }, "Skip to the content"), header(model, shown),
+      h("main", { id: "main", tabindex: -1 }, head(model), ...shown.map((section) => section.make(context)), missingLine(model)),
+      footer(model));
     followSections(shown);
     addEventListener("beforeprint", () => drawForPrint(true));
     addEventListener("afterprint", () => drawForPrint(false));

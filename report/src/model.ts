@@ -265,10 +265,6 @@ function certifiedBound(plan: Plan): number | null {
 // Returns whether the report is of a plan.json or a recorded run, which have no session.
 export const isPlanAlone = ({ data }: Pick<Model, "data">) => Boolean(data.plan) && !data.session && !data.overview && !data.mask;
 
-// Returns why something that only overview.json contains is missing.
-export const noOverview = (model: Pick<Model, "data">) =>
-  isPlanAlone(model) ? "A plan has no overview" : "The session has no overview.json";
-
 // The stated bound is never below the observed error.
 function statedBound(plan: Plan): number | null {
   const bound = finite(plan.totals?.bound);

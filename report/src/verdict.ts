@@ -4,7 +4,7 @@
 // worst level of the lines.
 
 import { count, duration, none, percent, plural, tidy, times, visible } from "./format";
-import { isPlanAlone, type Model } from "./model";
+import type { Model } from "./model";
 
 export type Level = "good" | "note" | "care" | "bad";
 
@@ -214,10 +214,6 @@ export function judge(model: Model): Verdict {
     lines.push({ level: "bad", text: "The plan has no samples.", why: "Nothing was captured." });
   } else {
     lines.push(...boundLines(model), ...errorLines(model));
-  }
-  if (isPlanAlone(model)) {
-    lines.push({ level: "note", text: "This is the report of a plan, without a session.", why: "It has no timeline, activity, " +
-      "histograms or decisions. stemtap replay makes a session with all of them from a recorded run." });
   }
   lines.push(...lossLines(model), ...processLines(model));
   lines.sort((a, b) => worst.indexOf(a.level) - worst.indexOf(b.level));

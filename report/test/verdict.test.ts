@@ -146,15 +146,6 @@ test("tiles and commands agree with the plan", () => {
   assert.equal(extrapolateCommand(alone, "csv"), "stemtap extrapolate --plan '/my plan.json' --results RESULTS");
 });
 
-test("the report of a plan says what it lacks", () => {
-  const lines = (data: Payload) => judge(makeModel(data)).lines.map((line) => `${line.text} ${line.why}`).join("\n");
-  const whole = payload("small");
-  assert.doesNotMatch(lines(whole), /without a session/);
-  const alone: Payload = { ...whole, session: null, overview: null, mask: null };
-  assert.match(lines(alone), /report of a plan, without a session\. It has no timeline, .* stemtap replay makes a session/);
-  assert.doesNotMatch(lines({ ...alone, mask: { events: [], left_out: 0 } }), /without a session/);
-});
-
 test("a page about a profile begins with the command that makes its plan", () => {
   const data = payload("bare");
   const model = makeModel({ ...data, folder: "run 1.csv", plan_file: "plan.json", plan_path: "", profile_path: "/data/run 1.csv" });

@@ -84,14 +84,16 @@ describe("a report with a baseline", () => {
     for (const note of diff.notes) assert.ok(text.includes(note), note);
   });
 
-  test("opens with what changed, before the sample of this run", async () => {
+  test("opens with what changed, before what the GPU did in this run", async () => {
     const ids = await page.locator("section").evaluateAll((all) => all.map((section) => section.id));
-    assert.deepEqual(ids.slice(0, 2), ["changes", "answer"]);
+    assert.deepEqual(ids.slice(0, 4), ["changes", "where", "activity", "samples"]);
+    assert.equal(await page.locator("h1").innerText(), "What changed from before to after");
+    assert.match((await page.locator(".figures li").allInnerTexts()).join(" "), /^This run \(B\): .*GPU time/);
     assert.equal((await page.locator("nav a").first().innerText()), "Changes");
     const facts = await page.locator("#changes > p").allInnerTexts();
     assert.ok(facts[0].startsWith(`Total GPU time: ${diff.total.verdict}`), facts[0]);
     assert.match(facts[1], /^Changed most: .* (slower|faster|new|gone)/);
-    assert.equal(await page.locator("#h-answer").innerText(), "The sample of this run (B)");
+    assert.equal(await page.locator("#h-samples").innerText(), "The samples of this run (B)");
   });
 
   test("shows the figures of stemtap diff in a table, in the same order", async () => {
@@ -280,7 +282,8 @@ describe("a page that compares two profiles", () => {
     const download = page.waitForEvent("download");
     await page.getByRole("button", { name: "plan.json" }).click();
     assert.equal(readFileSync(await (await download).path(), "utf8"), run("plan", b, "--json"));
-    assert.equal(await page.locator("h1").innerText(), "often.csv");
+    assert.equal(await page.locator("h1").innerText(), "What changed from seldom.csv to often.csv");
+    assert.equal(await page.locator(".folder").innerText(), "often.csv");
     const next = await page.locator(".next").innerText();
     assert.match(next, new RegExp(`stemtap plan ${b} -o plan\\.json`));
     assert.match(next, /stemtap export --plan plan\.json --to /);

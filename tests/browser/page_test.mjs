@@ -91,7 +91,7 @@ describe("a session with all its files", () => {
     assert.deepEqual(marked, [[40 * activity.width_ns, 44 * activity.width_ns]]);
     const text = await page.locator("#activity").innerText();
     const [device] = data.session.devices;
-    assert.match(text, new RegExp(`busy ${(100 * device.busy_ns / device.span_ns).toPrecision(3)} % of the time`));
+    assert.match(await page.locator("#where").innerText(), new RegExp(`busy ${(100 * device.busy_ns / device.span_ns).toPrecision(3)} % of the time`));
     assert.match(text, /1 us to 10 us\s+90,000\s+270\.0 ms/);
     assert.match(text, /100 ms to 1 s\s+1\s+384\.7 ms/);
     // The longest gap, between two kernels. The kernel before the other gap is not known.
@@ -140,7 +140,10 @@ describe("a session with all its files", () => {
   });
 
   test("shows the recorded command, and the commands for counters and simulators", async () => {
-    assert.equal(await page.locator(".title p").innerText(), "live · python3 decode.py --tokens 64");
+    assert.equal(await page.locator("h1").innerText(), "Where the GPU time of python3 decode.py --tokens 64 goes");
+    assert.equal(await page.title(), "Where the GPU time of python3 decode.py --tokens 64 goes – stemtap report");
+    assert.equal(await page.locator(".ran").innerText(), "live · python3 decode.py --tokens 64");
+    assert.equal(await page.locator(".folder").innerText(), "small");
     const plan = join(session, "plan.json");
     const next = page.locator(".next");
     const counters = await next.getByRole("region", { name: "Counter commands" }).innerText();
@@ -152,6 +155,22 @@ describe("a session with all its files", () => {
       `stemtap export --plan ${plan} --to macsim -o small.macsim.txt`);
     assert.equal((await page.getByRole("region", { name: "Command that separates shapes" }).innerText()).trim(),
       "stemtap run --group-by launch -- python3 decode.py --tokens 64");
+  });
+
+  test("begins with the figures that readers need first", async () => {
+    const { totals } = data.plan;
+    const figures = await page.locator(".figures li").allInnerTexts();
+    assert.match(figures.join(", "), /^[\d.]+ s GPU time, [\d,]+ launches, 80\.0 % busy, 4\.98 % error bound, [\d,]+× less to trace$/);
+    assert.ok(figures[1].startsWith(totals.invocations.toLocaleString("en-US")));
+    const bottom = await page.locator(".figures").evaluate((list) => list.getBoundingClientRect().bottom + scrollY);
+    assert.ok(bottom < 200, `${bottom} px`);
+    assert.doesNotMatch(await page.locator("main").innerText(), /speedup/i);
+  });
+
+  test("shows what the GPU did, then the samples, then the details", async () => {
+    const ids = await page.locator("section").evaluateAll((all) => all.map((section) => section.id));
+    assert.deepEqual(ids, ["where", "activity", "samples", "kernel", "timeline", "drift", "tables", "methods", "session"]);
+    assert.equal(await page.locator("#missing").count(), 0);
   });
 
   for (const width of [1440, 1024]) {
@@ -470,7 +489,7 @@ test("a page without JavaScript reports that it needs JavaScript", async () => {
   assert.match(await page.locator("body").innerText(), /needs JavaScript/);
 });
 
-test("every figure reports if a session has no launches", async () => {
+test("a page without launches has no empty figures, and one line says what is missing", async () => {
   const data = kinds.small();
   const nothing = { invocations: 0, duration_ns: 0, kernels: 0, clusters: 0, samples: 0, sampled_duration_ns: 0, speedup: 0,
     bound: 0, certified_bound: 0, observed_error: 0, plain_estimate_ns: 0, calibrated_estimate_ns: 0 };
@@ -481,12 +500,10 @@ test("every figure reports if a session has no launches", async () => {
   const page = await openReport(context, makeReport(session));
   assert.deepEqual(offenses(page), []);
   assert.deepEqual(await accessibilityViolations(page), []);
-  const said = await page.locator("figure > .lacks:visible").allInnerTexts();
-  assert.equal(said.length, 5, said.join("; "));
-  // Figures without data have neither controls nor headings.
-  for (const part of [".chart", ".figure-tools", ".picker", "summary:text-is('Full name')"]) {
-    assert.equal(await page.locator(`${part}:visible`).filter({ hasText: /./ }).count(), 0, part);
-  }
+  for (const part of ["figure", ".lacks", ".grid", ".picker"]) assert.equal(await page.locator(part).count(), 0, part);
+  assert.deepEqual(await page.locator("section").evaluateAll((all) => all.map((section) => section.id)), ["activity", "samples", "session"]);
+  assert.equal(await page.locator("#missing").innerText(),
+    "Not on this page: kernels, activity, histograms, timeline, drift: no launch was recorded.");
 });
 
 test("a section without data is absent, and so is its link", async () => {
@@ -509,7 +526,7 @@ test("a section without data is absent, and so is its link", async () => {
   const { page, links } = await sections();
   assert.ok(links.includes("ranges"));
   assert.match(await page.locator("#ranges").innerText(), /decode\/attention\s+2\s+1\s+3 to 12\s/);
-  assert.match(await page.locator("#answer").innerText(), /37 launches were not recorded, because the program paused recording/);
+  assert.match(await page.locator("#samples").innerText(), /37 launches were not recorded, because the program paused recording/);
   // The devices have 1 and 0.5 of the time, so the mean is 0.75.
   assert.match(await page.locator("#activity").innerText(), /has 33\.3 % more than the mean of the 2 devices/);
   assert.match(await page.locator("#activity").innerText(), /−33\.3 %/);
@@ -606,6 +623,30 @@ test("a plan alone is shown", async () => {
   const session = writeSession("bare", { ...data, mask: null });
   const page = await openReport(context, makeReport(session));
   assert.equal(await rowCount(page), data.plan.kernels.length);
+  assert.deepEqual(offenses(page), []);
+  assert.deepEqual(await accessibilityViolations(page), []);
+});
+
+test("the page of a profile makes its plan and its session by the commands on it", async () => {
+  const profile = join(scratch, "profile 1.csv");
+  run("generate", "llm-decode", "--launches", "20000", "-o", profile);
+  const file = join(scratch, "profile.html");
+  run("report", profile, "-o", file);
+  const page = await openReport(context, file);
+  assert.equal(await page.locator("h1").innerText(), "Where the GPU time of profile 1.csv goes");
+  const bin = join(scratch, "bin-of-profile");
+  mkdirSync(bin);
+  symlinkSync(stemtap, join(bin, "stemtap"));
+  const work = join(scratch, "elsewhere");
+  mkdirSync(work);
+  const commandOf = async (title) => (await page.getByRole("region", { name: title }).innerText()).trim();
+  for (const title of ["Plan command", "Export command", "Replay command", "Command that separates shapes"]) {
+    const ran = spawnSync("sh", ["-e", "-c", await commandOf(title)], { cwd: work, encoding: "utf8", env: { ...process.env, PATH: `${bin}:${process.env.PATH}` } });
+    assert.equal(ran.status, 0, `${title}: ${ran.stderr}`);
+  }
+  assert.deepEqual(readJson(join(work, "plan.json")).kernels, await page.evaluate(() => window.stemtapReport.data.plan.kernels));
+  assert.match(await page.locator("#missing p").innerText(),
+    /^Not on this page: activity, idle time and devices, histograms, timeline, drift, losses and processes: a plan has no session\. This command makes one:$/);
   assert.deepEqual(offenses(page), []);
   assert.deepEqual(await accessibilityViolations(page), []);
 });

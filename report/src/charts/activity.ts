@@ -56,6 +56,15 @@ export function idleRanges(points: ActivityPoint[]): [number, number][] {
   return ranges;
 }
 
+const sum = (values: number[]) => values.reduce((a, b) => a + b, 0);
+
+// Returns the share of the time between the first and the last kernel in which the devices were busy, or null if unknown.
+export function busyShare(model: Model): number | null {
+  const devices = model.data.session?.devices ?? [];
+  const span = sum(devices.map((device) => device.span_ns));
+  return span > 0 ? sum(devices.map((device) => device.busy_ns)) / span : null;
+}
+
 export interface IdleRow {
   lower: number;
   gaps: number;
@@ -76,7 +85,7 @@ export function idleRows(devices: SessionDevice[]): IdleRow[] {
 
 // Returns how much the largest value exceeds the mean, or null if there is nothing to compare.
 export function imbalance(values: number[]): number | null {
-  const mean = values.reduce((a, b) => a + b, 0) / values.length;
+  const mean = sum(values) / values.length;
   return values.length > 1 && mean > 0 ? Math.max(...values) / mean - 1 : null;
 }
 

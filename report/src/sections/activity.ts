@@ -2,13 +2,14 @@
 //
 // Shows how busy the GPU was: over time, by the length of the gaps between kernels, and by device.
 
-import { activityOption, activityPart, activityPoints, idleRows, imbalance } from "../charts/activity";
+import { activityOption, activityPart, activityPoints, busyShare, idleRows, imbalance } from "../charts/activity";
 import type { Context } from "../context";
 import { h, type Child } from "../dom";
 import { makeFigure, plainTable } from "../figure";
 import { count, duration, none, percent, visible } from "../format";
 import { cutNames } from "../labels";
-import { noOverview, shortOf, type Model } from "../model";
+import { whyNoActivity, whyNoDevices } from "../missing";
+import { shortOf, type Model } from "../model";
 import type { SessionDevice } from "../types";
 
 const devicesOf = (model: Model): SessionDevice[] => model.data.session?.devices ?? [];
@@ -84,31 +85,25 @@ function devicePanel(model: Model): Child {
       duration(d.span_ns), percent(d.span_ns > 0 ? d.busy_ns / d.span_ns : null), count((d.streams ?? []).length)]) }));
 }
 
-export function activitySection({ model }: Context): HTMLElement {
+function overTime(model: Model): Child {
+  if (whyNoActivity(model) !== null) return null;
   const points = activityPoints(model);
   const width = model.activity?.width ?? 0;
-  const devices = devicesOf(model);
-  const span = sum(devices.map((d) => d.span_ns));
-  const busy = span > 0 ? sum(devices.map((d) => d.busy_ns)) / span : null;
-  const figure = makeFigure({ name: "activity", title: "Launches and busy time", height: "290px",
+  return makeFigure({ name: "activity", title: "Launches and busy time", height: "290px",
     how: `The run is divided into equal slices of ${duration(width)}. The upper chart shows launches per second; the lower chart shows the share of each slice in which at ` +
       "least one kernel ran, as the mean over the devices. The dashed line adds concurrent kernels individually: above 100 %, several kernels run at a time. " +
       "Amber slices have no kernels; shorter gaps are in the table below.",
     label: () => `Launches per second and busy time in ${count(points.length)} slices of ${duration(width)}. Over the whole run, ` +
-      `the devices were busy ${percent(busy)} of the time`,
-    missing: () => {
-      if (points.length > 0) return null;
-      if (!model.data.overview) return `${noOverview(model)}, so its activity over time is unknown.`;
-      if (model.invocations === 0) return "No launch was recorded.";
-      if (model.mode === "merged") return "Machines do not share a clock, so a merged session has no activity over time.";
-      return "The session has no start times, or was recorded by a version of stemtap that did not record activity.";
-    },
+      `the devices were busy ${percent(busyShare(model))} of the time`,
     option: (theme, _, view) => activityOption(model, theme, view),
     zoom: (view) => activityPart(model, view),
     table: () => ({ head: ["Slice from", "Launches", "Per second", "Busy", "Kernel time"], rows: points.map((p) => [duration(p.from),
-      count(p.launches), count(p.rate), percent(p.busy), percent(p.load)]) }) });
+      count(p.launches), count(p.rate), percent(p.busy), percent(p.load)]) }) }).element;
+}
+
+export const hasActivity = (model: Model) => whyNoActivity(model) === null || whyNoDevices(model) === null;
+
+export function activitySection({ model }: Context): HTMLElement {
   return h("section", { id: "activity", "aria-labelledby": "h-activity" }, h("h2", { id: "h-activity" }, "Activity of the GPU"),
-    busy !== null && h("p", { class: "fact" }, `${devices.length > 1 ? `The ${devices.length} devices were` : "The device was"} busy `,
-      h("strong", null, percent(busy)), ` of the time between the first and the last kernel.`),
-    figure.element, ...gapPanels(model), devicePanel(model));
+    overTime(model), ...gapPanels(model), devicePanel(model));
 }

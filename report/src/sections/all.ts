@@ -3,18 +3,21 @@
 // The sections of the page, from top to bottom. A new section is a new row.
 
 import type { Context } from "../context";
+import { whyNoDrift, whyNoKernels, whyNoTimeline } from "../missing";
 import type { Model } from "../model";
 import { hasRanges } from "../ranges";
-import { activitySection } from "./activity";
-import { answerSection } from "./answer";
+import { activitySection, hasActivity } from "./activity";
 import { changesSection } from "./changes";
 import { kernelSection } from "./kernel";
 import { methodsSection } from "./methods";
 import { rangesSection } from "./ranges";
+import { samplesSection } from "./samples";
 import { sessionSection } from "./session";
 import { tablesSection } from "./tables";
 import { driftSection, timelineSection } from "./time";
-import { whereSection } from "./where";
+import { hasWhere, whereSection } from "./where";
+
+const hasKernels = (model: Model) => whyNoKernels(model) === null;
 
 export interface Section {
   id: string; // of its element, the target of the link in the header
@@ -24,22 +27,19 @@ export interface Section {
 }
 
 const all: Section[] = [
-  { id: "answer", name: "Answer", make: answerSection },
   { id: "changes", name: "Changes", make: changesSection, isShown: (model) => Boolean(model.data.diff) },
-  { id: "where", name: "Time", make: whereSection },
-  { id: "kernel", name: "Kernel", make: kernelSection },
-  { id: "activity", name: "Activity", make: activitySection },
+  { id: "where", name: "GPU time", make: whereSection, isShown: hasWhere },
+  { id: "activity", name: "Activity", make: activitySection, isShown: hasActivity },
+  { id: "samples", name: "Samples", make: samplesSection },
+  { id: "kernel", name: "Kernel", make: kernelSection, isShown: hasKernels },
   { id: "ranges", name: "Ranges", make: rangesSection, isShown: hasRanges },
-  { id: "timeline", name: "Timeline", make: timelineSection },
-  { id: "drift", name: "Drift", make: driftSection },
-  { id: "tables", name: "Tables", make: tablesSection },
+  { id: "timeline", name: "Timeline", make: timelineSection, isShown: (model) => whyNoTimeline(model) === null },
+  { id: "drift", name: "Drift", make: driftSection, isShown: (model) => whyNoDrift(model) === null },
+  { id: "tables", name: "Tables", make: tablesSection, isShown: hasKernels },
   { id: "methods", name: "Methods", make: methodsSection, isShown: (model) => Boolean(model.data.evaluation) },
   { id: "session", name: "Session", make: sessionSection },
 ];
 
-// Returns the sections of a page. A comparison opens with what changed; the sample of this run comes after it.
-export function sectionsOf(model: Model): Section[] {
-  const shown = all.filter((section) => section.isShown?.(model) ?? true);
-  const isFirst = ({ id }: Section) => id === "changes";
-  return [...shown.filter(isFirst), ...shown.filter((section) => !isFirst(section))];
-}
+// Returns the sections of a page. A comparison opens with what changed. Then come what the GPU did and how the run is
+// sampled, and then the details.
+export const sectionsOf = (model: Model): Section[] => all.filter((section) => section.isShown?.(model) ?? true);

@@ -8,7 +8,7 @@ import type { Context } from "../context";
 import { h, replace } from "../dom";
 import { makeFigure, plainTable } from "../figure";
 import { count, duration, none, number, percent, tidy, visible } from "../format";
-import { labelOf, noOverview, rangeOf, search, type Cluster, type Kernel, type Model } from "../model";
+import { labelOf, rangeOf, search, type Cluster, type Kernel, type Model } from "../model";
 import type { PlanSample, Triple } from "../types";
 import { commandBox } from "./command_box";
 
@@ -164,8 +164,7 @@ export function kernelSection(context: Context): HTMLElement {
     },
     missing: () => {
       const k = kernel();
-      if (!k) return "The session has no kernels.";
-      return k.histogram.length === 0 && k.clusters.length === 0
+      return !k || (k.histogram.length === 0 && k.clusters.length === 0)
         ? "The session contains neither clusters nor a histogram of this kernel." : null;
     },
     option: (theme) => (kernel() ? histogramOption(kernel()!, theme, view) : {}),
@@ -196,8 +195,7 @@ export function kernelSection(context: Context): HTMLElement {
       : h("p", { class: "lacks" }, "This kernel has no clusters: no samples were allocated to it."));
     const bare = k.histogram.length === 0 && k.clusters.length > 0;
     note.hidden = !bare;
-    note.textContent = model.data.overview ? "This kernel has no histogram: its clusters are shown instead."
-      : `${noOverview(model)}, so there is no histogram: its clusters are shown instead.`;
+    note.textContent = "There is no histogram of this kernel: its clusters are shown instead.";
     replace(shapes, shapesOf(k, model, (other) => context.choose(other)));
     figure.update();
   };
@@ -205,14 +203,11 @@ export function kernelSection(context: Context): HTMLElement {
   context.onChoose(update);
   update();
   figure.element.querySelector(".how")!.after(note);
-  const section = h("section", { id: "kernel", "aria-labelledby": "h-kernel" }, h("h2", { id: "h-kernel" }, "One kernel"));
-  if (model.kernels.length === 0) section.append(figure.element);
-  else section.append(
+  return h("section", { id: "kernel", "aria-labelledby": "h-kernel" }, h("h2", { id: "h-kernel" }, "One kernel"),
     picker(context), h("div", { class: "kernel-head" }, title, full, facts),
     h("div", { class: "two wide-right" }, figure.element,
       h("div", { class: "panel" }, h("h3", null, "Clusters"), h("details", { class: "how" },
         h("summary", null, "How to read this"), h("p", null, "A cluster contains launches of similar duration. cv is the standard " +
           "deviation divided by the mean; a larger cv needs more samples. The weight of a sample is the number of launches " +
           "that it represents.")), clusters)), shapes);
-  return section;
 }

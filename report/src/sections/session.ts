@@ -68,15 +68,15 @@ export function sessionSection({ model }: Context): HTMLElement {
     ["page created", moment(model.data.made_unix_ms)],
   ])));
   const options = optionRows(plan?.options ?? session?.options);
-  blocks.push(block("Options", options.length > 0 ? facts(options) : h("p", { class: "lacks" }, "No options were recorded.")));
+  if (options.length > 0) blocks.push(block("Options", facts(options)));
   const completeness = session?.completeness ? h("p", null, visible(session.completeness)) : null;
   const lost = Object.entries(session?.counters?.losses ?? overview?.losses ?? {});
   for (const name of ["contexts_refused", "slots_refused"]) lost.push([name, Number(session?.counters?.[name] ?? 0)]);
   const happened = lost.filter(([, n]) => n > 0);
-  blocks.push(block("Losses", completeness, happened.length > 0 ? plainTable({ head: ["Loss", "Count", "Unit", "Reason"],
+  if (overview || session) blocks.push(block("Losses", completeness, happened.length > 0 ? plainTable({ head: ["Loss", "Count", "Unit", "Reason"],
     rows: happened.map(([name, n]) => [visible(name), count(n), losses.get(name)?.[0] ?? none,
       losses.get(name)?.[1] ?? "unknown reason"]) })
-    : h("p", null, overview || session ? "Nothing was dropped." : "The session contains no losses.")));
+    : h("p", null, "Nothing was dropped.")));
   const warnings = session?.warnings ?? [];
   if (warnings.length > 0) {
     blocks.push(block("Warnings", h("ul", { class: "warnings", tabindex: 0, "aria-label": "Warnings" }, ...warnings.map((w) =>
@@ -90,9 +90,6 @@ export function sessionSection({ model }: Context): HTMLElement {
       h("bdi", null, visible(p.program ?? "")), visible(p.state ?? "") || none, count(p.seen), count(p.kept), ...(paused ? [count(p.paused)] : []), count(p.launches_captured),
       shown(p.cupti_version), shown(p.driver_version), duration(p.cost?.program_ns), duration(p.cost?.background_ns),
       h("bdi", null, visible(p.reason ?? "") || none)]) })));
-  }
-  if (!session) {
-    blocks.push(h("p", { class: "lacks" }, "There is no session.json: the session did not end, or the report was made from a plan or a profile alone."));
   }
   return h("section", { id: "session", "aria-labelledby": "h-session" }, h("h2", { id: "h-session" }, "The session"),
     h("div", { class: "blocks" }, ...blocks));

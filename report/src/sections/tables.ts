@@ -105,7 +105,7 @@ export function tablesSection(context: Context): HTMLElement {
       "Click a row to select its kernel; on the keyboard, arrow keys move between rows and Enter selects. CSV " +
       "contains the rows that are shown, in their order, with durations in ns and a ' before names that a spreadsheet would " +
       "evaluate as formulas. * marks an imputed sample.")),
-    kernelTable(context), sampleTable(context));
+    kernelTable(context), model.samples.length > 0 && sampleTable(context));
 }
 
 function planButton(model: Model): HTMLElement | null {

@@ -9,10 +9,8 @@ import { h } from "../dom";
 import { makeFigure } from "../figure";
 import { count, duration, percent, times } from "../format";
 import { cutNames } from "../labels";
-import { isPlanAlone, maxLabel, noOverview, type Kernel } from "../model";
+import { maxLabel, type Kernel } from "../model";
 import { colorOf, dark, light } from "../theme";
-
-const noLaunch = "No launch was recorded.";
 
 export function timelineSection({ model }: Context): HTMLElement {
   // The duration of a replay is unrelated to the duration of the run.
@@ -34,11 +32,6 @@ export function timelineSection({ model }: Context): HTMLElement {
       "dashed line it meets the request, and at the end it is the bound of the plan. A tall mark represents many decisions.",
     label: () => `Over the session: ${count(model.timeline.at(-1)?.observed ?? model.invocations)} launches observed, ` +
       `${count(model.timeline.at(-1)?.captured ?? model.samples.length)} captured, bound ${percent(model.bound)}`,
-    missing: () => {
-      if (model.events.length > 0) return null;
-      if (model.timeline.length === 0) return isPlanAlone(model) ? "A plan has no timeline and no decisions." : "The session has neither overview.json nor decisions.";
-      return model.invocations === 0 ? noLaunch : null;
-    },
     option: (theme, _, view) => timelineOption(model, theme, by, view),
     zoom: (view) => timelinePart(model, by, view),
     table: () => model.timeline.length > 0 ? { head: ["Elapsed", "Launches", "GPU time", "Captured", "Clusters open",
@@ -74,14 +67,6 @@ export function driftSection(context: Context): HTMLElement {
       "clock or the temperature; if a single kernel rises, the cause is probably its inputs. The axis is logarithmic and contains almost all slices; a triangle at " +
       "its edge marks a slice beyond it. Perturbed launches count as recorded.",
     label: () => "Mean duration per slice over the median of the slices, of " + namesOf(driftKernels(model, context.chosen)).join(", "),
-    missing: () => {
-      if (!model.data.overview) return `${noOverview(model)}, so durations over time are unknown.`;
-      if (model.invocations === 0) return noLaunch;
-      if (slices === 0 || model.kernels.every((k) => k.slices.length === 0)) {
-        return "The profile has no start times, so launches cannot be assigned to time slices.";
-      }
-      return null;
-    },
     option: (theme, _, view) => driftOption(model, context.chosen, theme, view),
     zoom: (view) => driftPart(model, view),
     table: () => {
@@ -108,7 +93,6 @@ export function driftSection(context: Context): HTMLElement {
   };
   context.onChoose(update);
   update();
-  legend.hidden = slices === 0;
   return h("section", { id: "drift", "aria-labelledby": "h-drift" }, h("h2", { id: "h-drift" }, "Drift"),
     figure.element, legend, note);
 }

@@ -1,15 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// When the devices were busy, and the kernels and categories that took the time.
+// Where the GPU time goes: when the devices were busy, and which kernels and categories took the time.
 
-import { longestDuring, stripHeight, stripOf, stripOption, stripPart } from "../charts/strip";
+import { busyShare } from "../charts/activity";
+import { stripHeight, stripOf, stripOption, stripPart, longestDuring } from "../charts/strip";
 import { barsOption, categoriesOf, topCount, topParts } from "../charts/where";
 import type { Context } from "../context";
 import { h, type Child } from "../dom";
 import { makeFigure, plainTable } from "../figure";
 import { count, duration, none, percent, plural } from "../format";
+import { whyNoActivity, whyNoKernels } from "../missing";
 import type { Model } from "../model";
 import { categoryColor, dark, light } from "../theme";
+
+function busyFact(model: Model): Child {
+  const busy = busyShare(model);
+  const devices = model.data.session?.devices?.length ?? 0;
+  return busy !== null && h("p", { class: "fact" }, `${devices > 1 ? `The ${devices} devices were` : "The device was"} busy `,
+    h("strong", null, percent(busy)), " of the time between the first and the last kernel.");
+}
 
 function stripFigure(model: Model): Child {
   const strip = stripOf(model);
@@ -32,7 +41,6 @@ function stripFigure(model: Model): Child {
       return [duration(slice.from - strip.first), ...slice.shares.map(percent), count(slice.launches), count(slice.samples),
         longest ? h("bdi", { title: longest[0].label }, longest[0].short) : none];
     }) }),
-    missing: () => null,
     tools: [key] }).element;
 }
 
@@ -67,7 +75,6 @@ function barsFigure(context: Context): HTMLElement {
       `The last bar combines all kernels after the first ${topCount}. Shortened names show what differs between kernels with the same ` +
       "name; point at a bar to see the full name. Click a bar to select its kernel.",
     option: (theme, width) => barsOption(model, theme, width),
-    missing: () => (model.kernels.length === 0 ? "The session has no kernels." : null),
     table: () => ({ head: ["Kernel", "Category", "Time", "Share", "Launches", "Mean", "Samples"],
       rows: parts.map((p) => [p.kernel ? h("button", { type: "button", class: "name", title: p.kernel.label,
         click: () => context.choose(p.kernel!) }, h("bdi", null, p.label)) : p.label, p.kernel?.category, duration(p.duration),
@@ -81,9 +88,12 @@ function barsFigure(context: Context): HTMLElement {
     } }).element;
 }
 
+export const hasWhere = (model: Model) => whyNoKernels(model) === null || whyNoActivity(model) === null;
+
 export function whereSection(context: Context): HTMLElement {
-  const categories = categoryPanel({ model: context.model, choose: (kernel) => context.choose(kernel) });
-  return h("section", { id: "where", "aria-labelledby": "h-where" }, h("h2", { id: "h-where" }, "Where the time goes"),
-    stripFigure(context.model),
-    h("div", { class: categories ? "two wide-left" : "" }, barsFigure(context), categories));
+  const { model } = context;
+  const categories = categoryPanel({ model, choose: (kernel) => context.choose(kernel) });
+  return h("section", { id: "where", "aria-labelledby": "h-where" }, h("h2", { id: "h-where" }, "GPU time"),
+    busyFact(model), stripFigure(model),
+    whyNoKernels(model) === null && h("div", { class: categories ? "two wide-left" : "" }, barsFigure(context), categories));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The result: how much less there is to trace, the error, whether the bound can be trusted, and the next step. In a comparison, the answer is
-// the section of changes, and this one is about the sample of the second run.
+// How the run is sampled: how much less there is to trace, the error, whether the bound can be trusted, and the next step.
+// In a comparison, this is the sample of the second run.
 
 import { h } from "../dom";
 import type { Context } from "../context";
@@ -13,7 +13,7 @@ const linesShown = 8;
 
 const mark = (level: Level) => h("span", { class: `mark ${level}` }, words[level]);
 
-export function answerSection({ model }: Context): HTMLElement {
+export function samplesSection({ model }: Context): HTMLElement {
   const verdict = judge(model);
   const strip = h("dl", { class: "tiles" }, ...tiles(model).map((tile) => h("div", { class: `tile ${tile.level}` },
     h("dt", null, tile.name), h("dd", { class: "value" }, tile.value), h("dd", { class: "detail" }, tile.detail))));
@@ -27,6 +27,6 @@ export function answerSection({ model }: Context): HTMLElement {
     more.length > 0 && h("details", null, h("summary", null, `${more.length} more`),
       h("ul", { class: "lines" }, ...more.map(line))));
 
-  return h("section", { id: "answer", "aria-labelledby": "h-answer" }, h("h2", { id: "h-answer" }, model.data.diff ? "The sample of this run (B)" : "The answer"),
+  return h("section", { id: "samples", "aria-labelledby": "h-samples" }, h("h2", { id: "h-samples" }, model.data.diff ? "The samples of this run (B)" : "The samples"),
     strip, Boolean(model.data.spread) && h("p", { class: "quiet" }, `${model.data.spread}.`), h("div", { class: "two" }, block, nextSteps(model, verdict.level)));
 }
