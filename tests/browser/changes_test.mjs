@@ -223,6 +223,8 @@ describe("a report with a baseline", () => {
       await page.setViewportSize({ width, height: 900 });
       const over = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
       assert.ok(over <= 0, `${over} pixels too wide`);
+      const folder = await page.locator(".folder").evaluate((name) => name.clientWidth);
+      assert.ok(folder >= 100, `${folder} px for the name of the directory`);
       const cut = await page.locator("#figure-changes svg").evaluate((svg) => {
         const { left, right } = svg.getBoundingClientRect();
         return [...svg.querySelectorAll("text")].map((text) => [text.textContent, text.getBoundingClientRect()])
