@@ -12,6 +12,12 @@ namespace {
 // it, and a drift within it is not known (docs/math/online-bound.md, "Periods").
 constexpr double kGrowth = 1.18920712;
 
+// A period whose captures are in its middle ends early, but not before the launches have grown by
+// this factor and this number, so that the mean of its launches is known well.
+constexpr double kMinGrowth = 1.02;
+constexpr std::uint64_t kMinLaunches = 64;
+constexpr std::size_t kMaxWatched = 32;  // captures of a period; more say little more
+
 std::vector<stats::Moments> ByCluster(const stats::LogSketch& sketch,
                                       const KernelClusters& clusters) {
   std::vector<stats::Moments> launches(clusters.list().size());
@@ -30,17 +36,39 @@ void KernelPeriods::AddLaunches(std::uint64_t first_index, std::uint64_t last_in
   last_indices_.back() = std::max(last_indices_.back(), last_index);
 }
 
-void KernelPeriods::AddCapture(std::uint64_t position) {
-  if (has_capture_) return;
-  has_capture_ = true;
-  Snapshot& before = latest_.launches.count() < position ? latest_ : previous_;
-  if (before.launches.count() > 0 && before.launches.count() < position) {
-    const std::uint64_t last_index = last_indices_.back();
-    last_indices_.back() = before.last_index;
-    EndPeriod(before.launches);
-    last_indices_.back() = last_index;
+void KernelPeriods::AddCapture(const CapturedLaunch& launch) {
+  const std::uint64_t position = launch.position;
+  if (!has_capture_) {
+    has_capture_ = true;
+    const Snapshot& before = latest_.launches.count() < position ? latest_ : previous_;
+    if (before.launches.count() > 0 && before.launches.count() < position) EndPeriodAt(before);
+    latest_ = previous_ = {};
   }
-  latest_ = previous_ = {};
+  const bool is_watched = position > begins_.back() && captures_.size() < kMaxWatched;
+  if (is_watched) captures_.push_back(launch);
+}
+
+// A position counts launches of the capture's cluster: a cluster may have all of its launches of a
+// period at the end of it.
+bool KernelPeriods::AreCapturesInTheMiddle(const stats::LogSketch& launches) const {
+  if (captures_.empty()) return false;
+  const std::uint64_t began = begins_.back();
+  if (launches.count() < began + kMinLaunches ||
+      static_cast<double>(launches.count()) < kMinGrowth * static_cast<double>(began)) {
+    return false;
+  }
+  double sum = 0.0;  // of the positions, as shares of the cluster's launches in the period
+  for (const CapturedLaunch& launch : captures_) {
+    const std::uint64_t before = before_.CountIn(launch.first_bin, launch.end_bin);
+    const std::uint64_t now = launches.CountIn(launch.first_bin, launch.end_bin);
+    sum += static_cast<double>(launch.in_cluster - before) / static_cast<double>(now - before);
+  }
+  return sum <= 0.5 * static_cast<double>(captures_.size());
+}
+
+void KernelPeriods::Watch(const KernelSketch& sketch) {
+  if (middle_ || sketch.imputes() || !AreCapturesInTheMiddle(sketch.durations())) return;
+  middle_ = {sketch.durations(), last_indices_.back()};
 }
 
 void KernelPeriods::Update(const KernelSketch& sketch) {
@@ -51,6 +79,7 @@ void KernelPeriods::Update(const KernelSketch& sketch) {
     latest_ = {durations, last_indices_.back()};
     return;
   }
+  if (middle_) EndPeriodAt(*std::exchange(middle_, std::nullopt));
   const auto began = static_cast<double>(std::max<std::uint64_t>(begins_.back(), 1));
   if (static_cast<double>(durations.count()) >= kGrowth * began) EndPeriod(durations);
 }
@@ -60,6 +89,16 @@ void KernelPeriods::EndPeriod(const stats::LogSketch& launches) {
   before_ = launches;
   begins_.push_back(launches.count());
   last_indices_.push_back(last_indices_.back());
+  std::erase_if(captures_, [&](const CapturedLaunch& launch) {
+    return launch.position <= begins_.back();
+  });
+}
+
+void KernelPeriods::EndPeriodAt(const Snapshot& snapshot) {
+  const std::uint64_t last_index = last_indices_.back();
+  last_indices_.back() = snapshot.last_index;
+  EndPeriod(snapshot.launches);
+  last_indices_.back() = last_index;
 }
 
 double KernelPeriods::MeanIndex(std::size_t period) const {

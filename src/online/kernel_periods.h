@@ -2,9 +2,10 @@
 //
 // KernelPeriods divides the run of one kernel into periods. The first period ends before the first
 // capture, because none of its launches could be captured. Every other period ends when the
-// launches have grown by a quarter octave since it began, so the number of periods grows with the
-// logarithm of the launches. Which launches a capture may represent is decided by period: a capture
-// that was made early does not have to represent a run that has grown since.
+// launches have grown by a quarter octave since it began, or earlier when its captures are in its
+// middle: durations may drift within a period, and then early captures do not show it. Which
+// launches a capture may represent is decided by period: a capture that was made early does not
+// have to represent a run that has grown since.
 //
 //   launches   0             1,000    1,189     1,414       1,682        2,000          2,378
 //              ├── period 0 ──┼─ period 1 ┼─ period 2 ┼── period 3 ──┼── period 4 ──┼─ period 5 ─┤
@@ -19,6 +20,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "online/kernel_clusters.h"
@@ -29,12 +31,15 @@ namespace stemtap::online {
 
 class KernelPeriods {
  public:
-  // Reports a capture by credit at `position`. Period 0 ends at the last update before the first
-  // capture, so that its launches are not taken for launches that could have been captured.
-  void AddCapture(std::uint64_t position);
+  // Reports a capture by credit. Period 0 ends at the last update before the first capture, so that
+  // its launches are not taken for launches that could have been captured.
+  void AddCapture(const CapturedLaunch& launch);
   // Reports that further launches of the kernel were observed, the first and last of which have
   // these launch indices.
   void AddLaunches(std::uint64_t first_index, std::uint64_t last_index);
+  // Remembers the launches so far if the captures of the current period are in its middle. The
+  // period ends there at the next update.
+  void Watch(const KernelSketch& sketch);
   // Ends the current period if the launches have grown enough since it began.
   void Update(const KernelSketch& sketch);
   // Sets the periods of all clusters, without captures. REQUIRES: the moments of the clusters are
@@ -58,7 +63,15 @@ class KernelPeriods {
  private:
   static constexpr std::uint64_t kNoIndex = ~std::uint64_t{0};
 
+  struct Snapshot {
+    stats::LogSketch launches;
+    std::uint64_t last_index = 0;
+  };
+
   void EndPeriod(const stats::LogSketch& launches);
+  // Ends the current period at an earlier moment.
+  void EndPeriodAt(const Snapshot& snapshot);
+  bool AreCapturesInTheMiddle(const stats::LogSketch& launches) const;
 
   std::vector<stats::LogSketch> ended_;       // the launches of each period that has ended
   std::vector<std::uint64_t> begins_ = {0};   // ascending, one per period
@@ -68,12 +81,10 @@ class KernelPeriods {
   stats::LogSketch before_;                   // all launches before the current period
   bool has_capture_ = false;
   // Until the first capture: all launches as of the last two updates.
-  struct Snapshot {
-    stats::LogSketch launches;
-    std::uint64_t last_index = 0;
-  };
   Snapshot latest_;
   Snapshot previous_;
+  std::vector<CapturedLaunch> captures_;  // in the current period, the first kMaxWatched
+  std::optional<Snapshot> middle_;        // where the current period ends at the next update
   // What CountIn computed for the periods that have ended, by cluster, and the cut that it is for.
   std::vector<std::vector<stats::Moments>> counted_;
   std::vector<std::uint32_t> counted_cut_;

@@ -45,7 +45,12 @@ struct CapturedLaunch {
   // The sketch bin that determines the cluster: the bin of the duration or, if captures perturb
   // launches, of the mean of the launch's group.
   std::uint32_t bin = 0;
-  std::uint64_t position = 0;  // KernelPeriods; not used for exploratory captures
+  // For KernelPeriods; not used for exploratory captures.
+  std::uint64_t position = 0;
+  // The bins of its cluster when it was captured, and the launches in them so far.
+  std::uint32_t first_bin = 0;
+  std::uint32_t end_bin = 0;
+  std::uint64_t in_cluster = 0;
 
   bool explored() const { return (sample.record.flags & shm::kFlagExploratory) != 0; }
 };

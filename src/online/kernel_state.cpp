@@ -30,11 +30,12 @@ void KernelState::Observe(std::span<const Observation> batch,
       continue;
     }
     if (captured) {
-      const CapturedLaunch launch{{seen.index, seen.occurrence, seen.record, 0.0, false},
-                                  seen.record.duration_ns,
-                                  0,
-                                  stats::LogSketch::BinOf(seen.record.duration_ns),
-                                  sketch_.launches() + 1};
+      CapturedLaunch launch{{seen.index, seen.occurrence, seen.record, 0.0, false},
+                            seen.record.duration_ns,
+                            0,
+                            stats::LogSketch::BinOf(seen.record.duration_ns),
+                            sketch_.launches() + 1};
+      SetPlace(launch);
       captures_.Observe(launch);
       if (launch.explored()) {
         contexts_.Observe(seen.history_key, seen.config_key, launch.bin, cluster_of);
@@ -47,6 +48,19 @@ void KernelState::Observe(std::span<const Observation> batch,
   }
   last_occurrence_ = batch[order.back()].occurrence;
   periods_.AddLaunches(batch[order.front()].index, batch[order.back()].index);
+  periods_.Watch(sketch_);
+}
+
+void KernelState::SetPlace(CapturedLaunch& launch) const {
+  if (clusters().empty()) {
+    launch.end_bin = stats::LogSketch::kEndBin;
+  } else {
+    const std::size_t cluster = ClusterOf(launch.bin);
+    launch.first_bin = cluster == 0 ? 0 : clusters()[cluster].first_bin;
+    launch.end_bin = cluster + 1 < clusters().size() ? clusters()[cluster + 1].first_bin
+                                                     : stats::LogSketch::kEndBin;
+  }
+  launch.in_cluster = sketch_.durations().CountIn(launch.first_bin, launch.end_bin) + 1;
 }
 
 void KernelState::AddCaptured(const CapturedLaunch& captured) {
@@ -56,7 +70,7 @@ void KernelState::AddCaptured(const CapturedLaunch& captured) {
   cluster.waiting_since = 0;  // the next capture gets a new window
   captures_.Add(launch);
   const std::size_t periods = periods_.size();
-  periods_.AddCapture(launch.position);
+  periods_.AddCapture(launch);
   if (periods_.size() == periods) {
     cluster.AddCapture(periods_.PeriodOf(launch.position), launch.position);
   } else {  // the capture ended the first period, so everything is counted by period again

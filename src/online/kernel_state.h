@@ -112,6 +112,9 @@ class KernelState {
   void SetAllocated() { allocated_ = !clusters().empty(); }
 
  private:
+  // Sets where the launch is in its cluster. REQUIRES: the sketch does not contain it yet.
+  void SetPlace(CapturedLaunch& launch) const;
+
   std::uint32_t name_id_;
   std::uint64_t name_key_;
   std::uint64_t root_key_;

@@ -51,6 +51,15 @@ void LogSketch::Merge(const LogSketch& other) {
   total_ += other.total_;
 }
 
+std::uint64_t LogSketch::CountIn(std::uint32_t first, std::uint32_t end) const {
+  std::uint64_t count = 0;
+  const auto last = static_cast<std::uint32_t>(first_ + bins_.size());
+  for (std::uint32_t bin = std::max(first, first_); bin < std::min(end, last); ++bin) {
+    count += bins_[bin - first_].count;
+  }
+  return count;
+}
+
 LogSketch LogSketch::Since(const LogSketch& earlier) const {
   LogSketch since = *this;
   for (std::size_t i = 0; i < earlier.bins_.size(); ++i) {

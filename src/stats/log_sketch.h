@@ -37,6 +37,7 @@ class LogSketch {
   // sample.
   static constexpr std::uint32_t kPartBits = 6;
   static constexpr std::uint32_t kParts = 1u << kPartBits;
+  static constexpr std::uint32_t kEndBin = 3776;  // one past the last bin
 
   struct Bin {
     std::uint64_t count = 0;
@@ -81,6 +82,8 @@ class LogSketch {
   // added.
   std::span<const Bin> bins() const { return bins_; }
   std::uint32_t first_bin() const { return first_; }
+  // Returns the number of launches in the bins [first, end).
+  std::uint64_t CountIn(std::uint32_t first, std::uint32_t end) const;
 
   // Returns the moments of the launches in `bin`.
   // REQUIRES: first_bin() <= bin < first_bin() + bins().size().

@@ -18,10 +18,18 @@ void Add(KernelSketch& sketch, std::uint64_t duration, int count) {
   sketch.UpdateCells();
 }
 
+CapturedLaunch At(std::uint64_t position) {
+  CapturedLaunch launch;
+  launch.position = position;
+  launch.end_bin = stats::LogSketch::kEndBin;
+  launch.in_cluster = position;
+  return launch;
+}
+
 TEST_CASE("a period ends when the launches have grown by a quarter octave") {
   KernelSketch sketch(false);
   KernelPeriods periods;
-  periods.AddCapture(1);
+  periods.AddCapture(At(1));
   Add(sketch, 1000, 5000);
   periods.Update(sketch);
   CHECK(periods.begins() == std::vector<std::uint64_t>{0, 5000});
@@ -49,30 +57,87 @@ TEST_CASE("the first period ends at the last update before the first capture") {
   periods.Update(sketch);
   CHECK(periods.size() == 1);  // no capture yet
   SUBCASE("the latest update") {
-    periods.AddCapture(5001);
+    periods.AddCapture(At(5001));
     CHECK(periods.begins() == std::vector<std::uint64_t>{0, 5000});
   }
   SUBCASE("the update before it, if the capture comes back late") {
-    periods.AddCapture(3001);
+    periods.AddCapture(At(3001));
     CHECK(periods.begins() == std::vector<std::uint64_t>{0, 3000});
     CHECK(periods.MeanIndex(0) == doctest::Approx(1499.5));
     CHECK(periods.MeanIndex(1) == doctest::Approx(3999.0));
   }
   SUBCASE("no period, if the capture was before both") {
-    periods.AddCapture(3000);
+    periods.AddCapture(At(3000));
     CHECK(periods.size() == 1);
   }
   CHECK(periods.last_index() == 4999);
   const std::vector<std::uint64_t> begins = periods.begins();
-  periods.AddCapture(4001);  // not the first
+  periods.AddCapture(At(4001));  // not the first
   CHECK(periods.begins() == begins);
+}
+
+TEST_CASE("a period ends early when its captures are in its middle") {
+  KernelSketch sketch(false);
+  KernelPeriods periods;
+  periods.AddCapture(At(1));
+  Add(sketch, 1000, 5000);
+  periods.AddLaunches(0, 4999);
+  periods.Update(sketch);
+  REQUIRE(periods.begins() == std::vector<std::uint64_t>{0, 5000});
+  const auto watched = [&](std::uint64_t first, int count) {
+    Add(sketch, 1000, count);
+    periods.AddLaunches(first, first + static_cast<std::uint64_t>(count) - 1);
+    periods.Watch(sketch);
+  };
+  watched(5000, 100);
+  SUBCASE("of the launches of their kernel") {
+    periods.AddCapture(At(5090));
+    watched(5100, 79);  // 179 launches, less than twice 90
+    periods.Update(sketch);
+    CHECK(periods.size() == 2);
+    watched(5179, 1);
+    watched(5180, 100);  // the period has ended before
+    periods.Update(sketch);
+    CHECK(periods.begins() == std::vector<std::uint64_t>{0, 5000, 5180});
+    CHECK(periods.MeanIndex(1) == doctest::Approx(0.5 * (4999 + 5179)));
+    CHECK(periods.last_index() == 5279);
+    SUBCASE("and captures of the ended period do not count in the next one") {
+      watched(5280, 500);
+      periods.Update(sketch);
+      CHECK(periods.size() == 3);
+    }
+    SUBCASE("and captures that came before the update do") {
+      periods.AddCapture(At(5190));
+      watched(5280, 500);
+      periods.Update(sketch);
+      CHECK(periods.begins().back() == 5780);
+    }
+  }
+  SUBCASE("of the launches of their cluster") {
+    // 20 of the 100 launches of 9 us so far, which began after launch 5,100.
+    Add(sketch, 9000, 100);
+    CapturedLaunch launch = At(5120);
+    launch.first_bin = stats::LogSketch::BinOf(9000);
+    launch.end_bin = launch.first_bin + 1;
+    launch.in_cluster = 20;
+    periods.AddCapture(launch);
+    periods.Watch(sketch);
+    periods.Update(sketch);
+    CHECK(periods.begins().back() == 5200);
+  }
+  SUBCASE("but not before it has grown by 2 %") {
+    periods.AddCapture(At(5001));
+    periods.Watch(sketch);  // 5,100 launches: 2 %
+    periods.Update(sketch);
+    CHECK(periods.begins().back() == 5100);
+  }
 }
 
 TEST_CASE("the mean index of a period is the middle of its launch indices") {
   KernelSketch sketch(false);
   KernelPeriods periods;
   Add(sketch, 1000, 100);
-  periods.AddCapture(50);
+  periods.AddCapture(At(50));
   periods.AddLaunches(40, 239);  // every second launch of the run is of this kernel
   CHECK(periods.MeanIndex(0) == doctest::Approx(139.5));
   periods.Update(sketch);
@@ -89,7 +154,7 @@ TEST_CASE("the launches of a period are counted by cluster, for every cut") {
   KernelPeriods periods;
   Add(sketch, 1000, 60);
   Add(sketch, 9000, 40);
-  periods.AddCapture(50);
+  periods.AddCapture(At(50));
   periods.Update(sketch);
   REQUIRE(periods.size() == 2);
   Add(sketch, 1000, 10);
@@ -119,7 +184,7 @@ TEST_CASE("the launches of a period are counted by cluster, for every cut") {
 TEST_CASE("a run whose captures perturb launches is a single period") {
   KernelSketch sketch(true);
   KernelPeriods periods;
-  periods.AddCapture(1);
+  periods.AddCapture(At(1));
   Add(sketch, 1000, 100);
   periods.Update(sketch);
   CHECK(periods.size() == 1);

@@ -109,5 +109,18 @@ TEST_CASE("parts of a stream merged in any order give a bit-identical sketch") {
   }
 }
 
+TEST_CASE("launches are counted in a range of bins") {
+  LogSketch sketch;
+  CHECK(sketch.CountIn(0, LogSketch::kEndBin) == 0);
+  for (const std::uint64_t duration : {3u, 1'000u, 1'000u, 9'000u}) sketch.Add(duration);
+  const std::uint32_t middle = LogSketch::BinOf(1'000);
+  CHECK(sketch.CountIn(0, LogSketch::kEndBin) == 4);
+  CHECK(sketch.CountIn(0, middle) == 1);
+  CHECK(sketch.CountIn(middle, middle + 1) == 2);
+  CHECK(sketch.CountIn(middle + 1, LogSketch::kEndBin) == 1);
+  CHECK(sketch.CountIn(middle, middle) == 0);
+  CHECK(LogSketch::BinOf(~std::uint64_t{0}) == LogSketch::kEndBin - 1);
+}
+
 }  // namespace
 }  // namespace stemtap::stats
