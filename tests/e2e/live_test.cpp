@@ -134,16 +134,22 @@ TEST_CASE("a graph is one kernel in two runs, and in their merged session") {
 }
 
 TEST_CASE("launches whose records a killed process did not deliver are stated as missing") {
-  TempDir scratch;
   const std::string program = TestProgram("exit_sigkill").string();
-  RunProcess(RunCommand({"--level", "gate"}, {program, "20000"}), OnFakeGpu(scratch));
-  const auto session = ReadJson(scratch / "session/session.json");
-  const auto seen = session["processes"][0]["seen"].get<std::uint64_t>();
-  const auto gated = session["processes"][0]["launches_gated"].get<std::uint64_t>();
-  REQUIRE(seen < gated);
-  CHECK(session["completeness"] ==
-        std::to_string(gated - seen) + " of " + std::to_string(gated) +
-            " launches have no record (a process did not shut down cleanly)");
+  // On a busy machine, a flush right before the kill may deliver every record. Not five times.
+  for (int attempt = 0; attempt < 5; ++attempt) {
+    TempDir scratch;
+    RunProcess(RunCommand({"--level", "gate"}, {program, "20000"}), OnFakeGpu(scratch));
+    const auto session = ReadJson(scratch / "session/session.json");
+    const auto seen = session["processes"][0]["seen"].get<std::uint64_t>();
+    const auto gated = session["processes"][0]["launches_gated"].get<std::uint64_t>();
+    REQUIRE(seen <= gated);
+    if (seen == gated) continue;
+    CHECK(session["completeness"] ==
+          std::to_string(gated - seen) + " of " + std::to_string(gated) +
+              " launches have no record (a process did not shut down cleanly)");
+    return;
+  }
+  FAIL("every run delivered all records");
 }
 
 TEST_CASE(
