@@ -181,12 +181,20 @@ Fit FitOf(std::span<const ObservedCluster> clusters, Calibration calibration) {
       !SumSampled(clusters).HasOneSign()) {
     return {{clusters.begin(), clusters.end()}, PartsOf(clusters, calibration), {}};
   }
+  double last_change = std::numeric_limits<double>::infinity();
   for (int step = 0; step < kMaxSteps; ++step) {
     const double before = trend.slope;
     const std::vector<ObservedCluster> centered = AtCenter(clusters, trend);
     ImproveTrend(centered, PartsOf(centered, calibration), trend);
     trend = Moderated(trend);
-    if (std::abs(trend.slope - before) < kPrecision) break;
+    const double change = std::abs(trend.slope - before);
+    if (change < kPrecision) break;
+    // Steps that grow lead away from the truth: the samples do not tell the trend from the curves.
+    if (change > last_change) {
+      trend = Moderated(Unknown(trend.center));
+      break;
+    }
+    last_change = change;
   }
   Fit fit;
   fit.clusters = AtMeanPositions(clusters, trend);

@@ -46,6 +46,9 @@ std::vector<ObservedCluster> AtMeanPositions(std::span<const ObservedCluster> cl
 void ImproveTrend(std::span<const ObservedCluster> centered, std::span<const Part> parts,
                   Trend& trend);
 
+// Returns a trend that the samples do not show.
+Trend Unknown(double center);
+
 // Returns the slope and its variance moderated by a prior: most metrics hardly change.
 Trend Moderated(const Trend& trend);
 
