@@ -89,7 +89,7 @@ std::vector<sampling::SampledCluster> FinalClusters(const KernelState& kernel,
   std::vector<stats::Moments> unused(clusters.size());
   std::vector<double> unused_index_time(clusters.size());
   for (const CapturedLaunch& launch : kernel.captures().by_credit()) {
-    const std::size_t period = kernel.periods().PeriodOf(launch.position);
+    const std::size_t period = kernel.periods().PeriodOf(launch.place.position);
     const std::size_t at = place_of(launch, period);
     if (joined[at].home_period == period) {
       clusters[at].samples.push_back(launch.sample);

@@ -19,8 +19,9 @@ void KernelCaptures::CountIn(KernelClusters& clusters, const KernelPeriods& peri
         static_cast<double>(launch.sample.record.duration_ns));
   }
   for (const CapturedLaunch& launch : by_credit_) {
-    clusters.list()[clusters.ClusterOf(launch.bin)].AddCapture(periods.PeriodOf(launch.position),
-                                                               launch.position);
+    const std::uint64_t position = launch.place.position;
+    clusters.list()[clusters.ClusterOf(launch.bin)].AddCapture(periods.PeriodOf(position),
+                                                               position);
   }
 }
 

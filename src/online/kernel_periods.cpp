@@ -7,9 +7,9 @@
 namespace stemtap::online {
 namespace {
 
-// A period ends when the launches have grown by this factor since it began, so a doubling has at
-// most four periods. Each takes the memory of a sketch. The captures of a period may be early in
-// it, and a drift within it is not known (docs/math/online-bound.md, "Periods").
+// A period ends when the launches have grown by this factor since it began, so a doubling has four
+// periods, and more if they end early. Each takes the memory of a sketch. The captures of a period
+// may be early in it, and a drift within it is not known (docs/math/online-bound.md, "Periods").
 constexpr double kGrowth = 1.18920712;
 
 // A period whose captures are in its middle ends early, but not before the launches have grown by
@@ -17,6 +17,9 @@ constexpr double kGrowth = 1.18920712;
 constexpr double kMinGrowth = 1.02;
 constexpr std::uint64_t kMinLaunches = 64;
 constexpr std::size_t kMaxWatched = 32;  // captures of a period; more say little more
+// The captures are compared with the launches again when the period has grown by this share of its
+// launches. Each comparison reads two sketches per capture.
+constexpr std::uint64_t kWatchShare = 16;
 
 std::vector<stats::Moments> ByCluster(const stats::LogSketch& sketch,
                                       const KernelClusters& clusters) {
@@ -37,7 +40,7 @@ void KernelPeriods::AddLaunches(std::uint64_t first_index, std::uint64_t last_in
 }
 
 void KernelPeriods::AddCapture(const CapturedLaunch& launch) {
-  const std::uint64_t position = launch.position;
+  const std::uint64_t position = launch.place.position;
   if (!has_capture_) {
     has_capture_ = true;
     const Snapshot& before = latest_.launches.count() < position ? latest_ : previous_;
@@ -45,30 +48,31 @@ void KernelPeriods::AddCapture(const CapturedLaunch& launch) {
     latest_ = previous_ = {};
   }
   const bool is_watched = position > begins_.back() && captures_.size() < kMaxWatched;
-  if (is_watched) captures_.push_back(launch);
+  if (is_watched) captures_.push_back(launch.place);
 }
 
 // A position counts launches of the capture's cluster: a cluster may have all of its launches of a
 // period at the end of it.
 bool KernelPeriods::AreCapturesInTheMiddle(const stats::LogSketch& launches) const {
-  if (captures_.empty()) return false;
   const std::uint64_t began = begins_.back();
   if (launches.count() < began + kMinLaunches ||
       static_cast<double>(launches.count()) < kMinGrowth * static_cast<double>(began)) {
     return false;
   }
   double sum = 0.0;  // of the positions, as shares of the cluster's launches in the period
-  for (const CapturedLaunch& launch : captures_) {
-    const std::uint64_t before = before_.CountIn(launch.first_bin, launch.end_bin);
-    const std::uint64_t now = launches.CountIn(launch.first_bin, launch.end_bin);
-    sum += static_cast<double>(launch.in_cluster - before) / static_cast<double>(now - before);
+  for (const LaunchPlace& place : captures_) {
+    const std::uint64_t before = before_.CountIn(place.first_bin, place.end_bin);
+    const std::uint64_t now = launches.CountIn(place.first_bin, place.end_bin);
+    sum += static_cast<double>(place.in_cluster - before) / static_cast<double>(now - before);
   }
   return sum <= 0.5 * static_cast<double>(captures_.size());
 }
 
 void KernelPeriods::Watch(const KernelSketch& sketch) {
-  if (middle_ || sketch.imputes() || !AreCapturesInTheMiddle(sketch.durations())) return;
-  middle_ = {sketch.durations(), last_indices_.back()};
+  const stats::LogSketch& durations = sketch.durations();
+  if (middle_ || captures_.empty() || sketch.imputes() || durations.count() < watch_at_) return;
+  watch_at_ = durations.count() + (durations.count() - begins_.back()) / kWatchShare;
+  if (AreCapturesInTheMiddle(durations)) middle_ = {durations, last_indices_.back()};
 }
 
 void KernelPeriods::Update(const KernelSketch& sketch) {
@@ -89,9 +93,9 @@ void KernelPeriods::EndPeriod(const stats::LogSketch& launches) {
   before_ = launches;
   begins_.push_back(launches.count());
   last_indices_.push_back(last_indices_.back());
-  std::erase_if(captures_, [&](const CapturedLaunch& launch) {
-    return launch.position <= begins_.back();
-  });
+  watch_at_ = 0;
+  std::erase_if(captures_,
+                [&](const LaunchPlace& place) { return place.position <= begins_.back(); });
 }
 
 void KernelPeriods::EndPeriodAt(const Snapshot& snapshot) {

@@ -38,7 +38,7 @@ class KernelPeriods {
   // these launch indices.
   void AddLaunches(std::uint64_t first_index, std::uint64_t last_index);
   // Remembers the launches so far if the captures of the current period are in its middle. The
-  // period ends there at the next update.
+  // period ends there at the next update. Looks again only when the period has grown.
   void Watch(const KernelSketch& sketch);
   // Ends the current period if the launches have grown enough since it began.
   void Update(const KernelSketch& sketch);
@@ -73,18 +73,19 @@ class KernelPeriods {
   void EndPeriodAt(const Snapshot& snapshot);
   bool AreCapturesInTheMiddle(const stats::LogSketch& launches) const;
 
-  std::vector<stats::LogSketch> ended_;       // the launches of each period that has ended
-  std::vector<std::uint64_t> begins_ = {0};   // ascending, one per period
+  std::vector<stats::LogSketch> ended_;      // the launches of each period that has ended
+  std::vector<std::uint64_t> begins_ = {0};  // ascending, one per period
   // Launch index of the kernel's first launch, and of the last one of each period.
   std::uint64_t first_index_ = kNoIndex;
   std::vector<std::uint64_t> last_indices_ = {0};
-  stats::LogSketch before_;                   // all launches before the current period
+  stats::LogSketch before_;  // all launches before the current period
   bool has_capture_ = false;
   // Until the first capture: all launches as of the last two updates.
   Snapshot latest_;
   Snapshot previous_;
-  std::vector<CapturedLaunch> captures_;  // in the current period, the first kMaxWatched
-  std::optional<Snapshot> middle_;        // where the current period ends at the next update
+  std::vector<LaunchPlace> captures_;  // in the current period, the first kMaxWatched
+  std::uint64_t watch_at_ = 0;         // launches at which Watch looks again
+  std::optional<Snapshot> middle_;     // where the current period ends at the next update
   // What CountIn computed for the periods that have ended, by cluster, and the cut that it is for.
   std::vector<std::vector<stats::Moments>> counted_;
   std::vector<std::uint32_t> counted_cut_;

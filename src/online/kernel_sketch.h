@@ -36,6 +36,15 @@ struct Observation {
   std::uint64_t node_key = 0;  // NodeKey if the gate looks it up, else 0
 };
 
+// LaunchPlace is where a launch is among the launches of its kernel in the sketch.
+struct LaunchPlace {
+  std::uint64_t position = 0;  // 1-based
+  // The bins of its cluster when it was captured, and the launches in them so far.
+  std::uint32_t first_bin = 0;
+  std::uint32_t end_bin = 0;
+  std::uint64_t in_cluster = 0;
+};
+
 // CapturedLaunch is one capture. `recorded_ns` and `captured` are used only if captures perturb
 // launches.
 struct CapturedLaunch {
@@ -45,12 +54,7 @@ struct CapturedLaunch {
   // The sketch bin that determines the cluster: the bin of the duration or, if captures perturb
   // launches, of the mean of the launch's group.
   std::uint32_t bin = 0;
-  // For KernelPeriods; not used for exploratory captures.
-  std::uint64_t position = 0;
-  // The bins of its cluster when it was captured, and the launches in them so far.
-  std::uint32_t first_bin = 0;
-  std::uint32_t end_bin = 0;
-  std::uint64_t in_cluster = 0;
+  LaunchPlace place;  // for KernelPeriods; not used for exploratory captures
 
   bool explored() const { return (sample.record.flags & shm::kFlagExploratory) != 0; }
 };

@@ -22,7 +22,7 @@ void KernelState::Observe(std::span<const Observation> batch,
     if (sketch_.IsPerturbed(seen.record)) {
       if (captured) {
         CapturedLaunch launch = sketch_.AddCaptured(seen);
-        launch.position = sketch_.launches();
+        launch.place.position = sketch_.launches();
         captures_.Observe(launch);
       } else {
         sketch_.AddConcurrent(seen);
@@ -34,8 +34,8 @@ void KernelState::Observe(std::span<const Observation> batch,
                             seen.record.duration_ns,
                             0,
                             stats::LogSketch::BinOf(seen.record.duration_ns),
-                            sketch_.launches() + 1};
-      SetPlace(launch);
+                            {}};
+      launch.place = PlaceOf(launch.bin);
       captures_.Observe(launch);
       if (launch.explored()) {
         contexts_.Observe(seen.history_key, seen.config_key, launch.bin, cluster_of);
@@ -51,16 +51,15 @@ void KernelState::Observe(std::span<const Observation> batch,
   periods_.Watch(sketch_);
 }
 
-void KernelState::SetPlace(CapturedLaunch& launch) const {
-  if (clusters().empty()) {
-    launch.end_bin = stats::LogSketch::kEndBin;
-  } else {
-    const std::size_t cluster = ClusterOf(launch.bin);
-    launch.first_bin = cluster == 0 ? 0 : clusters()[cluster].first_bin;
-    launch.end_bin = cluster + 1 < clusters().size() ? clusters()[cluster + 1].first_bin
-                                                     : stats::LogSketch::kEndBin;
+LaunchPlace KernelState::PlaceOf(std::uint32_t bin) const {
+  LaunchPlace place = {sketch_.launches() + 1, 0, stats::LogSketch::kEndBin, 0};
+  if (!clusters().empty()) {
+    const std::size_t cluster = ClusterOf(bin);
+    if (cluster > 0) place.first_bin = clusters()[cluster].first_bin;
+    if (cluster + 1 < clusters().size()) place.end_bin = clusters()[cluster + 1].first_bin;
   }
-  launch.in_cluster = sketch_.durations().CountIn(launch.first_bin, launch.end_bin) + 1;
+  place.in_cluster = sketch_.durations().CountIn(place.first_bin, place.end_bin) + 1;
+  return place;
 }
 
 void KernelState::AddCaptured(const CapturedLaunch& captured) {
@@ -72,7 +71,7 @@ void KernelState::AddCaptured(const CapturedLaunch& captured) {
   const std::size_t periods = periods_.size();
   periods_.AddCapture(launch);
   if (periods_.size() == periods) {
-    cluster.AddCapture(periods_.PeriodOf(launch.position), launch.position);
+    cluster.AddCapture(periods_.PeriodOf(launch.place.position), launch.place.position);
   } else {  // the capture ended the first period, so everything is counted by period again
     for (OnlineCluster& counted : clusters()) {
       counted.captured = 0;

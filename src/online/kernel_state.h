@@ -112,8 +112,8 @@ class KernelState {
   void SetAllocated() { allocated_ = !clusters().empty(); }
 
  private:
-  // Sets where the launch is in its cluster. REQUIRES: the sketch does not contain it yet.
-  void SetPlace(CapturedLaunch& launch) const;
+  // Returns the place of the next launch of the sketch, whose bin is `bin`.
+  LaunchPlace PlaceOf(std::uint32_t bin) const;
 
   std::uint32_t name_id_;
   std::uint64_t name_key_;

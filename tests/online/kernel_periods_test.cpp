@@ -20,9 +20,9 @@ void Add(KernelSketch& sketch, std::uint64_t duration, int count) {
 
 CapturedLaunch At(std::uint64_t position) {
   CapturedLaunch launch;
-  launch.position = position;
-  launch.end_bin = stats::LogSketch::kEndBin;
-  launch.in_cluster = position;
+  launch.place.position = position;
+  launch.place.end_bin = stats::LogSketch::kEndBin;
+  launch.place.in_cluster = position;
   return launch;
 }
 
@@ -95,11 +95,14 @@ TEST_CASE("a period ends early when its captures are in its middle") {
     watched(5100, 79);  // 179 launches, less than twice 90
     periods.Update(sketch);
     CHECK(periods.size() == 2);
-    watched(5179, 1);
-    watched(5180, 100);  // the period has ended before
+    watched(5179, 10);  // twice 90, but the period has not grown by a sixteenth since
     periods.Update(sketch);
-    CHECK(periods.begins() == std::vector<std::uint64_t>{0, 5000, 5180});
-    CHECK(periods.MeanIndex(1) == doctest::Approx(0.5 * (4999 + 5179)));
+    CHECK(periods.size() == 2);
+    watched(5189, 1);
+    watched(5190, 90);  // the period has ended before
+    periods.Update(sketch);
+    CHECK(periods.begins() == std::vector<std::uint64_t>{0, 5000, 5190});
+    CHECK(periods.MeanIndex(1) == doctest::Approx(0.5 * (4999 + 5189)));
     CHECK(periods.last_index() == 5279);
     SUBCASE("and captures of the ended period do not count in the next one") {
       watched(5280, 500);
@@ -107,7 +110,7 @@ TEST_CASE("a period ends early when its captures are in its middle") {
       CHECK(periods.size() == 3);
     }
     SUBCASE("and captures that came before the update do") {
-      periods.AddCapture(At(5190));
+      periods.AddCapture(At(5200));
       watched(5280, 500);
       periods.Update(sketch);
       CHECK(periods.begins().back() == 5780);
@@ -117,9 +120,9 @@ TEST_CASE("a period ends early when its captures are in its middle") {
     // 20 of the 100 launches of 9 us so far, which began after launch 5,100.
     Add(sketch, 9000, 100);
     CapturedLaunch launch = At(5120);
-    launch.first_bin = stats::LogSketch::BinOf(9000);
-    launch.end_bin = launch.first_bin + 1;
-    launch.in_cluster = 20;
+    launch.place.first_bin = stats::LogSketch::BinOf(9000);
+    launch.place.end_bin = launch.place.first_bin + 1;
+    launch.place.in_cluster = 20;
     periods.AddCapture(launch);
     periods.Watch(sketch);
     periods.Update(sketch);
