@@ -181,6 +181,11 @@ std::vector<std::string> BriefNames(const RunDiff& diff) {
   return model::BriefNames(names);
 }
 
+// Returns the mean duration of launches, NaN without launches.
+double Mean(std::uint64_t duration_ns, std::uint64_t launches) {
+  return launches == 0 ? NAN : static_cast<double>(duration_ns) / static_cast<double>(launches);
+}
+
 // Mean durations of a kernel that the table shows, in ns. NaN: not in that run.
 struct ShownMeans {
   double a_ns = NAN;
@@ -191,11 +196,8 @@ struct ShownMeans {
 // Returns the means whose ratio is the change: those at equal shapes if they are known. Otherwise a
 // kernel might be slower with a smaller mean.
 ShownMeans MeansOf(const KernelDiff& kernel) {
-  const auto mean = [](std::uint64_t duration_ns, std::uint64_t launches) {
-    return launches == 0 ? NAN : static_cast<double>(duration_ns) / static_cast<double>(launches);
-  };
-  ShownMeans whole = {mean(kernel.duration_a_ns, kernel.launches_a),
-                      mean(kernel.duration_b_ns, kernel.launches_b)};
+  ShownMeans whole = {Mean(kernel.duration_a_ns, kernel.launches_a),
+                      Mean(kernel.duration_b_ns, kernel.launches_b)};
   const MeanChange& change = kernel.change;
   if (std::isnan(change.equal_mean_a_ns)) return whole;
   const auto differ = [](double x, double y) { return std::fabs(x - y) > 1e-9 * y; };
@@ -226,17 +228,12 @@ ordered_json Number(double value) {
 
 // The fields of a kernel in JSON and CSV after its name and verdict.
 ordered_json Fields(const KernelDiff& kernel) {
-  const auto mean = [&](std::uint64_t duration_ns, std::uint64_t launches) {
-    return launches == 0
-               ? ordered_json()
-               : ordered_json(static_cast<double>(duration_ns) / static_cast<double>(launches));
-  };
   return {{"launches_a", kernel.launches_a},
           {"launches_b", kernel.launches_b},
           {"duration_a_ns", kernel.duration_a_ns},
           {"duration_b_ns", kernel.duration_b_ns},
-          {"mean_a_ns", mean(kernel.duration_a_ns, kernel.launches_a)},
-          {"mean_b_ns", mean(kernel.duration_b_ns, kernel.launches_b)},
+          {"mean_a_ns", Number(Mean(kernel.duration_a_ns, kernel.launches_a))},
+          {"mean_b_ns", Number(Mean(kernel.duration_b_ns, kernel.launches_b))},
           {"by_launches_ns", kernel.by_launches_ns},
           {"by_shapes_ns", kernel.by_shapes_ns},
           {"by_duration_ns", kernel.by_duration_ns},

@@ -191,7 +191,8 @@ Fit FitOf(std::span<const ObservedCluster> clusters, Calibration calibration) {
     if (change < kPrecision) break;
     // Steps that grow lead away from the truth: the samples do not tell the trend from the curves.
     if (change > last_change) {
-      trend = Moderated(Unknown(trend.center));
+      trend.variance = std::numeric_limits<double>::infinity();
+      trend = Moderated(trend);
       break;
     }
     last_change = change;

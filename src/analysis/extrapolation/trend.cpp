@@ -171,10 +171,6 @@ void ImproveTrend(std::span<const ObservedCluster> centered, std::span<const Par
   SetVariance(sums, change, trend);
 }
 
-Trend Unknown(double center) {
-  return {0.0, kInfinity, kInfinity, center};
-}
-
 Trend Moderated(const Trend& trend) {
   constexpr double kPrior = kPriorSlope * kPriorSlope;
   Trend moderated = trend;

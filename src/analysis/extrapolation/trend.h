@@ -23,7 +23,7 @@ struct Trend {
   double slope = 0.0;     // change over the whole run, relative to the value at `center`
   double variance = 0.0;  // of the slope
   double degrees = std::numeric_limits<double>::infinity();  // degrees of freedom of `variance`
-  double center = 0.5;    // mean position of the samples
+  double center = 0.5;                                       // mean position of the samples
 
   // Returns the value at a position, relative to the value at `center`.
   double FactorAt(double position) const;
@@ -46,10 +46,8 @@ std::vector<ObservedCluster> AtMeanPositions(std::span<const ObservedCluster> cl
 void ImproveTrend(std::span<const ObservedCluster> centered, std::span<const Part> parts,
                   Trend& trend);
 
-// Returns a trend that the samples do not show.
-Trend Unknown(double center);
-
-// Returns the slope and its variance moderated by a prior: most metrics hardly change.
+// Returns the slope and its variance moderated by a prior: most metrics hardly change. If the
+// variance is infinite, only the prior counts.
 Trend Moderated(const Trend& trend);
 
 // Returns the change of the estimated total per change of the slope.
