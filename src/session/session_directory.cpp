@@ -75,7 +75,8 @@ Status RemoveSession(const Directory& directory) {
   if (names.empty()) return Success{};
   STEMTAP_TRY(CheckReplaceable(directory, names));
   // The mask last: what remains after a failure is still a session.
-  std::ranges::stable_partition(names, [](const auto& name) { return name != shm::kMaskFileName; });
+  std::stable_partition(names.begin(), names.end(),
+                        [](const auto& name) { return name != shm::kMaskFileName; });
   for (const std::string& name : names) {
     if (directory.Remove(name)) continue;
     return Error{fmt::format("{}: cannot be removed: {}", EscapeForTerminal(directory.PathOf(name)),
@@ -98,9 +99,10 @@ Result<Directory> ClaimSession(const std::string& path, SessionPlace place) {
   std::error_code failure;
   const std::string absolute = std::filesystem::absolute(path, failure).string();
   if (failure) {
-    return Error{fmt::format(
-        "{}: the current directory cannot be found: {}; expected one that exists, or an absolute path",
-        EscapeForTerminal(path), failure.message())};
+    return Error{
+        fmt::format("{}: the current directory cannot be found: {}; expected one that exists, or "
+                    "an absolute path",
+                    EscapeForTerminal(path), failure.message())};
   }
   if (absolute.size() > shm::kMaxSessionPathBytes) {
     return Error{fmt::format(
