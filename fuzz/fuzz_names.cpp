@@ -11,7 +11,6 @@
 
 #include "fuzz/expect.h"
 #include "model/brief_name.h"
-#include "model/cut_names.h"
 #include "model/kernel_category.h"
 #include "model/kernel_name.h"
 

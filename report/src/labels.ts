@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Cuts kernel names so that they stay distinct: names from a library often start the same, and only an inner part
-// distinguishes them. src/model/cut_names.cpp cuts names on terminals in the same way. tests/data/cut_names.json has
+// distinguishes them. src/model/brief_name.cpp cuts names on terminals in the same way. tests/data/cut_names.json has
 // examples for both.
 
 const maxIdentifier = 24; // characters; longer identifiers are split at underscores

@@ -96,7 +96,7 @@ struct PlanKernel {
   // Has no samples because --max-uncovered allows it, and its samples would cost more than its
   // uncovered time.
   bool uncovered_by_choice = false;
-  // In files, the short name (cut_names.h) if it differs from the name. Set when a plan is written.
+  // In files, the short name (brief_name.h) if it differs from the name. Set when a plan is written.
   std::string short_name = {};
   // If this is the pool: the kernels that share its clusters, in order of first launch.
   std::vector<PooledKernel> pooled = {};
@@ -197,5 +197,29 @@ inline constexpr const char* kNoRanges =
 // Returns the content of plan.json: one line per sample, with a newline at the end. Equal plans
 // give equal bytes.
 std::string PlanToJson(const Plan& plan);
+
+struct SimulatorRates {
+  // MB of traces per ms of GPU time. A hundred multiprocessors that issue a warp instruction every
+  // other cycle at 1.5 GHz execute 75 million of them per ms, and a compressed trace takes 10 to 20
+  // bytes for each.
+  double trace_mb_per_ms = 1000.0;
+  // Simulated time / GPU time: a simulator executes some 10,000 to 100,000 warp instructions per
+  // second.
+  double slowdown = 1e6;
+};
+
+// PlanCost estimates how large the traces of a plan's samples are and how long a simulator needs
+// for them. Both are in proportion to the GPU time of the samples and are only orders of magnitude:
+// a kernel that waits for memory issues fewer instructions per ns than one that computes.
+struct PlanCost {
+  double trace_mb = 0.0;
+  double simulation_s = 0.0;
+};
+
+// Returns the cost of launches that take `duration_ns` in total.
+PlanCost CostOf(double duration_ns, const SimulatorRates& rates);
+
+// Returns one line, without its end: the cost of the samples and of all launches, and the rates.
+std::string CostText(const PlanTotals& totals, const SimulatorRates& rates);
 
 }  // namespace stemtap::model

@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-#include "model/cut_names.h"
+#include "model/brief_name.h"
 #include "model/json_fields.h"
 #include "model/json_text.h"
 #include "model/json_walk.h"

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "model/cut_names.h"
+#include "model/brief_name.h"
 #include "model/row_view.h"
 #include "model/text_table.h"
 

@@ -4,16 +4,69 @@
 // plan. Streaming algorithms use a ProfileReader instead.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
 #include "model/name_table.h"
-#include "model/profile_reader.h"
+#include "model/run_time.h"
 #include "shm/record.h"
 
 namespace stemtap::model {
+
+// ProfileBatch contains consecutive launches. Fields that are unknown to the source have the
+// kUnknown... values of shm/record.h.
+struct ProfileBatch {
+  std::vector<shm::KernelRecord> records;
+  // metrics[column][row], one column per ProfileReader::metric_names(). NaN if the cell is empty.
+  std::vector<std::vector<double>> metrics;
+};
+
+// ProfileReader streams the launches of a recorded run in launch order, independent of the file
+// format. Importers implement it; replay, plan and convert use it.
+class ProfileReader {
+ public:
+  virtual ~ProfileReader() = default;
+
+  // Replaces the content of `batch` with up to `limit` launches and returns their number, which is
+  // 0 at the end. Fails if the sum of all durations exceeds RunTime::kMaxNs.
+  Result<std::size_t> Read(ProfileBatch& batch, std::size_t limit);
+
+  // Restarts at the first launch. Returns false and does nothing if the source would have to be
+  // opened again. Cheap if the source is in memory.
+  bool Rewind();
+
+  // Sets the name of the run in error messages of Read.
+  void SetSource(std::string source) { source_ = std::move(source); }
+
+  // Names of the kernels read so far, indexed by KernelRecord::name_id.
+  const NameTable& names() const { return names_; }
+
+  // Columns other than the canonical ones, in file order. Valid once the reader is open.
+  const std::vector<std::string>& metric_names() const { return metric_names_; }
+
+  // One line per problem that is not an error (columns skipped, cells rounded). Complete at the end
+  // of the file.
+  const std::vector<std::string>& warnings() const { return warnings_; }
+
+ protected:
+  NameTable names_;
+  std::vector<std::string> metric_names_;
+  std::vector<std::string> warnings_;
+
+ private:
+  // Implementations of Read and Rewind, which check the sum of the durations.
+  virtual Result<std::size_t> ReadSome(ProfileBatch& batch, std::size_t limit) = 0;
+  virtual bool Restart() { return false; }
+
+  std::string source_;
+  std::uint64_t launches_ = 0;  // number read so far
+  RunTime time_;
+};
 
 struct Profile {
   NameTable names;                         // KernelRecord::name_id indexes it

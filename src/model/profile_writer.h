@@ -10,7 +10,7 @@
 
 #include "base/result.h"
 #include "model/name_table.h"
-#include "model/profile_reader.h"
+#include "model/profile.h"
 
 namespace stemtap::model {
 

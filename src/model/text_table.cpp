@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/wrap.h"
-#include "model/cut_names.h"
+#include "model/brief_name.h"
 
 namespace stemtap::model {
 namespace {

@@ -23,7 +23,7 @@
 #include <span>
 #include <vector>
 
-#include "online/online_cluster.h"
+#include "online/cluster.h"
 #include "stats/moments.h"
 
 namespace stemtap::online {
@@ -43,15 +43,15 @@ struct SampledRange {
 struct JointStratum {
   std::size_t first = 0;  // strata [first, end)
   std::size_t end = 0;
-  std::size_t home = 0;       // the stratum with the captures; the only one if uncovered
+  std::size_t home = 0;          // the stratum with the captures; the only one if uncovered
   std::size_t first_period = 0;  // periods [first_period, end_period)
   std::size_t end_period = 1;
   std::size_t home_period = 0;   // the period with the captures, unless uncovered or by_explored
-  std::uint64_t samples = 0;  // 0: uncovered
-  stats::Moments all;         // of all launches except `explored`
-  stats::Moments sampled;     // of the launches that the samples are drawn from
+  std::uint64_t samples = 0;     // 0: uncovered
+  stats::Moments all;            // of all launches except `explored`
+  stats::Moments sampled;        // of the launches that the samples are drawn from
   stats::Moments other_periods;  // of the launches of `home` in other periods than home_period
-  double bias_ns = 0.0;       // expected error of the estimate of the sum of `all`
+  double bias_ns = 0.0;          // expected error of the estimate of the sum of `all`
   bool by_explored = false;
 
   bool covered() const { return samples > 0; }

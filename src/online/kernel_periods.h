@@ -23,7 +23,7 @@
 #include <optional>
 #include <vector>
 
-#include "online/kernel_clusters.h"
+#include "online/cluster.h"
 #include "online/kernel_sketch.h"
 #include "stats/log_sketch.h"
 

@@ -9,6 +9,7 @@
 #include "sampling/certificate.h"
 
 namespace stemtap::online {
+
 namespace {
 
 // A kernel is cut again if the captures of the current cut would cost more than this many times the
@@ -122,17 +123,17 @@ struct Part {
 
 // Choice is the captures that a cluster may get in the current period.
 struct Choice {
-  std::size_t place = 0;    // in the result
-  double cost = 0.0;        // of a capture
-  double captured = 0.0;    // captures in the current period
-  double before = 0.0;      // captures in earlier periods
-  double least = 0.0;       // captures that must be made in the current period, unless another
-                            // cluster's captures represent this one
-  bool replaces = false;    // captures of the current period represent the whole cluster
-  bool asked = false;       // a further capture is open or in flight
-  Part all;                 // of the cluster
-  Part current;             // what captures of the current period represent
-  double fixed = 0.0;       // variance of the rest of the cluster
+  std::size_t place = 0;      // in the result
+  double cost = 0.0;          // of a capture
+  double captured = 0.0;      // captures in the current period
+  double before = 0.0;        // captures in earlier periods
+  double least = 0.0;         // captures that must be made in the current period, unless another
+                              // cluster's captures represent this one
+  bool replaces = false;      // captures of the current period represent the whole cluster
+  bool asked = false;         // a further capture is open or in flight
+  Part all;                   // of the cluster
+  Part current;               // what captures of the current period represent
+  double fixed = 0.0;         // variance of the rest of the cluster
   double without = INFINITY;  // variance if the current period has no captures; infinite if then
                               // no capture represents the cluster
   // What a capture in the current period would remove from the sums over all clusters; 0 if there
@@ -301,8 +302,7 @@ double AddRepresented(std::span<const OnlineCluster> clusters, const JointStratu
     // A capture now changes the estimate by `change`. If that is hardly anything, the bias is from
     // launches whose time is over.
     const double change = now.count() > 0 ? all * (mean_ns - now.mean()) : 0.0;
-    if (change * joint.bias_ns > 0.0 &&
-        std::fabs(change) > kMinChange * std::fabs(joint.bias_ns)) {
+    if (change * joint.bias_ns > 0.0 && std::fabs(change) > kMinChange * std::fabs(joint.bias_ns)) {
       choice.bias_ns = joint.bias_ns;
     }
     choice.lateness_ns = run.Lateness(all * cluster_ns, at, run.launches);
@@ -403,8 +403,7 @@ bool MeetsBound(std::span<const ClustersView> kernels, const sampling::SamplingO
     for (const JointStratum& joint :
          JoinClusters(kernel.clusters, CountedCaptures::kCurrent, terms.bias)) {
       const OnlineCluster& home = kernel.clusters[joint.home];
-      const std::uint64_t needed =
-          std::min(MinCaptures(home, options), home.moments.count());
+      const std::uint64_t needed = std::min(MinCaptures(home, options), home.moments.count());
       if (joint.covered() && home.captured < needed) return false;
       terms.Add(joint);
     }

@@ -192,8 +192,7 @@ sampling::WorkloadStrata OnlineSampler::CutKernels(const ParallelFor& parallel) 
   if (options.method != sampling::Method::kStem) {
     options.error_bound /= std::sqrt(releases_.ShareAt(status_.observed));
   }
-  sampling::WorkloadStrata best =
-      sampling::StratifyWorkload(cells, options, multiplier_, parallel);
+  sampling::WorkloadStrata best = sampling::StratifyWorkload(cells, options, multiplier_, parallel);
   multiplier_ = best.multiplier;
 
   parallel(kernels_.size(), [&](std::size_t id) {

@@ -15,7 +15,7 @@
 #include <span>
 #include <vector>
 
-#include "online/online_cluster.h"
+#include "online/cluster.h"
 
 namespace stemtap::online {
 

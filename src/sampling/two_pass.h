@@ -19,7 +19,6 @@
 #include "base/result.h"
 #include "model/plan.h"
 #include "model/profile.h"
-#include "model/profile_reader.h"
 #include "sampling/sampling_options.h"
 
 namespace stemtap::sampling {

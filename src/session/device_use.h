@@ -24,7 +24,7 @@
 
 #include "model/name_table.h"
 #include "model/overview.h"
-#include "session/process_report.h"
+#include "session/session.h"
 #include "shm/record.h"
 #include "stats/time_slices.h"
 

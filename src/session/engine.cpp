@@ -11,6 +11,7 @@
 #include "model/kernel_name.h"
 
 namespace stemtap::session {
+
 namespace {
 
 model::KernelGroups GroupsOf(const sampling::SamplingOptions& options) {

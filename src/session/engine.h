@@ -15,27 +15,132 @@
 // THREADS: one caller. Epochs run in parallel on the pool.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "base/worker_pool.h"
 #include "model/kernel_groups.h"
+#include "model/name_table.h"
 #include "model/run_time.h"
+#include "online/kernel_state.h"
 #include "online/online_sampler.h"
 #include "session/capture_marks.h"
-#include "session/engine_observer.h"
-#include "session/epoch_queue.h"
-#include "session/local_gate.h"
-#include "session/perturbed_intervals.h"
-#include "session/stream_histories.h"
+#include "session/launch_tracker.h"
 #include "shm/gate_table.h"
 #include "shm/launch_keys.h"
+#include "shm/record.h"
 
 namespace stemtap::session {
+
+// EngineObserver receives what the sampler decides, after each epoch. All arguments are valid only
+// during the call.
+class EngineObserver {
+ public:
+  virtual ~EngineObserver() = default;
+  // `marks`: of the captures.
+  virtual void OnDecisions(std::span<const online::MaskEvent>, const model::NameTable&,
+                           const CaptureMarks& /*marks*/) {}
+  // Called for each new sample allocation.
+  virtual void OnAllocation(const online::SamplerStatus&) {}
+};
+
+// EpochQueue holds launches until their epoch is due: when the epoch is full and its last launch is
+// more than `lag` launches old.
+//
+// THREADS: one caller.
+class EpochQueue {
+ public:
+  explicit EpochQueue(std::uint64_t lag) : lag_(lag) {}
+
+  // Adds a launch; the reference is valid until the next call.
+  online::Observation& Add() { return pending_.emplace_back(); }
+
+  // Returns whether an epoch is due after `launches` launches of the run.
+  bool Due(std::uint64_t launches) const {
+    return size() >= epoch_ && launches - pending_[head_ + epoch_ - 1].index > lag_;
+  }
+  bool empty() const { return size() == 0; }
+  // Returns the length of the next epoch, except at the end of the run.
+  std::uint64_t epoch() const { return epoch_; }
+
+  // Returns the launches of the next epoch; at the end of the run, it may be shorter.
+  std::span<const online::Observation> Next() const {
+    return std::span(pending_).subspan(head_, std::min<std::size_t>(size(), epoch_));
+  }
+
+  // Removes the launches that Next returned.
+  void Pop() {
+    const std::size_t count = Next().size();
+    observed_ += count;
+    epoch_ = std::clamp(observed_ / kEpochShare, kMinEpoch, kMaxEpoch);
+    head_ += count;
+    // The head is removed when it is half of the vector, so each launch moves at most once on
+    // average.
+    if (head_ * 2 < pending_.size()) return;
+    pending_.erase(pending_.begin(), pending_.begin() + static_cast<std::ptrdiff_t>(head_));
+    head_ = 0;
+  }
+
+ private:
+  // Epoch sizes grow with the number of launches, from 64 (a short program must learn something
+  // before it ends) to 8192 (larger epochs save no measurable time and delay feedback). They depend
+  // only on counts, so decisions do not depend on speed.
+  static constexpr std::uint64_t kMinEpoch = 64;
+  static constexpr std::uint64_t kMaxEpoch = 8192;
+  static constexpr std::uint64_t kEpochShare = 16;
+
+  std::size_t size() const { return pending_.size() - head_; }
+
+  std::uint64_t lag_;
+  std::uint64_t observed_ = 0;
+  std::uint64_t epoch_ = kMinEpoch;
+  // Launches not yet observed are pending_[head_..], oldest first.
+  std::vector<online::Observation> pending_;
+  std::size_t head_ = 0;
+};
+
+// PerturbedIntervals finds the launches whose durations are not native because of a capture: the
+// captured launch, and launches of other streams that share the device with it.
+//
+// THREADS: one caller.
+class PerturbedIntervals {
+ public:
+  // 65,536 intervals take 4 MiB, more devices than a session has. If a program keeps changing
+  // device numbers, all intervals are cleared.
+  static constexpr std::size_t kMaxDevices = std::size_t{1} << 16;
+
+  // Returns whether the launch is perturbed. Call in launch order: launches made before the
+  // captured launch have already been passed on.
+  bool Add(const shm::KernelRecord& record, std::uint16_t process) {
+    const bool captured = (record.flags & shm::kFlagCaptured) != 0;
+    // A start that overflows with the duration is damage.
+    if (record.start_ns > shm::kUnknownTime - 1 - record.duration_ns) return captured;
+    const std::uint64_t end_ns = record.start_ns + record.duration_ns;
+    const std::uint32_t key = std::uint32_t{process} << 16 | record.device;
+    if (captured) {
+      if (latest_.size() >= kMaxDevices) latest_.clear();
+      latest_[key] = {record.start_ns, end_ns};
+      return true;
+    }
+    const auto latest = latest_.find(key);
+    return latest != latest_.end() && record.start_ns < latest->second.end_ns &&
+           latest->second.start_ns < end_ns;
+  }
+
+ private:
+  struct Interval {
+    std::uint64_t start_ns = 0;
+    std::uint64_t end_ns = 0;
+  };
+  std::unordered_map<std::uint32_t, Interval> latest_;  // captured launch, by process and device
+};
 
 enum class GateAsked { kAtLaunch, kByEngine };
 

@@ -22,8 +22,8 @@
 #include "base/result.h"
 #include "model/plan.h"
 #include "sampling/sampling_options.h"
+#include "session/session.h"
 #include "session/session_directory.h"
-#include "session/session_report.h"
 
 namespace stemtap::session {
 

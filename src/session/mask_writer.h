@@ -19,7 +19,7 @@
 #include "base/result.h"
 #include "model/name_table.h"
 #include "online/online_sampler.h"
-#include "session/engine_observer.h"
+#include "session/engine.h"
 
 namespace stemtap::session {
 

@@ -13,7 +13,7 @@
 #include "session/device_use.h"
 #include "session/engine.h"
 #include "session/progress.h"
-#include "session/session_builder.h"
+#include "session/session.h"
 
 namespace stemtap::session {
 namespace {

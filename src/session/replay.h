@@ -14,10 +14,10 @@
 
 #include "base/result.h"
 #include "model/plan.h"
-#include "model/profile_reader.h"
+#include "model/profile.h"
 #include "sampling/sampling_options.h"
+#include "session/session.h"
 #include "session/session_directory.h"
-#include "session/session_report.h"
 
 namespace stemtap::session {
 

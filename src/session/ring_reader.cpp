@@ -10,13 +10,17 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <optional>
 #include <span>
 #include <utility>
 
+#include "shm/ring.h"
+
 namespace stemtap::session {
+
 namespace {
 
 // 2^50 ns are 13 days. A longer kernel duration is damage, and would overflow sums.
@@ -232,8 +236,7 @@ ProcessReport RingReader::ReadHeader() const {
   report.reason = FixedText(h.reason, h.reason_bytes.load(std::memory_order_acquire));
   report.cupti_version = h.cupti_version;
   report.driver_version = h.driver_version;
-  const auto count = [&](const std::atomic<std::uint64_t>& counter,
-                         std::uint64_t max = kMaxCount) {
+  const auto count = [&](const std::atomic<std::uint64_t>& counter, std::uint64_t max = kMaxCount) {
     const std::uint64_t value = counter.load(std::memory_order_relaxed);
     if (value <= max) return value;
     report.reason = "its counters are damaged";
@@ -277,6 +280,137 @@ ProcessReport RingReader::FinalReport() const {
   report.kept = report.read + report.malformed;
   report.seen = report.read + report.dropped();
   return report;
+}
+
+namespace {
+
+constexpr std::size_t kCells = shm::kRingCapacity + 1;  // one cell stays free
+
+// Gives access to the members of the queue. The cells are its last member.
+struct QueueMembers : shm::RecordQueue {
+  static auto& WriteIndex(shm::RecordQueue& queue) { return queue.*&QueueMembers::write_index_; }
+  static auto& ReadIndex(shm::RecordQueue& queue) { return queue.*&QueueMembers::read_index_; }
+  static const shm::Record* Cells(const shm::RecordQueue& queue) {
+    return reinterpret_cast<const shm::Record*>(&queue + 1) - kCells;
+  }
+};
+// Otherwise, padding could follow the cells.
+static_assert(alignof(shm::RecordQueue) <= alignof(shm::Record));
+
+}  // namespace
+
+RingQueue::RingQueue(shm::RecordQueue& queue)
+    : queue_(&queue), read_index_(QueueMembers::ReadIndex(queue).load(std::memory_order_relaxed)) {}
+
+std::optional<std::size_t> RingQueue::Pop(std::span<shm::Record> out) {
+  // Acquire: pairs with the producer's release in push(), so that the records are visible.
+  const std::size_t end = QueueMembers::WriteIndex(*queue_).load(std::memory_order_acquire);
+  auto& shared_read_index = QueueMembers::ReadIndex(*queue_);
+  const std::size_t shared_begin = shared_read_index.load(std::memory_order_relaxed);
+  if (end >= kCells || read_index_ >= kCells || shared_begin != read_index_) return std::nullopt;
+  const std::size_t available = (end + kCells - read_index_) % kCells;
+  const std::size_t count = std::min(available, out.size());
+  // The records may end at the last cell and continue at the first.
+  const std::size_t before_end = std::min(count, kCells - read_index_);
+  const shm::Record* const cells = QueueMembers::Cells(*queue_);
+  std::copy_n(cells + read_index_, before_end, out.begin());
+  std::copy_n(cells, count - before_end, out.begin() + static_cast<std::ptrdiff_t>(before_end));
+  read_index_ = (read_index_ + count) % kCells;
+  // Release: the records are copied before the producer reuses their cells; pairs with the acquire
+  // in push() and write_available().
+  if (count != 0) shared_read_index.store(read_index_, std::memory_order_release);
+  return count;
+}
+
+namespace {
+
+// A process defines shm::kMaxRanges ranges, and a few more if several threads add ranges at once.
+constexpr std::uint32_t kMaxRangeId = 2 * shm::kMaxRanges;
+// Records read at a time, on the stack.
+constexpr std::uint32_t kReadAtOnce = 256;
+
+}  // namespace
+
+std::uint64_t RingDefinitions::Read(std::uint32_t written) {
+  shm::Record piece[kReadAtOnce];
+  std::uint64_t invalid = 0;
+  written = std::min(written, shm::kMaxDefinitions);
+  while (read_ < written) {
+    const std::size_t wanted = std::min(kReadAtOnce, written - read_) * sizeof(shm::Record);
+    const ssize_t got =
+        ::pread(file_.get(), piece, wanted, static_cast<off_t>(shm::RingFileBytes(read_)));
+    // Less than a record: the file was truncated.
+    const std::size_t count = got < 0 ? 0 : static_cast<std::size_t>(got) / sizeof(shm::Record);
+    if (count == 0) break;
+    for (std::size_t i = 0; i < count; ++i) invalid += !Take(piece[i]);
+    read_ += static_cast<std::uint32_t>(count);
+  }
+  return invalid;
+}
+
+bool RingDefinitions::Take(const shm::Record& record) {
+  switch (record.kind) {
+    case shm::RecordKind::kName:
+    case shm::RecordKind::kRange:
+      return Begin(record.name);
+    case shm::RecordKind::kNameBytes:
+      return Continue(record.name_bytes);
+    default:
+      is_open_ = false;
+      return false;
+  }
+}
+
+bool RingDefinitions::MayBegin(const shm::NameRecord& head) const {
+  if (head.kind == shm::RecordKind::kRange) {
+    return head.name_id != shm::kNoRange && head.name_id <= kMaxRangeId && head.length != 0 &&
+           head.length <= shm::kMaxRangeBytes && RangeOf(head.name_id).empty();
+  }
+  return head.name_id < shm::kMaxNames && head.length <= shm::kMaxNameBytes &&
+         !IsDefined(head.name_id);
+}
+
+bool RingDefinitions::Begin(const shm::NameRecord& head) {
+  is_open_ = MayBegin(head);
+  if (!is_open_) return false;
+  kind_ = head.kind;
+  id_ = head.name_id;
+  length_ = head.length;
+  text_.assign(head.bytes, std::min<std::size_t>(head.length, sizeof(head.bytes)));
+  Finish();
+  return true;
+}
+
+bool RingDefinitions::Continue(const shm::NameBytes& more) {
+  is_open_ = is_open_ && more.count != 0 && more.count <= sizeof(more.bytes) &&
+             text_.size() + more.count <= length_;
+  if (!is_open_) return false;
+  text_.append(more.bytes, more.count);
+  Finish();
+  return true;
+}
+
+// Stores the definition if it is complete.
+void RingDefinitions::Finish() {
+  if (text_.size() < length_) return;
+  is_open_ = false;
+  if (kind_ == shm::RecordKind::kRange) {
+    if (id_ >= ranges_.size()) ranges_.resize(std::size_t{id_} + 1);
+    ranges_[id_] = text_;
+    return;
+  }
+  if (id_ >= kernels_.size()) kernels_.resize(std::size_t{id_} + 1);
+  kernels_[id_] = {true, kUndefined, text_};
+}
+
+std::uint32_t RingDefinitions::KernelOf(std::uint32_t name_id, const NameToId& id_of) {
+  if (!IsDefined(name_id)) return kUndefined;
+  Kernel& kernel = kernels_[name_id];
+  if (kernel.id == kUndefined) {
+    kernel.id = id_of(kernel.name);
+    std::string().swap(kernel.name);
+  }
+  return kernel.id;
 }
 
 }  // namespace stemtap::session

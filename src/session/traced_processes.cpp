@@ -13,11 +13,12 @@
 #include "base/text.h"
 #include "session/launch_sequencer.h"
 #include "session/ring_reader.h"
-#include "session/session_report.h"
+#include "session/session.h"
 #include "shm/ring.h"
 #include "shm/session_env.h"
 
 namespace stemtap::session {
+
 namespace {
 
 // Records taken from one ring before the next ring: 1 MiB.
@@ -51,7 +52,7 @@ struct TracedProcesses::Source {
   LaunchSequencer order;
   std::uint64_t last_flush = 0;  // the last flush that `order` knows
   bool replaced = false;         // a later image of the process has joined (exec)
-  std::size_t remarked = 0;  // bytes of its remarks that NewRemarks has returned
+  std::size_t remarked = 0;      // bytes of its remarks that NewRemarks has returned
 };
 
 TracedProcesses::TracedProcesses(const Directory& directory, Engine& engine, bool share_kernels,
@@ -91,9 +92,8 @@ bool TracedProcesses::FindRings() {
 // Adds the ring of a process image. Of several images of one process, only the latest can still
 // run.
 void TracedProcesses::Open(const std::string& name, std::uint64_t start_ns, RingReader ring) {
-  auto opened = std::make_unique<Source>(
-      Source{name, start_ns, std::min(reports_.size(), max_listed_), std::move(ring),
-             LaunchSequencer()});
+  auto opened = std::make_unique<Source>(Source{
+      name, start_ns, std::min(reports_.size(), max_listed_), std::move(ring), LaunchSequencer()});
   for (const auto& other : open_) {
     const std::uint32_t pid_namespace = opened->ring.pid_namespace();
     if (pid_namespace == 0 || other->ring.pid_namespace() != pid_namespace) continue;
@@ -234,16 +234,15 @@ std::size_t TracedProcesses::CountUnread() const {
   std::size_t unread = unread_.size();
   if (unread < kMaxUnread) return unread;
   directory_.ForEach([&](const std::string& name, ino_t) {
-    unread += shm::IsRingName(name.c_str()) && !known_files_.contains(name) &&
-              !unread_.contains(name);
+    unread +=
+        shm::IsRingName(name.c_str()) && !known_files_.contains(name) && !unread_.contains(name);
   });
   return unread;
 }
 
 std::string TracedProcesses::WhyUnread() const {
   if (unread_.empty()) return {};
-  return fmt::format("{} not recorded: {}",
-                     Plural(CountUnread(), "process was", "processes were"),
+  return fmt::format("{} not recorded: {}", Plural(CountUnread(), "process was", "processes were"),
                      unread_.begin()->second);
 }
 

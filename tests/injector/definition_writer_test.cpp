@@ -10,7 +10,7 @@
 #include <string>
 
 #include "base/file_descriptor.h"
-#include "session/ring_definitions.h"
+#include "session/ring_reader.h"
 #include "startup/session_files.h"
 #include "support/temp_dir.h"
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model/cut_names.h"
-
 #include <doctest/doctest.h>
 
 #include <fstream>
@@ -10,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "model/brief_name.h"
 #include "support/paths.h"
 
 using stemtap::model::BriefNames;

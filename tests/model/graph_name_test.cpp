@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "model/brief_name.h"
-#include "model/cut_names.h"
 #include "model/kernel_category.h"
 #include "model/kernel_name.h"
 

@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "model/plan_cost.h"
 #include "model/plan_summary.h"
 
 namespace stemtap::model {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "online/kernel_captures.h"
-
 #include <doctest/doctest.h>
 
 #include <cstdint>
 #include <vector>
+
+#include "online/kernel_state.h"
 
 namespace stemtap::online {
 namespace {

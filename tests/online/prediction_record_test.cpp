@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "online/prediction_record.h"
-
 #include <doctest/doctest.h>
 
 #include <cstdint>
 #include <map>
+
+#include "online/context_predictor.h"
 
 namespace stemtap::online {
 namespace {

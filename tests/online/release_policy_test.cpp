@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "online/allocation_schedule.h"
+#include "online/online_allocation.h"
 #include "shm/gate_table.h"
 
 namespace stemtap::online {
@@ -101,8 +101,8 @@ TEST_CASE("a capture is made at a random launch in a window that starts with the
   const auto accept = [&](std::uint64_t launches) {
     cluster.moments = {launches, 1000.0, 0.0};
     UpdateWaits(clusters);
-    return CreditsOfLines(clusters, std::vector{static_cast<double>(launches)},
-                          Pace::kSpread)[0].accept;
+    return CreditsOfLines(clusters, std::vector{static_cast<double>(launches)}, Pace::kSpread)[0]
+        .accept;
   };
   CHECK(accept(1000) == shm::AcceptOf(1 / 1250.0));
   CHECK(accept(1600) == shm::AcceptOf(1 / 650.0));

@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "model/profile_reader.h"
+#include "model/profile.h"
 
 namespace stemtap {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "session/capture_claims.h"
-
 #include <doctest/doctest.h>
+
+#include "session/traced_processes.h"
 
 namespace stemtap::session {
 namespace {

@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "session/timeline.h"
 #include "support/temp_dir.h"
 
 namespace stemtap::session {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "session/perturbed_intervals.h"
-
 #include <doctest/doctest.h>
+
+#include "session/engine.h"
 
 namespace stemtap::session {
 namespace {

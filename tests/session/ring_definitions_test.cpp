@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "session/ring_definitions.h"
-
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -11,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "session/ring_reader.h"
 #include "shm/ring.h"
 #include "support/temp_dir.h"
 
@@ -125,8 +124,8 @@ TEST_CASE("random definitions, sizes and truncations never change a name that wa
         const auto bytes = shm::RingFileBytes(0) + random() % 20000;
         REQUIRE(::ftruncate(file.fd.get(), static_cast<off_t>(bytes)) == 0);
       }
-      invalid += definitions.Read(static_cast<std::uint32_t>(
-          random() % 16 == 0 ? random() : random() % 250));
+      invalid += definitions.Read(
+          static_cast<std::uint32_t>(random() % 16 == 0 ? random() : random() % 250));
       for (std::uint32_t id = 0; id < 70; ++id) {
         const std::string path(definitions.RangeOf(id));
         REQUIRE(path.size() <= shm::kMaxRangeBytes);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // These tests also run under the thread sanitizer.
-#include "session/ring_queue.h"
-
 #include <doctest/doctest.h>
 
 #include <atomic>
@@ -13,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "session/ring_reader.h"
 #include "session/written_ring.h"
 #include "support/temp_dir.h"
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "session/session_report.h"
-
 #include <doctest/doctest.h>
 
 #include <chrono>
@@ -13,6 +11,7 @@
 
 #include "model/plan_cells.h"
 #include "model/plan_reader.h"
+#include "session/session.h"
 #include "session/session_directory.h"
 #include "shm/ring.h"
 #include "support/temp_dir.h"

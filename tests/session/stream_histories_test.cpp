@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "session/stream_histories.h"
-
 #include <doctest/doctest.h>
+
+#include "session/launch_tracker.h"
 
 namespace stemtap::session {
 namespace {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "session/session_report.h"
+#include "session/session.h"
 #include "session/written_ring.h"
 #include "support/temp_dir.h"
 

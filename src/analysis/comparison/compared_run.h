@@ -12,7 +12,7 @@
 #include "analysis/comparison/launch_batches.h"
 #include "analysis/statistics/sampled_run.h"
 #include "base/result.h"
-#include "model/profile_reader.h"
+#include "model/profile.h"
 
 namespace stemtap::analysis {
 

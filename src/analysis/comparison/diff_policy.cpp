@@ -13,7 +13,7 @@
 
 #include "base/decimal.h"
 #include "base/text.h"
-#include "model/cut_names.h"
+#include "model/brief_name.h"
 
 namespace stemtap::analysis {
 namespace {

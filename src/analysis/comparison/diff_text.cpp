@@ -13,7 +13,7 @@
 #include "base/csv.h"
 #include "base/text.h"
 #include "base/wrap.h"
-#include "model/cut_names.h"
+#include "model/brief_name.h"
 #include "model/json_text.h"
 #include "model/text_table.h"
 

@@ -12,7 +12,7 @@
 #include "analysis/extrapolation/report_cells.h"
 #include "analysis/extrapolation/student.h"
 #include "base/text.h"
-#include "model/cut_names.h"
+#include "model/brief_name.h"
 #include "sampling/top_up.h"
 
 namespace stemtap::analysis {

@@ -9,7 +9,7 @@
 #include "analysis/extrapolation/report.h"
 #include "analysis/extrapolation/report_cells.h"
 #include "base/text.h"
-#include "model/cut_names.h"
+#include "model/brief_name.h"
 
 namespace stemtap::analysis {
 namespace {

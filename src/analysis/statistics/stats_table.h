@@ -22,7 +22,7 @@
 
 #include "analysis/statistics/sampled_run.h"
 #include "base/result.h"
-#include "model/profile_reader.h"
+#include "model/profile.h"
 #include "model/row_view.h"
 #include "shm/context_key.h"
 

@@ -20,7 +20,7 @@
 
 #include "base/result.h"
 #include "model/plan.h"
-#include "model/profile_reader.h"
+#include "model/profile.h"
 
 namespace stemtap::formats {
 

@@ -29,7 +29,7 @@
 
 #include "base/result.h"
 #include "formats/importers/launch_ids.h"
-#include "model/profile_reader.h"
+#include "model/profile.h"
 #include "shm/record.h"
 
 namespace stemtap::formats {

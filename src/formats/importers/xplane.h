@@ -9,7 +9,7 @@
 
 #include "base/byte_source.h"
 #include "base/result.h"
-#include "model/profile_reader.h"
+#include "model/profile.h"
 
 namespace stemtap::formats {
 

@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "model/profile_reader.h"
+#include "model/profile.h"
 #include "research/workloads/workload.h"
 
 namespace stemtap::research {

@@ -14,7 +14,7 @@
 #include <memory>
 
 #include "base/result.h"
-#include "model/profile_reader.h"
+#include "model/profile.h"
 
 namespace stemtap::research {
 

@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "model/profile_reader.h"
+#include "model/profile.h"
 #include "research/workloads/launch.h"
 #include "research/workloads/workload.h"
 

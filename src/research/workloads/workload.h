@@ -15,7 +15,7 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "model/profile_reader.h"
+#include "model/profile.h"
 
 namespace stemtap::research {
 

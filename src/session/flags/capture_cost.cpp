@@ -25,7 +25,7 @@ constexpr double kMs = 1e6;
 
 // ncu: NVIDIA's Kernel Profiling Guide, "Replay" and "Overhead": each pass restores the memory that
 // the kernel writes, flushes caches and locks clocks, and a set of metrics takes several to dozens
-// of passes. The figures are orders of magnitude. Simulators: plan_cost.h.
+// of passes. The figures are orders of magnitude. Simulators: plan.h.
 constexpr Tool kTools[] = {
     {"ncu", {100 * kMs, 10.0}, "100ms+10: replays each captured kernel several times"},
     {"accel-sim", {0.0, 1e6}, "0+1000000: simulates a million times slower than the GPU"},

@@ -37,9 +37,8 @@
 #include "model/plan.h"
 #include "sampling/sampling_options.h"
 #include "session/engine.h"
-#include "session/local_gate.h"
-#include "session/session_builder.h"
-#include "session/stream_histories.h"
+#include "session/launch_tracker.h"
+#include "session/session.h"
 #include "shm/launch_keys.h"
 #include "shm/record.h"
 

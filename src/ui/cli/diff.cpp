@@ -10,7 +10,7 @@
 #include "analysis/comparison/diff_policy.h"
 #include "analysis/comparison/run_diff.h"
 #include "model/json_text.h"
-#include "model/plan_cost.h"
+#include "model/plan.h"
 #include "ui/cli/commands.h"
 #include "ui/cli/output.h"
 #include "ui/cli/recorded_run.h"

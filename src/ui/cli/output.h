@@ -10,7 +10,6 @@
 
 #include "base/result.h"
 #include "model/plan.h"
-#include "model/plan_cost.h"
 #include "session/flags/option_table.h"
 
 namespace stemtap::ui {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // stemtap plan: computes the two-pass plan of a finished profile.
+#include "model/plan.h"
+
 #include <fmt/format.h>
 
 #include <memory>
@@ -10,7 +12,6 @@
 #include "base/text.h"
 #include "base/wrap.h"
 #include "model/json_text.h"
-#include "model/plan_cost.h"
 #include "model/plan_reader.h"
 #include "model/plan_summary.h"
 #include "research/baselines/basic_block_vectors.h"

@@ -11,7 +11,6 @@
 
 #include "base/result.h"
 #include "model/profile.h"
-#include "model/profile_reader.h"
 #include "session/flags/option_table.h"
 #include "ui/cli/read_progress.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "model/plan_cost.h"
+#include "model/plan.h"
 #include "ui/report/session_report.h"
 
 namespace stemtap::ui {

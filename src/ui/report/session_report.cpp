@@ -16,7 +16,7 @@
 #include "base/byte_source.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "model/cut_names.h"
+#include "model/brief_name.h"
 #include "model/json_text.h"
 #include "model/overview_check.h"
 #include "model/overview_reader.h"

@@ -5,7 +5,7 @@
 #include <array>
 #include <utility>
 
-#include "model/cut_names.h"
+#include "model/brief_name.h"
 #include "model/name_pattern.h"
 #include "ui/top/text_cells.h"
 

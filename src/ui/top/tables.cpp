@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include "model/cut_names.h"
+#include "model/brief_name.h"
 #include "ui/top/figures.h"
 
 namespace stemtap::ui {

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "model/profile_reader.h"
+#include "model/profile.h"
 #include "shm/record.h"
 
 namespace stemtap::research {

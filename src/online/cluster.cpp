@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "online/kernel_clusters.h"
+#include "online/cluster.h"
 
 #include <algorithm>
 #include <numeric>
 #include <utility>
 
 namespace stemtap::online {
+
 namespace {
 
 // A line can be the source of a cluster only if it is offered at least this share of the cluster's
