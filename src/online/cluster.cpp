@@ -29,12 +29,12 @@ std::uint32_t Middle(std::uint32_t below, std::uint32_t above) {
 
 void KernelClusters::SetCut(const BinnedCells& cells, std::span<const std::size_t> first_cells,
                             bool anew) {
-  const std::vector<OnlineCluster> before = std::move(list_);
+  const std::vector<Cluster> before = std::move(list_);
   list_.clear();
   for (std::size_t c = 0; c < first_cells.size(); ++c) {
     const std::size_t first = first_cells[c];
     const std::size_t end = c + 1 < first_cells.size() ? first_cells[c + 1] : cells.bins.size();
-    OnlineCluster& cluster = list_.emplace_back();
+    Cluster& cluster = list_.emplace_back();
     if (c < before.size()) {
       cluster = before[c];
       cluster.moments = cluster.explored = {};
@@ -123,7 +123,7 @@ bool KernelClusters::SetSources(const BinnedCells& cells, const PredictionRecord
 
 std::vector<std::size_t> KernelClusters::FirstCells(const BinnedCells& cells) const {
   std::vector<std::size_t> first_cells;
-  for (const OnlineCluster& cluster : list_) {
+  for (const Cluster& cluster : list_) {
     const auto at = std::lower_bound(cells.bins.begin(), cells.bins.end(), cluster.first_bin);
     const std::size_t first =
         first_cells.empty() ? 0 : static_cast<std::size_t>(at - cells.bins.begin());

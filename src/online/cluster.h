@@ -36,10 +36,25 @@ struct ClusterPeriod {
   double positions = 0.0;      // sum of the positions of these captures
 };
 
-// OnlineCluster is an interval of a kernel's cells with the state of its sampling.
+// Decision is how many captures a cluster should get. WRITER: OnlineSampler, at each allocation.
+struct Decision {
+  std::uint64_t target = 0;  // 0: no capture may be made
+  bool unreachable = false;  // no capture, and one would cost more than it is worth
+};
+
+// Request is the progress of a cluster toward its target. WRITER: GatePublisher.
+struct Request {
+  // Launches of the cluster when it began to wait for its next capture; 0 if it needs none.
+  std::uint64_t waiting_since = 0;
+  bool closed = false;  // the target is reached
+};
+
+// Cluster is an interval of a kernel's cells with the state of its sampling. WRITER: KernelState,
+// except for `decision` and `request`, which keep their values while the cluster keeps its index,
+// and `enough` (OnlineSampler).
 //
 // THREADS: none.  UNITS: ns.  SOURCE: docs/math/online.md, docs/math/online-bound.md.
-struct OnlineCluster {
+struct Cluster {
   std::uint32_t first_bin = 0;         // bins from here to the next cluster's first_bin
   std::uint32_t end_bin = 0;           // one past the last bin that contains a launch
   stats::Moments moments;              // as of the last allocation
@@ -49,13 +64,10 @@ struct OnlineCluster {
   // Captures that a plan of these launches needs. The newest captures that are so many represent
   // the whole cluster; earlier ones are not used. Depends on durations only.
   std::uint64_t enough = 1;
-  std::uint64_t target = 0;  // as of the last allocation; 0: no capture may be made
-  std::size_t line = 0;      // line that launches predicted for this cluster are offered to
-  Source source;             // as of the last cut or allocation
-  // Launches of the cluster when it began to wait for its next capture; 0 if it needs none.
-  std::uint64_t waiting_since = 0;
-  bool unreachable = false;  // no capture, and one would cost more than it is worth
-  bool closed = false;
+  std::size_t line = 0;  // line that launches predicted for this cluster are offered to
+  Source source;         // as of the last cut or allocation
+  Decision decision;
+  Request request;
 
   // Adds a capture of the launch at `position`, which is in `period`.
   void AddCapture(std::size_t period, std::uint64_t position) {
@@ -65,7 +77,7 @@ struct OnlineCluster {
   }
   // Returns the cost per capture of the cluster.
   double price_ns() const { return std::max(source.price_ns, moments.mean()); }
-  bool has_enough() const { return captured > 0 && captured >= target; }
+  bool has_enough() const { return captured > 0 && captured >= decision.target; }
 };
 
 class KernelClusters {
@@ -90,8 +102,8 @@ class KernelClusters {
     const std::size_t at = bin - first_cut_bin_;
     return at < cluster_of_bin_.size() ? cluster_of_bin_[at] : cluster_of_bin_.back();
   }
-  std::vector<OnlineCluster>& list() { return list_; }
-  const std::vector<OnlineCluster>& list() const { return list_; }
+  std::vector<Cluster>& list() { return list_; }
+  const std::vector<Cluster>& list() const { return list_; }
   // Launches offered to each credit line (credit_ledger.h) up to the last allocation: the common
   // line, followed by one line per cluster of the cut with the most clusters.
   const std::vector<double>& offered() const { return offered_; }
@@ -100,7 +112,7 @@ class KernelClusters {
   bool SetLines(const BinnedCells& cells, const PredictionRecord& predictions);
 
   double fixed_ns_;
-  std::vector<OnlineCluster> list_;
+  std::vector<Cluster> list_;
   // The cut as a lookup table, because every launch uses it: the cluster of bin first_cut_bin_ + i.
   std::vector<std::uint16_t> cluster_of_bin_;
   std::uint32_t first_cut_bin_ = 0;

@@ -29,8 +29,8 @@ std::uint64_t MissingCaptures(const JointStratum& joint, const KernelState& kern
   if (joint.end_period != kernel.periods().size()) return 0;  // none is made of an earlier period
   std::uint64_t missing = 0;
   for (std::size_t c = joint.first; c < joint.end; ++c) {
-    const OnlineCluster& cluster = kernel.clusters()[c];
-    missing += cluster.target - std::min(cluster.captured, cluster.target);
+    const Cluster& cluster = kernel.clusters()[c];
+    missing += cluster.decision.target - std::min(cluster.captured, cluster.decision.target);
   }
   return missing;
 }
@@ -50,7 +50,7 @@ double IndexTime(const JointStratum& joint, const KernelState& kernel) {
 
 std::vector<sampling::SampledCluster> FinalClusters(const KernelState& kernel,
                                                     std::span<const JointStratum> joined) {
-  const std::vector<OnlineCluster>& cut = kernel.clusters();
+  const std::vector<Cluster>& cut = kernel.clusters();
   const std::vector<std::size_t> first_cells = kernel.CurrentFirstCells();
   std::vector<sampling::SampledCluster> clusters;
   for (const JointStratum& joint : joined) {
@@ -79,7 +79,7 @@ std::vector<sampling::SampledCluster> FinalClusters(const KernelState& kernel,
   }
 
   // Returns the result that contains a launch of period `period`.
-  const auto place_of = [&](const CapturedLaunch& launch, std::size_t period) {
+  const auto place_of = [&](const Capture& launch, std::size_t period) {
     const std::size_t c = kernel.ClusterOf(launch.bin);
     std::size_t at = 0;
     while (joined[at].end <= c || joined[at].end_period <= period) ++at;
@@ -88,7 +88,7 @@ std::vector<sampling::SampledCluster> FinalClusters(const KernelState& kernel,
   sampling::SampledCluster set_aside;
   std::vector<stats::Moments> unused(clusters.size());
   std::vector<double> unused_index_time(clusters.size());
-  for (const CapturedLaunch& launch : kernel.captures().by_credit()) {
+  for (const Capture& launch : kernel.captures().by_credit()) {
     const std::size_t period = kernel.periods().PeriodOf(launch.place.position);
     const std::size_t at = place_of(launch, period);
     if (joined[at].home_period == period) {
@@ -111,7 +111,7 @@ std::vector<sampling::SampledCluster> FinalClusters(const KernelState& kernel,
     clusters[i].mean_index =
         std::clamp((IndexTime(joined[i], kernel) - unused_index_time[i]) / time, 0.0, last_index);
   }
-  for (const CapturedLaunch& launch : kernel.captures().explored()) {
+  for (const Capture& launch : kernel.captures().explored()) {
     const model::PlanSample& sample = launch.sample;
     const std::size_t at = joined.empty() ? 0 : place_of(launch, 0);
     const bool represents = !joined.empty() && joined[at].by_explored;

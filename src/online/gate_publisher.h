@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <deque>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "online/credit_ledger.h"
@@ -43,6 +44,14 @@ class GatePublisher {
   // Records that a capture of kernel `id` has returned, which spent a credit of `slot`.
   void Return(std::uint32_t id, std::uint32_t slot) { ledger_.Return(id, slot); }
 
+  // Closes a cluster that has enough captures, or opens it again. Returns whether it changed.
+  static bool UpdateClosed(Cluster& cluster) {
+    const bool was_closed = std::exchange(cluster.request.closed, cluster.has_enough());
+    return cluster.request.closed != was_closed;
+  }
+  // Ends the wait of a cluster for a capture, which was made. The next one gets a new window.
+  static void EndWait(Cluster& cluster) { cluster.request.waiting_since = 0; }
+
   // Grants the credits that the clusters of kernel `id` need and publishes the contexts that
   // changed. `observed` is the number of launches observed so far.
   void Publish(std::uint32_t id, KernelState& kernel, std::uint64_t observed, Pace pace);
@@ -66,7 +75,7 @@ class GatePublisher {
 
   shm::GateTable& gate_;
   CreditLedger ledger_;
-  std::vector<bool> is_refused_;                  // by kernel: a context of it was refused
+  std::vector<bool> is_refused_;                   // by kernel: a context of it was refused
   std::unordered_map<std::uint64_t, bool> names_;  // keys of PublishName; whether it succeeded
   std::uint64_t contexts_refused_ = 0;
 };

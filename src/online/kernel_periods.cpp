@@ -39,7 +39,7 @@ void KernelPeriods::AddLaunches(std::uint64_t first_index, std::uint64_t last_in
   last_indices_.back() = std::max(last_indices_.back(), last_index);
 }
 
-void KernelPeriods::AddCapture(const CapturedLaunch& launch) {
+void KernelPeriods::AddCapture(const Capture& launch) {
   const std::uint64_t position = launch.place.position;
   if (!has_capture_) {
     has_capture_ = true;
@@ -112,13 +112,13 @@ double KernelPeriods::MeanIndex(std::size_t period) const {
 
 void KernelPeriods::CountIn(KernelClusters& clusters) {
   std::vector<std::uint32_t> cut;
-  for (const OnlineCluster& cluster : clusters.list()) cut.push_back(cluster.first_bin);
+  for (const Cluster& cluster : clusters.list()) cut.push_back(cluster.first_bin);
   if (cut != counted_cut_) counted_.clear();
   for (std::size_t p = counted_.size(); p < ended_.size(); ++p) {
     counted_.push_back(ByCluster(ended_[p], clusters));
   }
   for (std::size_t c = 0; c < clusters.list().size(); ++c) {
-    OnlineCluster& cluster = clusters.list()[c];
+    Cluster& cluster = clusters.list()[c];
     cluster.periods.assign(size(), {});
     stats::Moments ended;
     for (std::size_t p = 0; p < ended_.size(); ++p) {

@@ -33,7 +33,7 @@ class KernelPeriods {
  public:
   // Reports a capture by credit. Period 0 ends at the last update before the first capture, so that
   // its launches are not taken for launches that could have been captured.
-  void AddCapture(const CapturedLaunch& launch);
+  void AddCapture(const Capture& launch);
   // Reports that further launches of the kernel were observed, the first and last of which have
   // these launch indices.
   void AddLaunches(std::uint64_t first_index, std::uint64_t last_index);

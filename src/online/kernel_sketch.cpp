@@ -3,16 +3,16 @@
 
 namespace stemtap::online {
 
-CapturedLaunch KernelSketch::AddCaptured(const Observation& seen) {
+Capture KernelSketch::AddCaptured(const Observation& seen) {
   const std::uint64_t recorded = seen.record.duration_ns;
-  CapturedLaunch launch{{seen.index, seen.occurrence, seen.record, 0.0, true}, recorded};
+  Capture launch{{seen.index, seen.occurrence, seen.record, 0.0, true}, recorded};
   const std::uint32_t context = native_->ContextOf(seen.history_key, seen.config_key);
   launch.captured = native_->AddCaptured(context, recorded, !launch.explored());
   Impute(launch, true);  // until the next UpdateCells
   return launch;
 }
 
-void KernelSketch::Impute(CapturedLaunch& launch, bool by_regime) const {
+void KernelSketch::Impute(Capture& launch, bool by_regime) const {
   const bool known = durations_.count() != 0;
   const std::uint64_t mean = !known      ? launch.recorded_ns
                              : by_regime ? native_->CapturedMeanOf(launch.captured)

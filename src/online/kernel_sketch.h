@@ -6,7 +6,7 @@
 // If captures perturb launches, the recorded durations of perturbed launches are not part of the
 // sketch. Such launches are imputed with their context's mean, and NativeTimes provides the cells.
 //
-// Observation and CapturedLaunch are what the online sampler knows of one launch.
+// Observation and Capture are what the online sampler knows of one launch.
 //
 // THREADS: none.  UNITS: ns.
 #pragma once
@@ -45,9 +45,9 @@ struct LaunchPlace {
   std::uint64_t in_cluster = 0;
 };
 
-// CapturedLaunch is one capture. `recorded_ns` and `captured` are used only if captures perturb
+// Capture is one capture. `recorded_ns` and `captured` are used only if captures perturb
 // launches.
-struct CapturedLaunch {
+struct Capture {
   model::PlanSample sample;
   std::uint64_t recorded_ns = 0;
   std::uint32_t captured = 0;  // id in NativeTimes
@@ -96,10 +96,10 @@ class KernelSketch {
     native_->AddConcurrent(native_->ContextOf(seen.history_key, seen.config_key),
                            seen.record.duration_ns);
   }
-  CapturedLaunch AddCaptured(const Observation& seen);
+  Capture AddCaptured(const Observation& seen);
   // Sets the imputed duration and the bin of a perturbed capture. The bin is from the mean of its
   // group as of the last UpdateCells or, if `by_regime`, of its regime.
-  void Impute(CapturedLaunch& launch, bool by_regime) const;
+  void Impute(Capture& launch, bool by_regime) const;
 
   // Recomputes the cells. They stay valid until the next call.
   void UpdateCells();

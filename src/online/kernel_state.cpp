@@ -21,7 +21,7 @@ void KernelState::Observe(std::span<const Observation> batch,
     sketch_.Count(seen.record);
     if (sketch_.IsPerturbed(seen.record)) {
       if (captured) {
-        CapturedLaunch launch = sketch_.AddCaptured(seen);
+        Capture launch = sketch_.AddCaptured(seen);
         launch.place.position = sketch_.launches();
         captures_.Observe(launch);
       } else {
@@ -30,11 +30,11 @@ void KernelState::Observe(std::span<const Observation> batch,
       continue;
     }
     if (captured) {
-      CapturedLaunch launch{{seen.index, seen.occurrence, seen.record, 0.0, false},
-                            seen.record.duration_ns,
-                            0,
-                            stats::LogSketch::BinOf(seen.record.duration_ns),
-                            {}};
+      Capture launch{{seen.index, seen.occurrence, seen.record, 0.0, false},
+                     seen.record.duration_ns,
+                     0,
+                     stats::LogSketch::BinOf(seen.record.duration_ns),
+                     {}};
       launch.place = PlaceOf(launch.bin);
       captures_.Observe(launch);
       if (launch.explored()) {
@@ -62,24 +62,24 @@ LaunchPlace KernelState::PlaceOf(std::uint32_t bin) const {
   return place;
 }
 
-void KernelState::AddCaptured(const CapturedLaunch& captured) {
-  CapturedLaunch launch = captured;
+std::size_t KernelState::AddCaptured(const Capture& captured) {
+  Capture launch = captured;
   if (sketch_.imputes() && !sketch_.stale()) sketch_.Impute(launch, false);
-  OnlineCluster& cluster = clusters()[ClusterOf(launch.bin)];
-  cluster.waiting_since = 0;  // the next capture gets a new window
+  const std::size_t cluster = ClusterOf(launch.bin);
   captures_.Add(launch);
   const std::size_t periods = periods_.size();
   periods_.AddCapture(launch);
   if (periods_.size() == periods) {
-    cluster.AddCapture(periods_.PeriodOf(launch.place.position), launch.place.position);
+    clusters()[cluster].AddCapture(periods_.PeriodOf(launch.place.position), launch.place.position);
   } else {  // the capture ended the first period, so everything is counted by period again
-    for (OnlineCluster& counted : clusters()) {
+    for (Cluster& counted : clusters()) {
       counted.captured = 0;
       counted.explored = {};
     }
     periods_.CountIn(clusters_);
     captures_.CountIn(clusters_, periods_);
   }
+  return cluster;
 }
 
 void KernelState::SetCut(std::span<const std::size_t> first_cells, bool anew) {
@@ -92,19 +92,19 @@ void KernelState::SetCut(std::span<const std::size_t> first_cells, bool anew) {
 void KernelCaptures::Impute(const KernelSketch& sketch) {
   if (!sketch.imputes()) return;
   explored_ns_ = 0;
-  for (CapturedLaunch& launch : by_credit_) sketch.Impute(launch, false);
-  for (CapturedLaunch& launch : explored_) {
+  for (Capture& launch : by_credit_) sketch.Impute(launch, false);
+  for (Capture& launch : explored_) {
     sketch.Impute(launch, true);
     explored_ns_ += launch.sample.record.duration_ns;
   }
 }
 
 void KernelCaptures::CountIn(KernelClusters& clusters, const KernelPeriods& periods) const {
-  for (const CapturedLaunch& launch : explored_) {
+  for (const Capture& launch : explored_) {
     clusters.list()[clusters.ClusterOf(launch.bin)].explored.Add(
         static_cast<double>(launch.sample.record.duration_ns));
   }
-  for (const CapturedLaunch& launch : by_credit_) {
+  for (const Capture& launch : by_credit_) {
     const std::uint64_t position = launch.place.position;
     clusters.list()[clusters.ClusterOf(launch.bin)].AddCapture(periods.PeriodOf(position),
                                                                position);

@@ -32,30 +32,30 @@ namespace stemtap::online {
 class KernelCaptures {
  public:
   // Adds a capture whose record has arrived.
-  void Observe(const CapturedLaunch& launch) {
+  void Observe(const Capture& launch) {
     unsettled_.push_back(launch);
     if (!launch.explored()) return;
     explored_.push_back(launch);
     explored_ns_ += launch.sample.record.duration_ns;
   }
   // Returns the captures since the last call. They are not settled with the gate yet.
-  std::vector<CapturedLaunch> TakeUnsettled() { return std::exchange(unsettled_, {}); }
+  std::vector<Capture> TakeUnsettled() { return std::exchange(unsettled_, {}); }
   // Adds a settled capture by credit.
-  void Add(const CapturedLaunch& launch) { by_credit_.push_back(launch); }
+  void Add(const Capture& launch) { by_credit_.push_back(launch); }
   // Updates imputed durations.
   void Impute(const KernelSketch& sketch);
   // Adds the captures to their clusters. REQUIRES: the periods of the clusters are up to date.
   void CountIn(KernelClusters& clusters, const KernelPeriods& periods) const;
 
-  const std::vector<CapturedLaunch>& by_credit() const { return by_credit_; }
+  const std::vector<Capture>& by_credit() const { return by_credit_; }
   // One per process that launched the name before the gate table contained it.
-  const std::vector<CapturedLaunch>& explored() const { return explored_; }
+  const std::vector<Capture>& explored() const { return explored_; }
   std::uint64_t explored_ns() const { return explored_ns_; }
 
  private:
-  std::vector<CapturedLaunch> by_credit_;
-  std::vector<CapturedLaunch> explored_;
-  std::vector<CapturedLaunch> unsettled_;
+  std::vector<Capture> by_credit_;
+  std::vector<Capture> explored_;
+  std::vector<Capture> unsettled_;
   std::uint64_t explored_ns_ = 0;
 };
 
@@ -84,9 +84,10 @@ class KernelState {
   void Observe(std::span<const Observation> batch, std::span<const std::uint32_t> order);
 
   // Returns the captures since the last call. They are not settled with the gate yet.
-  std::vector<CapturedLaunch> TakeUnsettled() { return captures_.TakeUnsettled(); }
-  // Adds a capture by credit. REQUIRES: Observe has seen the launch.
-  void AddCaptured(const CapturedLaunch& captured);
+  std::vector<Capture> TakeUnsettled() { return captures_.TakeUnsettled(); }
+  // Adds a capture by credit. Returns the index of its cluster. REQUIRES: Observe has seen the
+  // launch.
+  std::size_t AddCaptured(const Capture& captured);
 
   // Recomputes the cells of the launches. They stay valid until the next call.
   void UpdateCells() {
@@ -105,8 +106,8 @@ class KernelState {
   }
   // Returns the index of the cluster that contains `bin`.
   std::size_t ClusterOf(std::uint32_t bin) const { return clusters_.ClusterOf(bin); }
-  std::vector<OnlineCluster>& clusters() { return clusters_.list(); }
-  const std::vector<OnlineCluster>& clusters() const { return clusters_.list(); }
+  std::vector<Cluster>& clusters() { return clusters_.list(); }
+  const std::vector<Cluster>& clusters() const { return clusters_.list(); }
   // The line that launches predicted for the cluster are offered to. A kernel of which all launches
   // are exploratory captures, of several processes, has no clusters.
   std::size_t LineOf(std::size_t cluster) const {

@@ -70,7 +70,7 @@ sampling::ErrorTarget CertifiedTarget(const sampling::SamplingOptions& options) 
 }
 
 // Returns the minimum number of captures of a cluster.
-std::uint64_t MinCaptures(const OnlineCluster& cluster, const sampling::SamplingOptions& options) {
+std::uint64_t MinCaptures(const Cluster& cluster, const sampling::SamplingOptions& options) {
   const double direct_ns = cluster.moments.mean() + options.price.FixedPerFactor();
   const bool expensive = cluster.price_ns() > kMaxPrice * direct_ns;
   return cluster.captured > 0 && expensive ? 1 : options.min_samples;
@@ -113,7 +113,7 @@ struct Part {
   double spread = 0.0;  // N^2 S^2
 
   Part() = default;
-  Part(std::uint64_t count, const OnlineCluster& cluster) : launches(static_cast<double>(count)) {
+  Part(std::uint64_t count, const Cluster& cluster) : launches(static_cast<double>(count)) {
     spread = launches * launches * sampling::Stratum(cluster.moments).sample_variance();
   }
   double Variance(double samples) const {
@@ -142,12 +142,12 @@ struct Choice {
   double lateness_ns = 0.0;
   double chosen = 0.0;  // captures in the current period
 
-  Choice(const OnlineCluster& cluster, const sampling::SamplingOptions& options)
+  Choice(const Cluster& cluster, const sampling::SamplingOptions& options)
       : cost(cluster.price_ns()),
         captured(static_cast<double>(cluster.periods.back().captured)),
         before(static_cast<double>(cluster.captured) - captured),
         replaces(before == 0.0 || cluster.enough <= 1),
-        asked(cluster.captured > 0 && cluster.target > cluster.captured),
+        asked(cluster.captured > 0 && cluster.decision.target > cluster.captured),
         all(cluster.moments.count(), cluster),
         current(replaces ? cluster.moments.count() : cluster.periods.back().launches.count(),
                 cluster) {
@@ -234,7 +234,7 @@ struct TargetProblem {
     }
   }
   void Solve(const sampling::ErrorTarget& target, const AllocationState& state,
-             std::vector<ClusterTarget>& targets) {
+             std::vector<Decision>& targets) {
     const double bound = target.error_bound * total_ns;
     const double allowed = kPlannedShare * bound;
     const double margin = std::max(allowed - std::fabs(unreachable_ns), allowed / 2) / target.z;
@@ -270,8 +270,7 @@ struct Run {
 };
 
 // Returns the mean position of the launches of `joint`.
-double MeanPosition(std::span<const OnlineCluster> clusters, const JointStratum& joint,
-                    const Run& run) {
+double MeanPosition(std::span<const Cluster> clusters, const JointStratum& joint, const Run& run) {
   double sum = 0.0;
   for (std::size_t p = joint.first_period; p < joint.end_period; ++p) {
     for (std::size_t i = joint.first; i < joint.end; ++i) {
@@ -283,9 +282,9 @@ double MeanPosition(std::span<const OnlineCluster> clusters, const JointStratum&
 
 // Adds the launches of `joint`, which captures of `cluster` represent, to the choice of the
 // cluster. Returns the error of the estimate of a metric that rises.
-double AddRepresented(std::span<const OnlineCluster> clusters, const JointStratum& joint,
-                      const Run& run, Choice& choice) {
-  const OnlineCluster& cluster = clusters[joint.home];
+double AddRepresented(std::span<const Cluster> clusters, const JointStratum& joint, const Run& run,
+                      Choice& choice) {
+  const Cluster& cluster = clusters[joint.home];
   const ClusterPeriod& home = cluster.periods[joint.home_period];
   const stats::Moments& now = cluster.periods.back().launches;
   const double at = home.positions / static_cast<double>(home.captured);
@@ -320,8 +319,8 @@ double AddRepresented(std::span<const OnlineCluster> clusters, const JointStratu
 
 }  // namespace
 
-std::vector<ClusterTarget> SizesOf(const sampling::WorkloadStrata& cut) {
-  std::vector<ClusterTarget> targets;
+std::vector<Decision> SizesOf(const sampling::WorkloadStrata& cut) {
+  std::vector<Decision> targets;
   for (const std::vector<sampling::StratumRange>& strata : cut.kernels) {
     for (const sampling::StratumRange& s : strata) targets.push_back({s.sample_size, false});
   }
@@ -339,10 +338,10 @@ double CostOf(const sampling::WorkloadStrata& cut, double fixed_ns) {
   return cost;
 }
 
-std::vector<JointStratum> JoinClusters(std::span<const OnlineCluster> clusters,
-                                       CountedCaptures counted, double& bias_ns) {
+std::vector<JointStratum> JoinClusters(std::span<const Cluster> clusters, CountedCaptures counted,
+                                       double& bias_ns) {
   std::vector<SampledRange> strata;
-  for (const OnlineCluster& cluster : clusters) {
+  for (const Cluster& cluster : clusters) {
     const bool all = counted == CountedCaptures::kAll;
     strata.push_back({cluster.moments, cluster.captured, all ? cluster.explored : stats::Moments(),
                       cluster.periods, cluster.enough});
@@ -402,7 +401,7 @@ bool MeetsBound(std::span<const ClustersView> kernels, const sampling::SamplingO
     terms.total += kernel.explored_ns;
     for (const JointStratum& joint :
          JoinClusters(kernel.clusters, CountedCaptures::kCurrent, terms.bias)) {
-      const OnlineCluster& home = kernel.clusters[joint.home];
+      const Cluster& home = kernel.clusters[joint.home];
       const std::uint64_t needed = std::min(MinCaptures(home, options), home.moments.count());
       if (joint.covered() && home.captured < needed) return false;
       terms.Add(joint);
@@ -443,7 +442,7 @@ std::vector<std::uint64_t> EnoughCaptures(std::span<const ClustersView> kernels,
   };
   for (const ClustersView& kernel : kernels) {
     total_ns += kernel.explored_ns;
-    for (const OnlineCluster& cluster : kernel.clusters) {
+    for (const Cluster& cluster : kernel.clusters) {
       strata.emplace_back(cluster.moments);
       costs.push_back(cluster.price_ns());
       total_ns += cluster.moments.sum();
@@ -454,20 +453,20 @@ std::vector<std::uint64_t> EnoughCaptures(std::span<const ClustersView> kernels,
   return enough;
 }
 
-std::vector<ClusterTarget> AllocateTargets(std::span<const ClustersView> kernels,
-                                           const AllocationState& state,
-                                           const sampling::SamplingOptions& options) {
+std::vector<Decision> AllocateTargets(std::span<const ClustersView> kernels,
+                                      const AllocationState& state,
+                                      const sampling::SamplingOptions& options) {
   const sampling::ErrorTarget target = CertifiedTarget(options);
   const bool by_kernel = options.bound == sampling::BoundScope::kKernel;
   const double uncovered_worth = state.BiasWorth(target.error_bound);
-  std::vector<ClusterTarget> targets;
+  std::vector<Decision> targets;
   TargetProblem problem;
   for (const ClustersView& kernel : kernels) {
     if (by_kernel) problem = {};
     problem.total_ns += kernel.explored_ns;
     Run run{kernel.begins};
     std::vector<Choice> choices;
-    for (const OnlineCluster& cluster : kernel.clusters) {
+    for (const Cluster& cluster : kernel.clusters) {
       problem.total_ns += cluster.moments.sum();
       run.launches += static_cast<double>(cluster.moments.count());
       choices.emplace_back(cluster, options);
@@ -479,7 +478,7 @@ std::vector<ClusterTarget> AllocateTargets(std::span<const ClustersView> kernels
       }
       if (joint.end_period != kernel.begins.size()) continue;
       for (std::size_t i = joint.first; i < joint.end; ++i) {
-        const OnlineCluster& cluster = kernel.clusters[i];
+        const Cluster& cluster = kernel.clusters[i];
         const double estimate = joint.covered() ? joint.sampled.mean() : 0.0;
         const double worth = joint.covered() ? kJoinedWorth * uncovered_worth : uncovered_worth;
         const double bias =

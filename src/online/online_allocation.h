@@ -68,7 +68,7 @@ class AllocationSchedule {
 
 // ClustersView is a view of the clusters of one kernel.
 struct ClustersView {
-  std::span<const OnlineCluster> clusters;
+  std::span<const Cluster> clusters;
   double explored_ns = 0.0;               // time of the exploratory captures
   std::span<const std::uint64_t> begins;  // launches before each period (KernelPeriods)
 };
@@ -91,16 +91,9 @@ struct AllocationState {
   double BiasWorth(double error_bound) const { return planned_ns / (error_bound * duration_ns); }
 };
 
-// ClusterTarget is the result for one cluster. An unreachable cluster has no capture, and one would
-// cost more than it is worth.
-struct ClusterTarget {
-  std::uint64_t target = 0;
-  bool unreachable = false;
-};
-
 // Joins the clusters of a kernel without captures to others. `bias_ns`: see JoinStrata.
-std::vector<JointStratum> JoinClusters(std::span<const OnlineCluster> clusters,
-                                       CountedCaptures counted, double& bias_ns);
+std::vector<JointStratum> JoinClusters(std::span<const Cluster> clusters, CountedCaptures counted,
+                                       double& bias_ns);
 
 // Returns the moments of the cells from each of `first_cells` up to the next. `first_cells` are
 // ascending and start with 0.
@@ -125,18 +118,18 @@ bool MeetsBound(std::span<const ClustersView> kernels, const sampling::SamplingO
 double BoundOf(std::span<const ClustersView> kernels, const sampling::SamplingOptions& options);
 
 // Returns how many captures a plan of the launches so far needs of each cluster, in order, as if
-// none had been made (OnlineCluster::enough).
+// none had been made (Cluster::enough).
 std::vector<std::uint64_t> EnoughCaptures(std::span<const ClustersView> kernels,
                                           const sampling::SamplingOptions& options);
 
 // Returns the targets of the clusters of all kernels, in order: the captures that meet the error
 // bound for the launches so far, and captures of clusters whose captures are from so early in the
 // run that a metric that changes during the run would be estimated badly.
-std::vector<ClusterTarget> AllocateTargets(std::span<const ClustersView> kernels,
-                                           const AllocationState& state,
-                                           const sampling::SamplingOptions& options);
+std::vector<Decision> AllocateTargets(std::span<const ClustersView> kernels,
+                                      const AllocationState& state,
+                                      const sampling::SamplingOptions& options);
 
 // Returns the sizes of the strata of a cut, in order, as targets (Method::kStem).
-std::vector<ClusterTarget> SizesOf(const sampling::WorkloadStrata& cut);
+std::vector<Decision> SizesOf(const sampling::WorkloadStrata& cut);
 
 }  // namespace stemtap::online

@@ -89,17 +89,17 @@ void OnlineSampler::PublishAll() {
   status_.clusters_closed = 0;
   for (std::uint32_t id = 0; id < kernels_.size(); ++id) {
     PublishKernel(id);
-    for (const OnlineCluster& cluster : kernels_[id].clusters()) {
-      ++(cluster.closed ? status_.clusters_closed : status_.clusters_open);
+    for (const Cluster& cluster : kernels_[id].clusters()) {
+      ++(cluster.request.closed ? status_.clusters_closed : status_.clusters_open);
     }
   }
 }
 
 void OnlineSampler::SettleCaptures() {
-  std::vector<std::pair<std::uint32_t, CapturedLaunch>> captures;
+  std::vector<std::pair<std::uint32_t, Capture>> captures;
   for (std::size_t i = 0; i < batches_.size(); ++i) {
     const std::uint32_t id = batches_.kernel(i);
-    for (CapturedLaunch& launch : kernels_[id].TakeUnsettled()) captures.emplace_back(id, launch);
+    for (Capture& launch : kernels_[id].TakeUnsettled()) captures.emplace_back(id, launch);
   }
   std::sort(captures.begin(), captures.end(), [](const auto& a, const auto& b) {
     return a.second.sample.index < b.second.sample.index;
@@ -110,7 +110,7 @@ void OnlineSampler::SettleCaptures() {
     if (launch.explored()) {
       ++status_.explored;
     } else {
-      kernel.AddCaptured(launch);
+      publisher_.EndWait(kernel.clusters()[kernel.AddCaptured(launch)]);
     }
     const std::size_t cluster = kernel.ClusterOf(launch.bin);
     publisher_.Return(id, sample.record.credit_slot);
@@ -178,7 +178,7 @@ void OnlineSampler::UpdateDurations() {
   for (const KernelState& kernel : kernels_) {
     status_.duration_ns += kernel.duration_ns();
     status_.captured_duration_ns += kernel.captures().explored_ns();
-    for (const CapturedLaunch& launch : kernel.captures().by_credit()) {
+    for (const Capture& launch : kernel.captures().by_credit()) {
       status_.captured_duration_ns += launch.sample.record.duration_ns;
     }
   }
@@ -209,14 +209,10 @@ sampling::WorkloadStrata OnlineSampler::CutKernels(const ParallelFor& parallel) 
   return best;
 }
 
-void OnlineSampler::SetTargets(const std::vector<ClusterTarget>& targets) {
+void OnlineSampler::SetTargets(const std::vector<Decision>& targets) {
   auto next = targets.begin();
   for (KernelState& kernel : kernels_) {
-    for (OnlineCluster& cluster : kernel.clusters()) {
-      cluster.target = next->target;
-      cluster.unreachable = next->unreachable;
-      ++next;
-    }
+    for (Cluster& cluster : kernel.clusters()) cluster.decision = *next++;
   }
 }
 
@@ -224,13 +220,13 @@ void OnlineSampler::SetEnough() {
   const std::vector<std::uint64_t> enough = EnoughCaptures(Views(), options_);
   auto next = enough.begin();
   for (KernelState& kernel : kernels_) {
-    for (OnlineCluster& cluster : kernel.clusters()) cluster.enough = *next++;
+    for (Cluster& cluster : kernel.clusters()) cluster.enough = *next++;
   }
 }
 
 void OnlineSampler::CaptureNothing() {
   for (KernelState& kernel : kernels_) {
-    for (OnlineCluster& cluster : kernel.clusters()) cluster.target = 0;
+    for (Cluster& cluster : kernel.clusters()) cluster.decision.target = 0;
   }
 }
 
@@ -246,11 +242,10 @@ std::vector<ClustersView> OnlineSampler::Views() const {
 void OnlineSampler::PublishKernel(std::uint32_t id) {
   KernelState& kernel = kernels_[id];
   for (std::size_t i = 0; i < kernel.clusters().size(); ++i) {
-    OnlineCluster& cluster = kernel.clusters()[i];
+    Cluster& cluster = kernel.clusters()[i];
     // Sizes are integers, so a closed cluster reopens only if a whole sample is missing.
-    if (cluster.has_enough() == cluster.closed) continue;
-    cluster.closed = cluster.has_enough();
-    Emit(cluster.closed ? MaskEventKind::kClose : MaskEventKind::kReopen, id, i);
+    if (!publisher_.UpdateClosed(cluster)) continue;
+    Emit(cluster.request.closed ? MaskEventKind::kClose : MaskEventKind::kReopen, id, i);
   }
   publisher_.Publish(id, kernel, status_.observed, pace_);
 }
@@ -294,7 +289,7 @@ model::Plan OnlineSampler::BuildBestPlan() {
   // If periods differ, the newest captures have a large bias, and captures of all periods a small
   // one.
   for (KernelState& kernel : kernels_) {
-    for (OnlineCluster& cluster : kernel.clusters()) cluster.enough = cluster.captured;
+    for (Cluster& cluster : kernel.clusters()) cluster.enough = cluster.captured;
   }
   model::Plan by_all = BuildPlan();
   return by_all.totals.certified_bound < plan.totals.certified_bound ? by_all : plan;

@@ -214,7 +214,7 @@ class OnlineSampler {
   void UpdateDurations();
   // Cuts the kernels into clusters. Returns the best cut; a kernel may keep its current cut.
   sampling::WorkloadStrata CutKernels(const ParallelFor& parallel);
-  void SetTargets(const std::vector<ClusterTarget>& targets);
+  void SetTargets(const std::vector<Decision>& targets);
   // Sets how many captures the clusters need in a plan of the launches so far.
   void SetEnough();
   // Sets all targets to 0, so that no cluster is captured.

@@ -148,18 +148,20 @@ void TakeClusters(const model::Plan& plan, model::Overview& overview) {
 
 namespace {
 
-model::ClusterState StateOf(const OnlineCluster& cluster) {
-  if (cluster.closed) return model::ClusterState::kClosed;
-  return cluster.unreachable ? model::ClusterState::kUnreachable : model::ClusterState::kOpen;
+model::ClusterState StateOf(const Cluster& cluster) {
+  if (cluster.request.closed) return model::ClusterState::kClosed;
+  return cluster.decision.unreachable ? model::ClusterState::kUnreachable
+                                      : model::ClusterState::kOpen;
 }
 
 std::vector<model::OverviewCluster> ClustersOf(const KernelState& kernel) {
   std::vector<model::OverviewCluster> clusters;
   if (!kernel.allocated()) return clusters;
-  for (const OnlineCluster& c : kernel.clusters()) {
+  for (const Cluster& c : kernel.clusters()) {
     clusters.push_back({stats::LogSketch::LowerEdge(c.first_bin),
                         stats::LogSketch::LowerEdge(c.end_bin) - 1, c.moments.count(),
-                        c.moments.mean(), c.moments.stddev(), c.captured, c.target, StateOf(c)});
+                        c.moments.mean(), c.moments.stddev(), c.captured, c.decision.target,
+                        StateOf(c)});
   }
   return clusters;
 }
@@ -185,8 +187,8 @@ void OnlineSampler::Describe(model::Overview& overview) const {
     if (kernel.launches() == 0) continue;
     ranking.push_back({kernel.duration_ns(), &kernel});
     if (!kernel.allocated()) continue;
-    for (const OnlineCluster& cluster : kernel.clusters()) {
-      ++(cluster.closed ? overview.clusters_closed : overview.clusters_open);
+    for (const Cluster& cluster : kernel.clusters()) {
+      ++(cluster.request.closed ? overview.clusters_closed : overview.clusters_open);
     }
   }
   overview.kernels_known = ranking.size();

@@ -67,7 +67,7 @@ constexpr double kMinRemaining = 0.1;
 constexpr double kMaxCredits = 1 << 20;
 
 // Returns whether the captures of a neighbor of cluster `at` may represent it.
-bool HasCloseNeighbor(std::span<const OnlineCluster> clusters, std::size_t at) {
+bool HasCloseNeighbor(std::span<const Cluster> clusters, std::size_t at) {
   const stats::Moments& own = clusters[at].moments;
   return (at > 0 && MayRepresent(own, clusters[at - 1].moments)) ||
          (at + 1 < clusters.size() && MayRepresent(own, clusters[at + 1].moments));
@@ -79,10 +79,10 @@ struct Need {
   double draws = 0.0;         // expected launches of the line that these captures take
 };
 
-Need NeedOf(std::span<const OnlineCluster> clusters, std::size_t at) {
-  const OnlineCluster& cluster = clusters[at];
-  if (cluster.unreachable || cluster.captured >= cluster.target) return {};
-  const std::uint64_t missing = cluster.target - cluster.captured;
+Need NeedOf(std::span<const Cluster> clusters, std::size_t at) {
+  const Cluster& cluster = clusters[at];
+  if (cluster.decision.unreachable || cluster.captured >= cluster.decision.target) return {};
+  const std::uint64_t missing = cluster.decision.target - cluster.captured;
   if (cluster.source.predicted()) {
     const std::uint64_t credits = missing > 1 ? missing / kAtOnce : missing;
     const double draws = static_cast<double>(credits) / cluster.source.yield;
@@ -97,14 +97,14 @@ Need NeedOf(std::span<const OnlineCluster> clusters, std::size_t at) {
 
 // Returns the part of the cluster's window that is left, as a share of its launches so far. The
 // window of an unpredicted cluster does not close, which would only raise the number of captures.
-double RemainingWindow(const OnlineCluster& cluster, Pace pace) {
-  double window = pace == Pace::kSpread ? kWindow
+double RemainingWindow(const Cluster& cluster, Pace pace) {
+  double window = pace == Pace::kSpread  ? kWindow
                   : pace == Pace::kFirst ? kWindowFirst
                                          : kWindowUrgent;
   if (cluster.captured > 0) window = std::min(window, kWindowFurther);
   if (!cluster.source.predicted()) return std::min(kUnpredictedWindow, window);
   const double growth = std::max(1.0, static_cast<double>(cluster.moments.count()) /
-                                          static_cast<double>(cluster.waiting_since));
+                                          static_cast<double>(cluster.request.waiting_since));
   return std::max(1.0 + window - growth, kMinRemaining * window) / growth;
 }
 
@@ -119,18 +119,18 @@ double ReleaseSchedule::ShareAt(std::uint64_t observed) const {
   return std::clamp((1.0 + doublings) / kReleases, 1.0 / kReleases, 1.0);
 }
 
-void UpdateWaits(std::span<OnlineCluster> clusters) {
+void UpdateWaits(std::span<Cluster> clusters) {
   for (std::size_t i = 0; i < clusters.size(); ++i) {
-    OnlineCluster& cluster = clusters[i];
+    Cluster& cluster = clusters[i];
     if (NeedOf(clusters, i).credits == 0) {
-      cluster.waiting_since = 0;
-    } else if (cluster.waiting_since == 0) {
-      cluster.waiting_since = std::max<std::uint64_t>(cluster.moments.count(), 1);
+      cluster.request.waiting_since = 0;
+    } else if (cluster.request.waiting_since == 0) {
+      cluster.request.waiting_since = std::max<std::uint64_t>(cluster.moments.count(), 1);
     }
   }
 }
 
-std::vector<LineCredits> CreditsOfLines(std::span<const OnlineCluster> clusters,
+std::vector<LineCredits> CreditsOfLines(std::span<const Cluster> clusters,
                                         std::span<const double> offered, Pace pace) {
   struct Line {
     std::uint64_t credits = 0;

@@ -54,13 +54,13 @@ enum class Pace : std::uint8_t {
 };
 
 // Begins the wait of each cluster of a kernel that needs a capture and ends the wait of the others.
-void UpdateWaits(std::span<OnlineCluster> clusters);
+void UpdateWaits(std::span<Cluster> clusters);
 
 // Returns the credits of each line of a kernel: as many as its neediest cluster needs. A cluster
 // that is predicted gets no credits for captures that may fall beside it; its next credit is
 // granted when the capture has returned. `offered`: launches offered to each line so far.
 // REQUIRES: UpdateWaits has been called since the clusters changed.
-std::vector<LineCredits> CreditsOfLines(std::span<const OnlineCluster> clusters,
+std::vector<LineCredits> CreditsOfLines(std::span<const Cluster> clusters,
                                         std::span<const double> offered, Pace pace);
 
 }  // namespace stemtap::online

@@ -19,8 +19,8 @@ Observation Launch(std::uint64_t duration, std::uint8_t flags = 0) {
   return seen;
 }
 
-CapturedLaunch CaptureOf(std::uint64_t duration, std::uint8_t flags = 0) {
-  CapturedLaunch launch;
+Capture CaptureOf(std::uint64_t duration, std::uint8_t flags = 0) {
+  Capture launch;
   launch.sample.record = Launch(duration, flags).record;
   launch.bin = stats::LogSketch::BinOf(duration);
   return launch;
@@ -42,7 +42,7 @@ TEST_CASE("exploratory captures are counted separately from captures by credit")
   KernelPeriods periods;
   periods.CountIn(clusters);
   captures.CountIn(clusters, periods);
-  const OnlineCluster& cluster = clusters.list().at(0);
+  const Cluster& cluster = clusters.list().at(0);
   CHECK(cluster.moments.count() == 50);
   CHECK(cluster.captured == 0);
   CHECK(cluster.explored.count() == 1);

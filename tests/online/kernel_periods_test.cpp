@@ -18,8 +18,8 @@ void Add(KernelSketch& sketch, std::uint64_t duration, int count) {
   sketch.UpdateCells();
 }
 
-CapturedLaunch At(std::uint64_t position) {
-  CapturedLaunch launch;
+Capture At(std::uint64_t position) {
+  Capture launch;
   launch.place.position = position;
   launch.place.end_bin = stats::LogSketch::kEndBin;
   launch.place.in_cluster = position;
@@ -119,7 +119,7 @@ TEST_CASE("a period ends early when its captures are in its middle") {
   SUBCASE("of the launches of their cluster") {
     // 20 of the 100 launches of 9 us so far, which began after launch 5,100.
     Add(sketch, 9000, 100);
-    CapturedLaunch launch = At(5120);
+    Capture launch = At(5120);
     launch.place.first_bin = stats::LogSketch::BinOf(9000);
     launch.place.end_bin = launch.place.first_bin + 1;
     launch.place.in_cluster = 20;

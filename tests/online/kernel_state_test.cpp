@@ -8,6 +8,7 @@
 #include <random>
 #include <vector>
 
+#include "online/gate_publisher.h"
 #include "stats/log_sketch.h"
 
 namespace stemtap::online {
@@ -51,7 +52,9 @@ struct Kernel {
     state.SetCut(state.CurrentFirstCells(), false);
   }
   void Settle() {
-    for (const CapturedLaunch& launch : state.TakeUnsettled()) state.AddCaptured(launch);
+    for (const Capture& launch : state.TakeUnsettled()) {
+      GatePublisher::EndWait(state.clusters()[state.AddCaptured(launch)]);
+    }
   }
   std::size_t ClusterOf(std::uint64_t duration) const {
     return state.ClusterOf(stats::LogSketch::BinOf(duration));
@@ -82,7 +85,7 @@ TEST_CASE("predicted clusters have their own lines, and captures cost the mean o
   CHECK(kernel.state.LineOf(1) != KernelClusters::kCommonLine);
   CHECK(kernel.state.LineOf(0) != kernel.state.LineOf(1));
   for (std::size_t c = 0; c < 2; ++c) {
-    const OnlineCluster& cluster = kernel.state.clusters()[c];
+    const Cluster& cluster = kernel.state.clusters()[c];
     CHECK(cluster.source.line == kernel.state.LineOf(c));
     CHECK(cluster.source.predicted());
     CHECK(cluster.source.yield == doctest::Approx(1.0));
@@ -104,7 +107,7 @@ TEST_CASE("unpredicted clusters share the common line, and their price includes 
   const auto all = static_cast<double>(below.count() + above.count());
   for (std::size_t c = 0; c < 2; ++c) {
     CAPTURE(c);
-    const OnlineCluster& cluster = kernel.state.clusters()[c];
+    const Cluster& cluster = kernel.state.clusters()[c];
     const auto count = static_cast<double>(cluster.moments.count());
     CHECK(kernel.state.LineOf(c) == KernelClusters::kCommonLine);
     CHECK(cluster.source.line == KernelClusters::kCommonLine);
@@ -117,7 +120,7 @@ TEST_CASE("a rare cluster in a predicted cluster is captured through the launche
   // One launch in 16 is long, but its context predicts a short launch.
   const Kernel kernel =
       TwoModes(4096, [](Kernel& k, int i) { k.Launch(10, i % 16 == 15 ? kLong : kShort); });
-  const OnlineCluster& rare = kernel.state.clusters().at(1);
+  const Cluster& rare = kernel.state.clusters().at(1);
   CHECK_FALSE(rare.source.predicted());
   CHECK(rare.source.yield == doctest::Approx(1.0 / 16));
   CHECK(rare.source.price_ns == doctest::Approx(15.0 * kShort + kLong).epsilon(0.01));
@@ -222,13 +225,13 @@ TEST_CASE("the wait of a cluster continues after an allocation and ends at its n
   Kernel kernel;
   for (int i = 0; i < 100; ++i) kernel.Launch(10, i % 2 == 0 ? kShort : kLong);
   kernel.Cut({kLong});
-  for (OnlineCluster& cluster : kernel.state.clusters()) cluster.waiting_since = 50;
+  for (Cluster& cluster : kernel.state.clusters()) cluster.request.waiting_since = 50;
   kernel.Launch(10, kLong, shm::kFlagCaptured);
   kernel.Update();
-  CHECK(kernel.state.clusters().at(1).waiting_since == 50);
+  CHECK(kernel.state.clusters().at(1).request.waiting_since == 50);
   kernel.Settle();
-  CHECK(kernel.state.clusters()[0].waiting_since == 50);
-  CHECK(kernel.state.clusters()[1].waiting_since == 0);
+  CHECK(kernel.state.clusters()[0].request.waiting_since == 50);
+  CHECK(kernel.state.clusters()[1].request.waiting_since == 0);
 }
 
 TEST_CASE("captures and launches are counted in the period of the launch") {

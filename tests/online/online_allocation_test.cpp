@@ -12,8 +12,8 @@ namespace {
 const std::vector<std::uint64_t> kOnePeriod = {0};
 
 // Returns a cluster of a single period that its contexts predict.
-OnlineCluster Predicted(std::uint64_t count, double mean, double stddev, std::uint64_t captured) {
-  OnlineCluster cluster;
+Cluster Predicted(std::uint64_t count, double mean, double stddev, std::uint64_t captured) {
+  Cluster cluster;
   cluster.moments = {count, mean, stddev * stddev * static_cast<double>(count)};
   cluster.captured = captured;
   cluster.periods = {{cluster.moments, captured, 0.5 * static_cast<double>(captured * count)}};
@@ -21,12 +21,12 @@ OnlineCluster Predicted(std::uint64_t count, double mean, double stddev, std::ui
   return cluster;
 }
 
-ClustersView View(const std::vector<OnlineCluster>& clusters, double explored_ns = 0.0) {
+ClustersView View(const std::vector<Cluster>& clusters, double explored_ns = 0.0) {
   return {clusters, explored_ns, kOnePeriod};
 }
 
 TEST_CASE("by default, one capture per cluster is enough") {
-  const auto meets = [](const std::vector<OnlineCluster>& clusters) {
+  const auto meets = [](const std::vector<Cluster>& clusters) {
     return MeetsBound(std::vector{View(clusters)}, {});
   };
   CHECK(meets({Predicted(1000, 100.0, 1.0, 1)}));
@@ -34,17 +34,16 @@ TEST_CASE("by default, one capture per cluster is enough") {
   // The z of the certificate, 2.17, is used: 2.17 x 2.4 % > 5 %, although 1.96 x 2.4 % < 5 %.
   CHECK(meets({Predicted(1000, 100.0, 2.2, 1)}));
   CHECK_FALSE(meets({Predicted(1000, 100.0, 2.4, 1)}));
-  const std::vector<OnlineCluster> clusters = {Predicted(1000, 100.0, 1.0, 0)};
-  const std::vector<ClusterTarget> targets =
-      AllocateTargets(std::vector{View(clusters)},
-                      {.duration_ns = 100'000.0, .planned_ns = 100.0}, {});
+  const std::vector<Cluster> clusters = {Predicted(1000, 100.0, 1.0, 0)};
+  const std::vector<Decision> targets = AllocateTargets(
+      std::vector{View(clusters)}, {.duration_ns = 100'000.0, .planned_ns = 100.0}, {});
   CHECK(targets.at(0).target == 1);
 }
 
 TEST_CASE("captures meet the bound if they have minimum sizes and little time is uncovered") {
   sampling::SamplingOptions options;  // 5 %
   options.min_samples = 2;
-  const auto meets = [&](const std::vector<OnlineCluster>& clusters) {
+  const auto meets = [&](const std::vector<Cluster>& clusters) {
     return MeetsBound(std::vector{View(clusters)}, options);
   };
   CHECK(meets({Predicted(1000, 100.0, 1.0, 2)}));
@@ -53,13 +52,13 @@ TEST_CASE("captures meet the bound if they have minimum sizes and little time is
   CHECK(meets({Predicted(1000, 100.0, 1.0, 2), Predicted(1, 1000.0, 0.0, 0)}));
   CHECK_FALSE(meets({Predicted(1000, 100.0, 1.0, 2), Predicted(1, 10'000.0, 0.0, 0)}));
   // If captures are expensive, one is enough.
-  OnlineCluster expensive = Predicted(1000, 100.0, 1.0, 1);
+  Cluster expensive = Predicted(1000, 100.0, 1.0, 1);
   expensive.source.price_ns = 201.0;
   CHECK(meets({expensive}));
 }
 
 TEST_CASE("exploratory captures cover a cluster in the stated bound but do not meet the target") {
-  std::vector<OnlineCluster> clusters = {Predicted(100, 100.0, 0.0, 0)};
+  std::vector<Cluster> clusters = {Predicted(100, 100.0, 0.0, 0)};
   clusters[0].explored.Add(101.0);
   const std::vector<ClustersView> views = {View(clusters, 101.0)};
   CHECK_FALSE(MeetsBound(views, {}));
@@ -67,8 +66,8 @@ TEST_CASE("exploratory captures cover a cluster in the stated bound but do not m
 }
 
 TEST_CASE("targets include the captures so far, and clusters that cost too much are unreachable") {
-  std::vector<OnlineCluster> clusters = {Predicted(10'000, 100.0, 20.0, 7),
-                                         Predicted(40, 1000.0, 0.0, 0)};
+  std::vector<Cluster> clusters = {Predicted(10'000, 100.0, 20.0, 7),
+                                   Predicted(40, 1000.0, 0.0, 0)};
   clusters[1].source = {0, 0.01, 20'000.0};
   const std::vector<ClustersView> views = {View(clusters)};
   sampling::SamplingOptions options;
@@ -87,9 +86,9 @@ TEST_CASE("targets include the captures so far, and clusters that cost too much 
 
 // Returns a cluster with `launches` launches of `mean` ns in each period, a standard deviation of
 // `stddev`, and the given captures by period.
-OnlineCluster InPeriods(std::uint64_t launches, const std::vector<double>& means, double stddev,
-                        const std::vector<std::uint64_t>& captured) {
-  OnlineCluster cluster;
+Cluster InPeriods(std::uint64_t launches, const std::vector<double>& means, double stddev,
+                  const std::vector<std::uint64_t>& captured) {
+  Cluster cluster;
   for (std::size_t p = 0; p < means.size(); ++p) {
     ClusterPeriod& period = cluster.periods.emplace_back();
     period.launches = {launches, means[p], stddev * stddev * static_cast<double>(launches)};
@@ -104,13 +103,13 @@ OnlineCluster InPeriods(std::uint64_t launches, const std::vector<double>& means
 }
 
 // Returns the targets of clusters with periods of 1,000 launches each, once the bound is met.
-std::vector<std::uint64_t> TargetsOnceMet(std::vector<OnlineCluster> clusters) {
+std::vector<std::uint64_t> TargetsOnceMet(std::vector<Cluster> clusters) {
   std::vector<std::uint64_t> begins;
   double duration_ns = 0.0;
   for (std::size_t p = 0; p < clusters[0].periods.size(); ++p) {
     begins.push_back(1000 * p * clusters.size());
   }
-  for (OnlineCluster& cluster : clusters) {
+  for (Cluster& cluster : clusters) {
     duration_ns += cluster.moments.sum();
     // Positions are among the launches of all clusters.
     for (ClusterPeriod& period : cluster.periods) {
@@ -119,7 +118,7 @@ std::vector<std::uint64_t> TargetsOnceMet(std::vector<OnlineCluster> clusters) {
   }
   const std::vector<ClustersView> views = {{clusters, 0.0, begins}};
   std::vector<std::uint64_t> targets;
-  for (const ClusterTarget& target : AllocateTargets(
+  for (const Decision& target : AllocateTargets(
            views, {.duration_ns = duration_ns, .planned_ns = 2000.0, .bound_met = true}, {})) {
     targets.push_back(target.target);
   }
@@ -128,11 +127,11 @@ std::vector<std::uint64_t> TargetsOnceMet(std::vector<OnlineCluster> clusters) {
 
 TEST_CASE("a predicted cluster stays without captures if a fixed price exceeds its worth") {
   // 10,000 ns of 1,010,000 ns are in the small cluster, and the bound is 50,500 ns.
-  std::vector<OnlineCluster> clusters = {Predicted(10'000, 100.0, 20.0, 7),
-                                         Predicted(10, 1000.0, 0.0, 0)};
+  std::vector<Cluster> clusters = {Predicted(10'000, 100.0, 20.0, 7),
+                                   Predicted(10, 1000.0, 0.0, 0)};
   sampling::SamplingOptions options;
   options.price.fixed_ns = 1e6;
-  for (OnlineCluster& cluster : clusters) cluster.source.price_ns += 1e6;
+  for (Cluster& cluster : clusters) cluster.source.price_ns += 1e6;
   const auto small = [&](double planned_ns) {
     return AllocateTargets(std::vector{View(clusters)},
                            {.duration_ns = 1'010'000.0, .planned_ns = planned_ns}, options)
@@ -154,8 +153,8 @@ TEST_CASE("once the bound is met, a cluster is captured again when its captures 
   CHECK(TargetsOnceMet({InPeriods(1000, {100.0, 100.0}, 1.0, {1, 1})}).at(0) == 2);
   CHECK(TargetsOnceMet({InPeriods(1000, {100.0, 100.0}, 1.0, {0, 1})}).at(0) == 1);
   // One late capture makes up for an early one.
-  const OnlineCluster early = InPeriods(1000, {100.0, 100.0, 100.0}, 1.0, {1, 0, 0});
-  const OnlineCluster late = InPeriods(1000, {100.0, 100.0, 100.0}, 1.0, {0, 0, 1});
+  const Cluster early = InPeriods(1000, {100.0, 100.0, 100.0}, 1.0, {1, 0, 0});
+  const Cluster late = InPeriods(1000, {100.0, 100.0, 100.0}, 1.0, {0, 0, 1});
   using Targets = std::vector<std::uint64_t>;
   CHECK(TargetsOnceMet({early, late}) == Targets{1, 1});
   CHECK(TargetsOnceMet({early, early}) == Targets{2, 1});
@@ -169,7 +168,7 @@ TEST_CASE("once the bound is met, a cluster is captured again when its mean has 
 }
 
 TEST_CASE("captures that cost more than they are worth are not made again") {
-  std::vector<OnlineCluster> clusters = {InPeriods(1000, {100.0, 100.0}, 1.0, {1, 0})};
+  std::vector<Cluster> clusters = {InPeriods(1000, {100.0, 100.0}, 1.0, {1, 0})};
   // A capture at the end would raise the estimate of a metric that rises by 30,000 ns, each worth
   // 2 x 2000 / 10,000 ns.
   clusters[0].source.price_ns = 11'900.0;
@@ -180,10 +179,10 @@ TEST_CASE("captures that cost more than they are worth are not made again") {
 
 TEST_CASE("while the bound is missed, the current period is captured at most twice as densely") {
   // The variance of the first period alone exceeds the budget.
-  const std::vector<OnlineCluster> clusters = {InPeriods(100'000, {100.0, 100.0}, 100.0, {10, 0})};
+  const std::vector<Cluster> clusters = {InPeriods(100'000, {100.0, 100.0}, 100.0, {10, 0})};
   const std::vector<std::uint64_t> begins = {0, 100'000};
   const std::vector<ClustersView> views = {{clusters, 0.0, begins}};
-  std::vector<OnlineCluster> sized = clusters;
+  std::vector<Cluster> sized = clusters;
   sized[0].enough = EnoughCaptures(views, {}).at(0);
   // (2.17 / 4 %)^2 of a coefficient of variation of 1.
   CHECK(sized[0].enough == doctest::Approx(2940).epsilon(0.02));

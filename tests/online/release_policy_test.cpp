@@ -47,22 +47,22 @@ TEST_CASE("allocations are due when launches or time have grown by an eighth") {
 }
 
 // Returns the credits of the lines of a kernel whose clusters begin to wait.
-std::vector<LineCredits> Credits(std::vector<OnlineCluster> clusters,
+std::vector<LineCredits> Credits(std::vector<Cluster> clusters,
                                  const std::vector<double>& offered) {
   UpdateWaits(clusters);
   return CreditsOfLines(clusters, offered, Pace::kSpread);
 }
 
 TEST_CASE("a line gets credits for half of the need of its cluster with the largest need") {
-  OnlineCluster predicted;
-  predicted.target = 9;
+  Cluster predicted;
+  predicted.decision.target = 9;
   predicted.captured = 1;
   predicted.source = {1, 1.0, 0.0};
-  OnlineCluster rare;
-  rare.target = 1;
+  Cluster rare;
+  rare.decision.target = 1;
   rare.source = {0, 0.01, 0.0};
-  OnlineCluster unreachable = rare;
-  unreachable.unreachable = true;
+  Cluster unreachable = rare;
+  unreachable.decision.unreachable = true;
   unreachable.source.yield = 0.001;
   const std::vector<LineCredits> lines =
       Credits({predicted, rare, unreachable}, {10'000.0, 160.0, 5.0});
@@ -76,8 +76,8 @@ TEST_CASE("a line gets credits for half of the need of its cluster with the larg
 
 TEST_CASE("a predicted cluster gets no credits for captures outside the cluster") {
   const auto line = [](std::uint64_t target, double yield) {
-    OnlineCluster predicted;
-    predicted.target = target;
+    Cluster predicted;
+    predicted.decision.target = target;
     predicted.source = {0, yield, 0.0};
     return Credits({predicted}, {1000.0})[0];
   };
@@ -93,9 +93,9 @@ TEST_CASE("a predicted cluster gets no credits for captures outside the cluster"
 }
 
 TEST_CASE("a capture is made at a random launch in a window that starts with the wait") {
-  std::vector<OnlineCluster> clusters(1);
-  OnlineCluster& cluster = clusters[0];
-  cluster.target = 1;
+  std::vector<Cluster> clusters(1);
+  Cluster& cluster = clusters[0];
+  cluster.decision.target = 1;
   cluster.source = {0, 1.0, 0.0};
   // The line is offered all launches of the cluster. The window has 1250 launches.
   const auto accept = [&](std::uint64_t launches) {
@@ -111,14 +111,14 @@ TEST_CASE("a capture is made at a random launch in a window that starts with the
   CHECK(accept(9000) == shm::AcceptOf(1 / 125.0));  // the window has ended
   cluster.captured = 1;
   UpdateWaits(clusters);
-  CHECK(cluster.waiting_since == 0);
-  cluster.target = 2;
+  CHECK(cluster.request.waiting_since == 0);
+  cluster.decision.target = 2;
   CHECK(accept(10'000) == shm::AcceptOf(1 / 2500.0));  // a further capture
 }
 
 TEST_CASE("the first capture of a cluster is made soon while the bound is not met") {
-  std::vector<OnlineCluster> clusters(1);
-  clusters[0].target = 1;
+  std::vector<Cluster> clusters(1);
+  clusters[0].decision.target = 1;
   clusters[0].source = {0, 1.0, 0.0};
   clusters[0].moments = {1000, 1000.0, 0.0};
   UpdateWaits(clusters);
@@ -131,8 +131,8 @@ TEST_CASE("the first capture of a cluster is made soon while the bound is not me
 }
 
 TEST_CASE("launches of an unpredicted cluster are drawn with a constant probability") {
-  std::vector<OnlineCluster> clusters(1);
-  clusters[0].target = 1;
+  std::vector<Cluster> clusters(1);
+  clusters[0].decision.target = 1;
   clusters[0].source = {0, 0.1, 0.0};
   for (const std::uint64_t launches : {1000, 2000}) {
     clusters[0].moments = {launches, 1000.0, 0.0};
@@ -143,9 +143,9 @@ TEST_CASE("launches of an unpredicted cluster are drawn with a constant probabil
 }
 
 TEST_CASE("an unpredicted cluster that a neighbor can represent gets one expected capture") {
-  std::vector<OnlineCluster> clusters(2);
+  std::vector<Cluster> clusters(2);
   clusters[0].moments = {900, 1000.0, 0.0};
-  clusters[1].target = 1;
+  clusters[1].decision.target = 1;
   clusters[1].source = {0, 0.1, 0.0};
   const auto credits = [&](double mean) {
     clusters[1].moments = {100, mean, 0.0};
