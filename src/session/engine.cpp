@@ -49,6 +49,8 @@ Engine::Engine(const sampling::SamplingOptions& options, shm::GateTable& gate, G
                captures == Captures::kForReal),
       group_by_(options.group_by),
       groups_(GroupsOf(options)),
+      tracker_(asked == GateAsked::kByEngine ? LaunchTracker::Graphs::kInHistories
+                                             : LaunchTracker::Graphs::kOutside),
       queue_(lag) {
   if (asked == GateAsked::kByEngine) local_gate_.emplace(gate, options.seed);
   if (captures == Captures::kForReal) perturbed_.emplace();
@@ -91,13 +93,6 @@ void Engine::LeaveOut(const shm::KernelRecord& record, std::uint64_t name_hash) 
   sampler_.Exclude(name_hash);
 }
 
-// A live gate does not see the kernels of a graph launch, so they are not part of its histories.
-shm::LaunchHistory Engine::AdvanceHistory(const shm::KernelRecord& record, std::uint64_t name_hash,
-                                          std::uint16_t process) {
-  if (local_gate_ || record.graph_id == 0) return histories_.Advance(record, name_hash, process);
-  return histories_.Of(record, process);
-}
-
 bool Engine::Push(const shm::KernelRecord& record, std::uint16_t process, const NamedMark& mark) {
   const bool perturbed = perturbed_ && perturbed_->Add(record, process);
   const bool fits =
@@ -109,7 +104,7 @@ bool Engine::Push(const shm::KernelRecord& record, std::uint16_t process, const 
   const std::uint64_t name_hash = sampler_.names().hash(record.name_id);
   const std::uint64_t index = counts_.launches++;
   counts_.graph_launches += (record.flags & shm::kFlagGraph) != 0;
-  const shm::LaunchHistory before = AdvanceHistory(record, name_hash, process);
+  const shm::LaunchKeys keys = tracker_.Next(record, name_hash, process);
   const std::uint32_t kernel = KernelOf(record);
   if (kernel == model::kExcludedKernel) {
     LeaveOut(record, name_hash);
@@ -122,9 +117,7 @@ bool Engine::Push(const shm::KernelRecord& record, std::uint16_t process, const 
   launch.record.flags &= shm::kFlagCaptured | shm::kFlagExploratory;  // of a live gate
   launch.index = index;
   launch.occurrence = counts_.NextOccurrence(PlanName(record.name_id));
-  shm::LaunchKeys keys(name_hash, record, before);
   if (local_gate_) {
-    keys.node = shm::NodeKey(keys.config, record.graph_id, record.graph_node);
     local_gate_->Decide(keys, record.name_id, sampler_.names().name(record.name_id), index,
                         launch.record);
   }
@@ -142,7 +135,7 @@ bool Engine::Push(const shm::KernelRecord& record, std::uint16_t process, const 
 
 void Engine::Skip(const shm::KernelRecord& record, std::uint16_t process) {
   ++counts_.launches;
-  AdvanceHistory(record, sampler_.names().hash(record.name_id), process);
+  tracker_.Next(record, sampler_.names().hash(record.name_id), process);
   counts_.NextOccurrence(PlanName(record.name_id));
 }
 

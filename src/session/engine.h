@@ -244,10 +244,6 @@ class Engine {
   // grouped by function, the function.
   std::uint32_t PlanName(std::uint32_t name_id);
   void LeaveOut(const shm::KernelRecord& record, std::uint64_t name_hash);
-  // Appends the launch to the history of its stream, unless the gate does not see it. Returns the
-  // history before it.
-  shm::LaunchHistory AdvanceHistory(const shm::KernelRecord& record, std::uint64_t name_hash,
-                                    std::uint16_t process);
   void RunEpoch();
   void ReportDecisions();
 
@@ -262,7 +258,7 @@ class Engine {
   std::vector<bool> is_name_of_kernel_;   // by name id: the sampler knows its kernel, likewise
   model::RunTime time_;
   LaunchCounts counts_;
-  StreamHistories histories_;
+  LaunchTracker tracker_;
   CaptureMarks marks_;
   EpochQueue queue_;
   std::size_t at_hand_ = 0;

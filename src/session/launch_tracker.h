@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LocalGate makes gate decisions in the process of the engine, for launches of a replay or a tracer
-// (shm/gate_client.h). As in a traced process, kernels on the deny list (shm/deny_list.h) are never
-// captured. Kernels are name ids of the engine.
-//
-// THREADS: one caller.
+// What a traced process does at a launch, done by the collector or a tracer instead: the keys of the
+// launch (LaunchTracker) and the answer of the gate (LocalGate).
 #pragma once
 
 #include <algorithm>
@@ -20,30 +17,45 @@
 #include "shm/gate_client.h"
 #include "shm/gate_table.h"
 #include "shm/launch_draw.h"
+#include "shm/launch_keys.h"
 #include "shm/record.h"
 
 namespace stemtap::session {
 
-// StreamHistories remembers the last two kernels launched on each (process, device, stream).
+// LaunchTracker computes the keys of launches (shm/launch_keys.h), as the traced process does. It
+// remembers the last two kernels that were launched on each (process, device, stream).
 //
 // THREADS: one caller.
-class StreamHistories {
+class LaunchTracker {
  public:
+  // A replay sees the kernels of graphs as launches, which are part of histories and have node
+  // keys. A gate at the launch call does not see them.
+  enum class Graphs { kInHistories, kOutside };
+
   // 65,536 histories take 4 MiB, more streams than any program uses at a time. If a program keeps
   // creating streams, all histories are cleared.
   static constexpr std::size_t kMaxStreams = std::size_t{1} << 16;
 
-  // Appends the kernel to the history of its stream. Returns the history before it.
-  shm::LaunchHistory Advance(const shm::KernelRecord& record, std::uint64_t name_hash,
-                             std::uint16_t process = 0) {
-    shm::LaunchHistory& history = Of(record, process);
-    const shm::LaunchHistory before = history;
-    history = shm::Advance(before, name_hash);
-    return before;
+  explicit LaunchTracker(Graphs graphs) : graphs_(graphs) {}
+
+  // Returns the keys of the next launch, and appends it to the history of its stream. `process`
+  // distinguishes processes whose devices and streams have the same numbers.
+  shm::LaunchKeys Next(const shm::KernelRecord& record, std::uint64_t name_hash,
+                       std::uint16_t process = 0) {
+    shm::LaunchHistory& history = HistoryOf(record, process);
+    shm::LaunchKeys keys(name_hash, record, history);
+    if (graphs_ == Graphs::kInHistories) {
+      keys.node = shm::NodeKey(keys.config, record.graph_id, record.graph_node);
+    }
+    if (graphs_ == Graphs::kInHistories || record.graph_id == 0) {
+      history = shm::Advance(history, name_hash);
+    }
+    return keys;
   }
 
+ private:
   // The reference is valid until the next call.
-  shm::LaunchHistory& Of(const shm::KernelRecord& record, std::uint16_t process = 0) {
+  shm::LaunchHistory& HistoryOf(const shm::KernelRecord& record, std::uint16_t process) {
     const std::uint64_t key =
         (std::uint64_t{process} << 48) | (std::uint64_t{record.device} << 32) | record.stream;
     if (key != last_key_ || last_ == nullptr) {
@@ -54,7 +66,7 @@ class StreamHistories {
     return *last_;
   }
 
- private:
+  Graphs graphs_;
   std::unordered_map<std::uint64_t, shm::LaunchHistory> histories_;
   std::uint64_t last_key_ = 0;
   shm::LaunchHistory* last_ = nullptr;
@@ -132,6 +144,11 @@ class DeniedKernels {
   std::string why_;  // empty: none was launched
 };
 
+// LocalGate makes gate decisions in the process of the engine, for launches of a replay or a tracer
+// (shm/gate_client.h). As in a traced process, kernels on the deny list (shm/deny_list.h) are never
+// captured. Kernels are name ids of the engine.
+//
+// THREADS: one caller.
 class LocalGate {
  public:
   // `table` must outlive the gate. `seed`: of the launch draws.

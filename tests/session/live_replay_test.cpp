@@ -74,13 +74,13 @@ Outcome RunLive(const std::vector<Launch>& launches, std::size_t lag) {
   engine.AddObserver(captured);
   auto client = std::make_unique<shm::GateClient<inject::ExploredKernels>>();
   const shm::LaunchDraws draws(options.seed);
-  StreamHistories histories;
+  LaunchTracker tracker(LaunchTracker::Graphs::kOutside);
   std::vector<shm::KernelRecord> records;
   for (std::size_t i = 0; i < launches.size() + lag; ++i) {
     if (i < launches.size()) {
       shm::KernelRecord record = launches[i].record;
       const std::uint64_t hash = shm::NameHash(launches[i].name.data(), launches[i].name.size());
-      const shm::LaunchKeys keys(hash, record, histories.Advance(record, hash));
+      const shm::LaunchKeys keys = tracker.Next(record, hash);
       const shm::GateAnswer answer = client->Decide(*table, keys, hash, [&] { return draws(i); });
       if (answer.captures()) CHECK(client->Captured(hash, answer));
       record.flags = answer.flags;

@@ -43,10 +43,7 @@ TracerGate::Answer TracerGate::ShouldCapture(const TracerLaunch& launch) {
   record.start_ns = shm::kUnknownTime;
   record.name_id = engine_.AddKernel(launch.name);
   const std::uint64_t name_hash = shm::NameHash(launch.name.data(), launch.name.size());
-  // Same histories as in the engine: kernels of a graph are not part of a history.
-  const shm::LaunchHistory before =
-      record.graph_id == 0 ? histories_.Advance(record, name_hash) : histories_.Of(record);
-  pending.keys = shm::LaunchKeys(name_hash, record, before);
+  pending.keys = tracker_.Next(record, name_hash);
   const std::uint64_t id = first_ + pending_.size();
   record.flags = 0;
   record.credit_slot = 0;

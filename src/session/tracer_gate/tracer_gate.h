@@ -121,7 +121,7 @@ class TracerGate {
   std::mutex mutex_;
   std::deque<Pending> pending_;  // launches first_ ..., in launch order
   std::uint64_t first_ = 0;
-  StreamHistories histories_;
+  LaunchTracker tracker_{LaunchTracker::Graphs::kOutside};
   // Last reported duration in ns, by history, configuration, and name id + 1.
   std::unordered_map<std::uint64_t, std::uint64_t> last_ns_;
   struct Counts {
