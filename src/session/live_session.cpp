@@ -56,12 +56,12 @@ class LiveRun {
   // Collects until the program, or every process that joined, has ended.
   void Watch(std::optional<ChildProcess>& child, SignalRelay& signals);
   // Ends the engine and writes the session's files.
-  LiveOutcome Finish(const std::optional<ChildProcess>& child, const GateMemory& gate);
+  SessionResult Finish(const std::optional<ChildProcess>& child, const GateMemory& gate);
 
  private:
   void ShowCourse();
   void Describe(model::Overview& overview) const;
-  std::string WhyNoProcess(LiveOutcome& outcome) const;
+  std::string WhyNoProcess(SessionResult& outcome) const;
   std::string WhyAllDisabled(const std::vector<ProcessReport>& processes) const;
 
   const LiveOptions& options_;
@@ -79,7 +79,7 @@ Captures CapturesOf(const LiveOptions& options) {
   return slowed ? Captures::kForReal : Captures::kNoted;
 }
 
-void LogEnd(const LiveOutcome& outcome) {
+void LogEnd(const SessionResult& outcome) {
   const SessionReport& report = outcome.report;
   for (const std::string& warning : report.warnings) spdlog::warn("{}", EscapeForTerminal(warning));
   if (!outcome.failure.empty()) spdlog::error("{}", EscapeForTerminal(outcome.failure));
@@ -156,7 +156,7 @@ void LiveRun::Watch(std::optional<ChildProcess>& child, SignalRelay& signals) {
 
 // Returns the warning for a session that no process has joined. In quiet mode no summary reports
 // it, so it is also the failure if the user can change it.
-std::string LiveRun::WhyNoProcess(LiveOutcome& outcome) const {
+std::string LiveRun::WhyNoProcess(SessionResult& outcome) const {
   const std::string tool = WhyNotRecorded();
   if (!tool.empty()) return "nothing was recorded: " + tool;
   const char* other = options_.chain ? nullptr : OtherInjection(options_);
@@ -181,9 +181,9 @@ std::string LiveRun::WhyAllDisabled(const std::vector<ProcessReport>& processes)
   return fmt::format("nothing was recorded: {}", EscapeForTerminal(processes.front().reason));
 }
 
-LiveOutcome LiveRun::Finish(const std::optional<ChildProcess>& child, const GateMemory& gate) {
+SessionResult LiveRun::Finish(const std::optional<ChildProcess>& child, const GateMemory& gate) {
   const double elapsed_s = session_.elapsed_s();
-  LiveOutcome outcome;
+  SessionResult outcome;
   outcome.folder = session_.path();
   outcome.plan = engine_.Finish();
   outcome.plan.source = options_.command.empty()
@@ -247,14 +247,14 @@ void AwaitEnd(ChildProcess& child, SignalRelay& signals) {
 
 // Collects and writes the session. If memory runs out, frees what it used and waits for the
 // program.
-LiveOutcome Collect(std::optional<LiveRun>& run, const GateMemory& gate,
-                    std::optional<ChildProcess>& child, SignalRelay& signals) {
+SessionResult Collect(std::optional<LiveRun>& run, const GateMemory& gate,
+                      std::optional<ChildProcess>& child, SignalRelay& signals) {
   try {
     run->Watch(child, signals);
     return run->Finish(child, gate);
   } catch (const std::exception& trouble) {
     run.reset();
-    LiveOutcome outcome;
+    SessionResult outcome;
     outcome.gave_up = true;
     if (dynamic_cast<const std::bad_alloc*>(&trouble) != nullptr) {
       outcome.failure = "out of memory";  // short enough to be stored without allocation
@@ -299,7 +299,7 @@ TraceLevel TraceLevelNamed(std::string_view name) {
                                  std::begin(kTraceLevelNames));
 }
 
-Result<LiveOutcome> RunLive(const LiveOptions& options) {
+Result<SessionResult> RunLive(const LiveOptions& options) {
   // A reader of our stderr that exits, or the file size limit, must not end the session and lose
   // the program's exit code. A SIGCHLD that our parent ignores would lose that code too.
   sigset_t defaults;

@@ -63,16 +63,8 @@ struct LiveOptions {
   std::vector<std::string> environment;  // additional NAME=value for the program
 };
 
-struct LiveOutcome {
-  model::Plan plan;
-  SessionReport report;
-  std::string folder;    // session directory
-  std::string failure;   // why the session's files could not be written; empty on success
-  bool gave_up = false;  // only the program's exit code and the failure are valid
-};
-
 // Fails only if the session could not begin. If the program cannot be started, the error has exit
 // code 127 or 126.
-Result<LiveOutcome> RunLive(const LiveOptions& options);
+Result<SessionResult> RunLive(const LiveOptions& options);
 
 }  // namespace stemtap::session

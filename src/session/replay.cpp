@@ -94,7 +94,7 @@ std::string TooShort(const online::SamplerStatus& status, std::uint64_t lag) {
 
 }  // namespace
 
-Result<ReplayOutcome> RunReplay(model::ProfileReader& reader, const ReplayOptions& options) {
+Result<SessionResult> RunReplay(model::ProfileReader& reader, const ReplayOptions& options) {
   Result<std::unique_ptr<SessionBuilder>> opened =
       SessionBuilder::Open({.mode = SessionMode::kReplay,
                             .sampling = options.sampling,
@@ -125,7 +125,7 @@ Result<ReplayOutcome> RunReplay(model::ProfileReader& reader, const ReplayOption
     return played.error();
   }
 
-  ReplayOutcome outcome;
+  SessionResult outcome;
   outcome.folder = session.path();
   outcome.plan = engine.Finish();
   outcome.plan.source = options.source;

@@ -48,14 +48,7 @@ struct ReplayOptions {
   bool quiet = false;
 };
 
-struct ReplayOutcome {
-  model::Plan plan;
-  SessionReport report;
-  std::string folder;    // session directory; empty: none
-  double seconds = 0.0;  // from the first read to the plan
-};
-
 // Fails if the profile is empty.
-Result<ReplayOutcome> RunReplay(model::ProfileReader& reader, const ReplayOptions& options);
+Result<SessionResult> RunReplay(model::ProfileReader& reader, const ReplayOptions& options);
 
 }  // namespace stemtap::session

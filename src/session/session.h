@@ -69,6 +69,16 @@ struct SessionReport {
   std::uint64_t mask_events_missing = 0;  // decisions that mask.ndjson lacks
 };
 
+// SessionResult is what a run or a replay returns.
+struct SessionResult {
+  model::Plan plan;
+  SessionReport report;
+  std::string folder;    // session directory; empty: none
+  std::string failure;   // why the session's files could not be written; empty on success
+  bool gave_up = false;  // only the program's exit code and the failure are valid
+  double seconds = 0.0;  // of a replay, from the first read to the plan
+};
+
 // Adds a process to `sum`, the report of several. Its state is kRecording if a process is
 // recording, otherwise kClosed if a process is closed. REQUIRES: an empty sum is kDisabled.
 void AddProcess(const ProcessReport& process, ProcessReport& sum);

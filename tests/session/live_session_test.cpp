@@ -47,8 +47,8 @@ void MakeRing(const std::string& path, std::int32_t pid, shm::RingState state, i
   writer.ring->header.state = static_cast<std::uint32_t>(state);
 }
 
-LiveOutcome RunShell(const TempDir& scratch, const std::string& script,
-                     TraceLevel level = TraceLevel::kKernels) {
+SessionResult RunShell(const TempDir& scratch, const std::string& script,
+                       TraceLevel level = TraceLevel::kKernels) {
   LiveOptions options;
   options.level = level;
   options.command = {"/bin/sh", "-c", "cd '" + scratch.path().string() + "'; " + script};
@@ -67,7 +67,7 @@ TEST_CASE("a process may reuse the pid of an ended process, and ended rings are 
   TempDir scratch;
   MakeRing((scratch / "first").string(), 0x7FFFFFF0, shm::RingState::kRecording, 10);
   MakeRing((scratch / "second").string(), 0x7FFFFFF0, shm::RingState::kClosed, 7);
-  const LiveOutcome outcome =
+  const SessionResult outcome =
       RunShell(scratch,
                "mv first session/ring.77; i=0; "
                "while [ -e session/ring.77 ] && [ $i -lt 200 ]; do sleep 0.02; i=$((i + 1)); done; "
@@ -84,7 +84,7 @@ TEST_CASE("a process that executes another program has a second ring, and both a
   TempDir scratch;
   MakeRing((scratch / "first").string(), ::getpid(), shm::RingState::kRecording, 10);
   MakeRing((scratch / "second").string(), ::getpid(), shm::RingState::kClosed, 7);
-  const LiveOutcome outcome =
+  const SessionResult outcome =
       RunShell(scratch, "mv first session/ring.77.1; sleep 0.2; mv second session/ring.77.2");
   REQUIRE(outcome.report.processes.size() == 2);
   CHECK(outcome.plan.totals.invocations == 17);
@@ -92,7 +92,8 @@ TEST_CASE("a process that executes another program has a second ring, and both a
   CHECK_FALSE(std::filesystem::exists(scratch / "session/ring.77.2"));
 }
 
-TEST_CASE("programs of one process that join at once are all read, and only the latest still runs") {
+TEST_CASE(
+    "programs of one process that join at once are all read, and only the latest still runs") {
   TempDir scratch;
   std::string script;
   for (int i = 0; i < 8; ++i) {
@@ -100,7 +101,7 @@ TEST_CASE("programs of one process that join at once are all read, and only the 
     MakeRing((scratch / name).string(), ::getpid(), shm::RingState::kRecording, 10 + i);
     script += "mv " + name + " session/; ";
   }
-  const LiveOutcome outcome = RunShell(scratch, script);
+  const SessionResult outcome = RunShell(scratch, script);
   REQUIRE(outcome.report.processes.size() == 8);
   CHECK(outcome.plan.totals.invocations == 80 + 28);
   CHECK(outcome.report.warnings.size() == 1);
@@ -114,7 +115,7 @@ TEST_CASE("programs of one process that join at once are all read, and only the 
 TEST_CASE("a signal that is ignored, as under nohup, stays ignored in the program") {
   TempDir scratch;
   const auto before = ::signal(SIGHUP, SIG_IGN);
-  const LiveOutcome outcome = RunShell(scratch, "kill -HUP $$; exit 5");
+  const SessionResult outcome = RunShell(scratch, "kill -HUP $$; exit 5");
   ::signal(SIGHUP, before);
   CHECK(outcome.report.exit_code == 5);
 }
@@ -122,7 +123,7 @@ TEST_CASE("a signal that is ignored, as under nohup, stays ignored in the progra
 TEST_CASE("the exit code of a program is known even if SIGCHLD is ignored") {
   TempDir scratch;
   ::signal(SIGCHLD, SIG_IGN);
-  const LiveOutcome outcome = RunShell(scratch, "exit 6");
+  const SessionResult outcome = RunShell(scratch, "exit 6");
   ::signal(SIGCHLD, SIG_DFL);
   CHECK(outcome.report.exit_code == 6);
 }
@@ -131,7 +132,7 @@ TEST_CASE("SIGPIPE and SIGXFSZ end the program but not the session") {
   for (const int signal : {SIGPIPE, SIGXFSZ}) {
     TempDir scratch;
     const auto before = ::signal(signal, SIG_DFL);
-    const LiveOutcome outcome =
+    const SessionResult outcome =
         RunShell(scratch, "kill -" + std::to_string(signal) + " $$; exit 5");
     CHECK(outcome.report.signal == signal);
     const bool ignored = ::signal(signal, before) == SIG_IGN;
@@ -151,7 +152,7 @@ TEST_CASE("SIGPIPE stays ignored after a session cannot start") {
 
 TEST_CASE("an incomplete ring of an ended process is removed") {
   TempDir scratch;
-  const LiveOutcome outcome = RunShell(scratch, "echo half > session/new.ring.77; exit 3");
+  const SessionResult outcome = RunShell(scratch, "echo half > session/new.ring.77; exit 3");
   CHECK(outcome.report.exit_code == 3);
   CHECK_FALSE(std::filesystem::exists(scratch / "session/new.ring.77"));
 }
@@ -258,7 +259,7 @@ TEST_CASE("the counters of a killed process add up") {
     TempDir scratch;
     MakeRing((scratch / "first").string(), 0x7FFFFFF0, shm::RingState::kRecording, 10, seen_more,
              kept_less);
-    const LiveOutcome outcome = RunShell(scratch, "mv first session/ring.77");
+    const SessionResult outcome = RunShell(scratch, "mv first session/ring.77");
     REQUIRE(outcome.report.processes.size() == 1);
     const ProcessReport& process = outcome.report.processes[0];
     CHECK(process.kept == 10);
@@ -271,7 +272,7 @@ TEST_CASE("a ring that cannot be removed is not read twice") {
   TempDir scratch;
   MakeRing((scratch / "first").string(), 0x7FFFFFF0, shm::RingState::kClosed, 10);
   // Root can write into any directory that is not immutable.
-  const LiveOutcome outcome =
+  const SessionResult outcome =
       RunShell(scratch,
                "mv first session/ring.77; chmod 500 session; "
                "[ $(id -u) = 0 ] && chattr +i session 2>/dev/null; sleep 0.2; "
@@ -283,7 +284,7 @@ TEST_CASE("a ring that cannot be removed is not read twice") {
 TEST_CASE("a ring that cannot be opened is retried and reported at the end") {
   TempDir scratch;
   MakeRing((scratch / "first").string(), 0x7FFFFFF0, shm::RingState::kClosed, 10);
-  const LiveOutcome outcome =
+  const SessionResult outcome =
       RunShell(scratch,
                "mkdir session/ring.77 session/ring.78; "
                "sleep 0.2; rmdir session/ring.77; mv first session/ring.77");
@@ -299,7 +300,7 @@ TEST_CASE("an overview that cannot be written is reported once, and the session 
   TempDir scratch;
   MakeRing((scratch / "first").string(), 0x7FFFFFF0, shm::RingState::kClosed, 10);
   // A directory has the name of the file. Next to it is a temporary file that was not removed.
-  const LiveOutcome outcome = RunShell(
+  const SessionResult outcome = RunShell(
       scratch,
       "until rm session/overview.json; do sleep 0.01; done; mkdir -p session/overview.json/x; "
       "touch session/overview.json.tmp.1; mv first session/ring.77; sleep 1.2");
@@ -315,12 +316,12 @@ TEST_CASE("an overview that cannot be written is reported once, and the session 
 TEST_CASE("the summary lists a process that did not shut down cleanly") {
   TempDir scratch;
   MakeRing((scratch / "first").string(), 0x7FFFFFF0, shm::RingState::kRecording, 10);
-  const LiveOutcome killed = RunShell(scratch, "mv first session/ring.77");
+  const SessionResult killed = RunShell(scratch, "mv first session/ring.77");
   const char* said = "did not shut down cleanly";
   CHECK(SessionSummary(killed.report, killed.plan).find(said) != std::string::npos);
   TempDir other;
   MakeRing((other / "first").string(), 0x7FFFFFF0, shm::RingState::kClosed, 10);
-  const LiveOutcome closed = RunShell(other, "mv first session/ring.77");
+  const SessionResult closed = RunShell(other, "mv first session/ring.77");
   CHECK(SessionSummary(closed.report, closed.plan).find(said) == std::string::npos);
 }
 
@@ -335,7 +336,7 @@ TEST_CASE("captures that were not requested are not in the plan, and are reporte
     }
     ring.ring->header.state = static_cast<std::uint32_t>(shm::RingState::kClosed);
   }
-  const LiveOutcome outcome = RunShell(scratch, "mv first session/ring.77", TraceLevel::kGate);
+  const SessionResult outcome = RunShell(scratch, "mv first session/ring.77", TraceLevel::kGate);
   CHECK(outcome.plan.totals.invocations == 1000);
   CHECK(outcome.report.sampler.captured == 1);
   CHECK(outcome.report.sampler.explored == 1);
@@ -345,7 +346,7 @@ TEST_CASE("captures that were not requested are not in the plan, and are reporte
 
 TEST_CASE("any number of files that are named like rings is one line, and their number") {
   TempDir scratch;
-  const LiveOutcome outcome = RunShell(
+  const SessionResult outcome = RunShell(
       scratch, "i=0; while [ $i -lt 300 ]; do i=$((i + 1)); echo > session/ring.$i; done; exit 5");
   CHECK(outcome.report.exit_code == 5);
   CHECK(outcome.report.processes.empty());
@@ -365,8 +366,9 @@ TEST_CASE("kernel names beyond the limit of the session are refused, and their l
     ring.ring->header.seen = ring.ring->header.kept = launched;
     ring.ring->header.state = static_cast<std::uint32_t>(shm::RingState::kClosed);
   }
-  const LiveOutcome outcome = RunShell(
-      scratch, "for r in 0 1 2; do mv written.$r session/ring.7$r; i=0; "
+  const SessionResult outcome =
+      RunShell(scratch,
+               "for r in 0 1 2; do mv written.$r session/ring.7$r; i=0; "
                "while [ -e session/ring.7$r ] && [ $i -lt 1000 ]; do sleep 0.02; i=$((i + 1)); "
                "done; done");
   CHECK(outcome.plan.totals.invocations == 2 * kNames);
@@ -397,7 +399,7 @@ TEST_CASE("a process that never stops recording does not keep the session from e
       Indices::Write(queue).store((begin + shm::kRingCapacity) % (shm::kRingCapacity + 1));
     }
   });
-  const LiveOutcome outcome = RunShell(scratch, "mv first session/ring.77; exit 5");
+  const SessionResult outcome = RunShell(scratch, "mv first session/ring.77; exit 5");
   stop = true;
   daemon.join();
   CHECK(outcome.report.exit_code == 5);

@@ -51,12 +51,12 @@ class ForwardReader : public model::ProfileReader {
   std::size_t next_ = 0;
 };
 
-ReplayOutcome Replay(const model::Profile& profile, ReplayOptions options) {
+SessionResult Replay(const model::Profile& profile, ReplayOptions options) {
   options.quiet = true;
   options.threads = 1;
   options.source = "profile";
   ForwardReader reader(profile);
-  Result<ReplayOutcome> outcome = RunReplay(reader, options);
+  Result<SessionResult> outcome = RunReplay(reader, options);
   REQUIRE(outcome.ok());
   return std::move(outcome).value();
 }
@@ -82,8 +82,8 @@ TEST_CASE("a run that can be read only once has the default lag for its length")
        {std::pair<std::uint64_t, std::uint64_t>{3000, 150}, {420'500, 20'000}}) {
     CAPTURE(launches);
     const model::Profile profile = MakeProfile(launches);
-    const ReplayOutcome by_default = Replay(profile, {});
-    const ReplayOutcome given = Replay(profile, {.lag = lag});
+    const SessionResult by_default = Replay(profile, {});
+    const SessionResult given = Replay(profile, {.lag = lag});
     CHECK(ListedLag(by_default.report.options) == lag);
     CHECK(ListedLag(by_default.plan.options) == lag);
     CHECK(by_default.plan.totals.invocations == launches);
@@ -99,7 +99,7 @@ TEST_CASE("a warning for a run that is too short for the sampler names the two-p
   test::TempDir scratch;
   ReplayOptions options;
   options.folder = (scratch / "session").string();
-  const ReplayOutcome outcome = Replay(MakeProfile(100), options);
+  const SessionResult outcome = Replay(MakeProfile(100), options);
   CHECK(outcome.plan.totals.samples == 4);
   REQUIRE(outcome.report.warnings.size() == 1);
   const std::string& warning = outcome.report.warnings[0];
@@ -128,7 +128,7 @@ TEST_CASE("kernels that wait for other GPUs are not captured, and a warning name
   }
   ReplayOptions options;
   options.folder = (scratch / "session").string();
-  const ReplayOutcome outcome = Replay(profile, options);
+  const SessionResult outcome = Replay(profile, options);
   REQUIRE(outcome.plan.kernels.size() == 3);
   for (const model::PlanKernel& kernel : outcome.plan.kernels) {
     std::size_t samples = 0;
@@ -147,7 +147,7 @@ TEST_CASE("kernels that wait for other GPUs are not captured, and a warning name
   // Excluded kernels are not reported.
   options.folder.clear();
   options.sampling.exclude = "nccl";
-  const ReplayOutcome excluded = Replay(profile, options);
+  const SessionResult excluded = Replay(profile, options);
   REQUIRE(excluded.report.warnings.size() == 1);
   CHECK(excluded.report.warnings[0] ==
         "never captured: " + profile.names.name(names[2]).substr(0, 48) +

@@ -84,13 +84,13 @@ int DemoByReplay(const DemoArguments& arguments, const std::string& profile,
   options.place = session::PlaceOf(!arguments.output.empty(), arguments.force);
   options.threads = arguments.sampling.threads();
   options.quiet = arguments.quiet;
-  Result<session::ReplayOutcome> outcome = session::RunReplay(*reader.value(), options);
+  Result<session::SessionResult> outcome = session::RunReplay(*reader.value(), options);
   if (!outcome.ok()) return Fail(outcome.error());
-  const session::ReplayOutcome& done = outcome.value();
-  const int printed = PrintText(
-      fmt::format("{}\n{}session in {}\n", model::PlanSummary(done.plan),
-                  Story(done.plan, done.report.sampler, 0.0, arguments.capture_factor),
-                  EscapeForTerminal(done.folder)));
+  const session::SessionResult& done = outcome.value();
+  const int printed =
+      PrintText(fmt::format("{}\n{}session in {}\n", model::PlanSummary(done.plan),
+                            Story(done.plan, done.report.sampler, 0.0, arguments.capture_factor),
+                            EscapeForTerminal(done.folder)));
   if (!arguments.quiet) PrintNextReport(done.folder);
   return printed;
 }
@@ -123,9 +123,9 @@ int DemoLive(const DemoArguments& arguments, const std::string& profile,
                   before != nullptr ? before : ""),
       fmt::format("FAKE_GPU_CLOCK={}", real ? "real" : "virtual"),
       fmt::format("FAKE_GPU_CAPTURE_FACTOR={}", real ? arguments.capture_factor : 0.0)};
-  Result<session::LiveOutcome> outcome = session::RunLive(options);
+  Result<session::SessionResult> outcome = session::RunLive(options);
   if (!outcome.ok()) return Fail(outcome.error());
-  const session::LiveOutcome& done = outcome.value();
+  const session::SessionResult& done = outcome.value();
   if (!done.failure.empty()) return Fail({done.failure});
   const int printed = PrintText(
       fmt::format("\n{}\n{}session in {}\n", session::SessionSummary(done.report, done.plan),

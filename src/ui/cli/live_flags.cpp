@@ -153,7 +153,7 @@ session::LiveOptions LiveFlags::Options() const {
 namespace {
 
 // Returns why a session contains no kernel launch, as far as is known.
-std::string WhyNothing(const session::LiveOutcome& done) {
+std::string WhyNothing(const session::SessionResult& done) {
   if (!done.failure.empty()) return done.failure;
   for (const session::ProcessReport& process : done.report.processes) {
     if (!process.reason.empty()) return process.reason;
@@ -171,8 +171,7 @@ int RunAndReport(const session::LiveOptions& options, bool require_kernels) {
   // cannot be found).
   if (!options.command.empty() && ::access(options.injector.c_str(), R_OK) != 0) {
     if (errno != ENOENT) {
-      return Fail(
-          {fmt::format("{}: cannot be read: {}", options.injector, std::strerror(errno))});
+      return Fail({fmt::format("{}: cannot be read: {}", options.injector, std::strerror(errno))});
     }
     return Fail(
         {fmt::format("{}: not found; this build has no injector (it needs CUPTI headers, see "
@@ -185,9 +184,9 @@ int RunAndReport(const session::LiveOptions& options, bool require_kernels) {
                      "another directory, or omit --preload",
                      options.injector)});
   }
-  Result<session::LiveOutcome> outcome = session::RunLive(options);
+  Result<session::SessionResult> outcome = session::RunLive(options);
   if (!outcome.ok()) return Fail(outcome.error());
-  const session::LiveOutcome& done = outcome.value();
+  const session::SessionResult& done = outcome.value();
   try {
     if (done.gave_up) {
       Fail({fmt::format("session given up: {}", done.failure)});

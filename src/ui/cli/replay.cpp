@@ -62,7 +62,7 @@ int Replay(const ReplayArguments& arguments) {
   options.place = session::PlaceOf(!arguments.output.empty(), arguments.force);
   options.threads = arguments.sampling.threads();
   options.quiet = arguments.quiet;
-  Result<session::ReplayOutcome> outcome = session::RunReplay(*reader.value(), options);
+  Result<session::SessionResult> outcome = session::RunReplay(*reader.value(), options);
   if (!outcome.ok()) return Fail(outcome.error());
   Warn(outcome.value().report.warnings);
   const model::Plan& plan = outcome.value().plan;
