@@ -320,7 +320,7 @@ double AddRepresented(std::span<const OnlineCluster> clusters, const JointStratu
 
 }  // namespace
 
-std::vector<ClusterTarget> SizesOf(const sampling::WorkloadStrata& cut) {
+std::vector<ClusterTarget> SizesOf(const sampling::Design& cut) {
   std::vector<ClusterTarget> targets;
   for (const std::vector<sampling::StratumRange>& strata : cut.kernels) {
     for (const sampling::StratumRange& s : strata) targets.push_back({s.sample_size, false});
@@ -328,7 +328,7 @@ std::vector<ClusterTarget> SizesOf(const sampling::WorkloadStrata& cut) {
   return targets;
 }
 
-double CostOf(const sampling::WorkloadStrata& cut, double fixed_ns) {
+double CostOf(const sampling::Design& cut, double fixed_ns) {
   double cost = 0.0;
   for (const std::vector<sampling::StratumRange>& strata : cut.kernels) {
     for (const sampling::StratumRange& s : strata) {

@@ -20,14 +20,14 @@
 #include <functional>
 #include <span>
 #include <string>
-#include <utility>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/rng.h"
 #include "formats/importers/registry.h"
 #include "model/profile_reader.h"
-#include "sampling/sample_design.h"
+#include "sampling/design.h"
 #include "stats/log_sketch.h"
 #include "support/shared_data.h"
 
@@ -87,9 +87,8 @@ std::vector<RecordedRun> GeneratedRuns() {
     return TwoTicks(0.03 + 0.06 * static_cast<double>(k), rng);
   };
   runs.push_back(MakeRun("two ticks of a 32 ns clock", 16, even(4'000), mixed));
-  runs.push_back(MakeRun("two ticks, one kernel", 1, even(50'000), [](std::size_t, Rng& rng) {
-    return TwoTicks(0.24, rng);
-  }));
+  runs.push_back(MakeRun("two ticks, one kernel", 1, even(50'000),
+                         [](std::size_t, Rng& rng) { return TwoTicks(0.24, rng); }));
   runs.push_back(MakeRun("two ticks, three kernels", 3, even(20'000), [](std::size_t k, Rng& rng) {
     return (1.0 + static_cast<double>(k)) * 32.0 + TwoTicks(0.24, rng);
   }));
@@ -185,7 +184,7 @@ Outcome Measure(const RecordedRun& run, const SamplingOptions& options, std::siz
     cells.push_back(CellsOf(sketch));
   }
   const auto begin = std::chrono::steady_clock::now();
-  const SampleDesign design = DesignSample(cells, options);
+  const Design design = DesignSample(cells, options);
   const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
   Outcome outcome{.stated = design.bound, .plan_ms = took.count()};
   std::vector<DrawnStratum> strata;
@@ -290,10 +289,11 @@ TEST_CASE("full: the bound holds at every confidence in 300,000 draws" * doctest
           // The certificate allows at most 0.88 of the stated misses. With 300,000 draws, 1.2 is 4
           // standard errors above 0.6 at 99.99 % and more at lower confidences.
           CHECK(o.misses <= 1.2);
-          fmt::print("{:<48} {:<8} {:>6.3f} {:>10} {:>8.5f} {:>9.6f} {:>6} {:>7.3f} {:>8.3f} "
-                     "{:>7.3f} {:>8.1f}\n",
-                     run.name, NameOf(method), asked, confidence, o.stated, o.sampled, o.strata,
-                     o.misses, o.narrower, o.width, o.plan_ms);
+          fmt::print(
+              "{:<48} {:<8} {:>6.3f} {:>10} {:>8.5f} {:>9.6f} {:>6} {:>7.3f} {:>8.3f} "
+              "{:>7.3f} {:>8.1f}\n",
+              run.name, NameOf(method), asked, confidence, o.stated, o.sampled, o.strata, o.misses,
+              o.narrower, o.width, o.plan_ms);
           std::fflush(stdout);
         }
       }
