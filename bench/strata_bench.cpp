@@ -10,8 +10,8 @@
 #include "base/rng.h"
 #include "base/worker_pool.h"
 #include "research/workloads/llm_decode.h"
+#include "sampling/design.h"
 #include "sampling/two_pass.h"
-#include "sampling/workload_strata.h"
 
 namespace stemtap {
 namespace {
@@ -50,7 +50,7 @@ void CutTenThousandKernels(benchmark::State& state) {
   options.error_bound = static_cast<double>(state.range(0)) * 1e-4;
   double multiplier = 0.0;
   for (auto _ : state) {
-    const sampling::WorkloadStrata strata =
+    const sampling::Design strata =
         sampling::StratifyWorkload(sampling::ViewsOf(kernels), options, multiplier, parallel);
     if (state.range(1) != 0) multiplier = 1.1 * strata.multiplier;
     benchmark::DoNotOptimize(strata.kernels.data());

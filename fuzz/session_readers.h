@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/alignment/run.h"
+#include "analysis/alignment/alignment.h"
 
 namespace stemtap {
 

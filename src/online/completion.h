@@ -8,7 +8,7 @@
 //
 // a_i is the cost of a capture of stratum i: its mean, or more if captures intended for it hit
 // other strata. The optimum is m_i = clamp(s sqrt(N_i^2 S_i^2 / a_i), lo_i, N_i) for a single s, as
-// in allocation.h but with other lower limits. For integer sizes, the real sizes are rounded down
+// in sizes.h but with other lower limits. For integer sizes, the real sizes are rounded down
 // and then increased one sample at a time, where a sample removes the most variance per cost, until
 // the budget is met.
 //
@@ -20,7 +20,7 @@
 #include <span>
 #include <vector>
 
-#include "sampling/stratum.h"
+#include "sampling/strata.h"
 
 namespace stemtap::online {
 

@@ -18,7 +18,7 @@
 
 #include "model/plan.h"
 #include "online/native_times.h"
-#include "sampling/workload_strata.h"
+#include "sampling/design.h"
 #include "shm/context_key.h"
 #include "shm/record.h"
 #include "stats/log_sketch.h"

@@ -33,7 +33,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "sampling/workload_strata.h"
+#include "sampling/design.h"
 #include "stats/moments.h"
 
 namespace stemtap::online {

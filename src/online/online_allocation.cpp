@@ -319,7 +319,7 @@ double AddRepresented(std::span<const Cluster> clusters, const JointStratum& joi
 
 }  // namespace
 
-std::vector<Decision> SizesOf(const sampling::WorkloadStrata& cut) {
+std::vector<Decision> SizesOf(const sampling::Design& cut) {
   std::vector<Decision> targets;
   for (const std::vector<sampling::StratumRange>& strata : cut.kernels) {
     for (const sampling::StratumRange& s : strata) targets.push_back({s.sample_size, false});
@@ -327,7 +327,7 @@ std::vector<Decision> SizesOf(const sampling::WorkloadStrata& cut) {
   return targets;
 }
 
-double CostOf(const sampling::WorkloadStrata& cut, double fixed_ns) {
+double CostOf(const sampling::Design& cut, double fixed_ns) {
   double cost = 0.0;
   for (const std::vector<sampling::StratumRange>& strata : cut.kernels) {
     for (const sampling::StratumRange& s : strata) {

@@ -19,8 +19,8 @@
 
 #include "online/cluster.h"
 #include "online/collapse.h"
+#include "sampling/design.h"
 #include "sampling/sampling_options.h"
-#include "sampling/workload_strata.h"
 
 namespace stemtap::online {
 
@@ -109,7 +109,7 @@ bool IsWorthCutting(sampling::CellsView cells, std::span<const std::size_t> curr
 
 // Returns what the samples of a cut cost, without strata that are sampled completely. `fixed_ns`:
 // CapturePrice::FixedPerFactor.
-double CostOf(const sampling::WorkloadStrata& cut, double fixed_ns);
+double CostOf(const sampling::Design& cut, double fixed_ns);
 
 // Returns whether the captures so far meet the error bound.
 bool MeetsBound(std::span<const ClustersView> kernels, const sampling::SamplingOptions& options);
@@ -130,6 +130,6 @@ std::vector<Decision> AllocateTargets(std::span<const ClustersView> kernels,
                                       const sampling::SamplingOptions& options);
 
 // Returns the sizes of the strata of a cut, in order, as targets (Method::kStem).
-std::vector<Decision> SizesOf(const sampling::WorkloadStrata& cut);
+std::vector<Decision> SizesOf(const sampling::Design& cut);
 
 }  // namespace stemtap::online

@@ -184,7 +184,7 @@ void OnlineSampler::UpdateDurations() {
   }
 }
 
-sampling::WorkloadStrata OnlineSampler::CutKernels(const ParallelFor& parallel) {
+sampling::Design OnlineSampler::CutKernels(const ParallelFor& parallel) {
   std::vector<sampling::CellsView> cells;
   for (const KernelState& kernel : kernels_) cells.emplace_back(kernel.cells());
   // While few captures may be made, more clusters than they can be divided among are of no use.
@@ -192,7 +192,7 @@ sampling::WorkloadStrata OnlineSampler::CutKernels(const ParallelFor& parallel) 
   if (options.method != sampling::Method::kStem) {
     options.error_bound /= std::sqrt(releases_.ShareAt(status_.observed));
   }
-  sampling::WorkloadStrata best = sampling::StratifyWorkload(cells, options, multiplier_, parallel);
+  sampling::Design best = sampling::StratifyWorkload(cells, options, multiplier_, parallel);
   multiplier_ = best.multiplier;
 
   parallel(kernels_.size(), [&](std::size_t id) {

@@ -213,7 +213,7 @@ class OnlineSampler {
   // Sums the imputed durations again, which change with every native launch.
   void UpdateDurations();
   // Cuts the kernels into clusters. Returns the best cut; a kernel may keep its current cut.
-  sampling::WorkloadStrata CutKernels(const ParallelFor& parallel);
+  sampling::Design CutKernels(const ParallelFor& parallel);
   void SetTargets(const std::vector<Decision>& targets);
   // Sets how many captures the clusters need in a plan of the launches so far.
   void SetEnough();

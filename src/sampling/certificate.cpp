@@ -25,8 +25,7 @@ double AllowedMisses(double confidence) {
   const double stated = std::clamp(1.0 - confidence, 0.0, 1.0);
   const double square = kCheckDeviations * kCheckDeviations / kCheckSamples;
   const double lower =
-      (stated + square / 2.0 -
-       std::sqrt(square * (stated * (1.0 - stated) + square / 4.0))) /
+      (stated + square / 2.0 - std::sqrt(square * (stated * (1.0 - stated) + square / 4.0))) /
       (1.0 + square);
   return std::max(lower, kMinMissShare * stated);
 }
@@ -46,12 +45,6 @@ double ErrorBound(std::span<const Stratum> strata, std::span<const std::uint64_t
 
 double CertifiedZ(double confidence) {
   return stats::TwoSidedZ(1.0 - AllowedMisses(confidence));
-}
-
-double CertifiedBound(std::span<const SampledStratum> strata, double confidence) {
-  double total = 0.0;
-  for (const SampledStratum& s : strata) total += s.whole.sum();
-  return total > 0.0 ? CertifiedError(strata, 0.0, confidence) / total : 0.0;
 }
 
 double CertifiedError(std::span<const SampledStratum> strata, double bias_ns, double confidence) {

@@ -93,7 +93,7 @@ STEMTAP_CLONE_FOR_AVX2 void PriceRow(const Prefixes& cells, double lambda, doubl
 
 }  // namespace
 
-double BestSize(const StratumTerm& term, double lambda, double floor) {
+double BestSize(const SizingTerm& term, double lambda, double floor) {
   const double wanted = term.variance > 0.0 ? SizeFor(lambda * term.variance / term.cost) : 0.0;
   return std::min(std::max(wanted, floor), term.count);
 }
@@ -104,9 +104,7 @@ CutTable::CutTable(std::span<const stats::Moments> cells, double overhead) : ove
   for (std::size_t i = 0; i < starts_.size(); ++i) starts_[i] = static_cast<std::uint32_t>(i);
   Shorten(row, starts_, kMaxCells);
 
-  stats::Moments all;
-  for (const stats::Moments& cell : row) all.Merge(cell);
-  origin_ = all.mean();
+  origin_ = MomentsOf(row).mean();
   cheapest_ = row.empty() ? 0.0 : row.front().mean() + overhead;
   count_.assign(1, 0.0);
   offset_.assign(1, 0.0);
@@ -136,7 +134,7 @@ CutTable CutTable::Slice(std::size_t first, std::size_t end) const {
   return slice;
 }
 
-StratumTerm CutTable::Term(std::size_t first, std::size_t end) const {
+SizingTerm CutTable::Term(std::size_t first, std::size_t end) const {
   const double n = count_[end] - count_[first];
   const double sum = offset_[end] - offset_[first];
   const double offset = sum / n;
@@ -153,7 +151,7 @@ void CutTable::Solve(double lambda, double floor, Cut& cut, Scratch& scratch) co
   if (cells == 0) return;
 
   const auto finish = [&](std::size_t first, std::size_t end) {
-    const StratumTerm term = Term(first, end);
+    const SizingTerm term = Term(first, end);
     const double size = BestSize(term, lambda, floor);
     cut.ends.push_back(static_cast<std::uint32_t>(end));
     cut.sizes.push_back(size);
@@ -163,7 +161,7 @@ void CutTable::Solve(double lambda, double floor, Cut& cut, Scratch& scratch) co
 
   // A cut adds at least one sample of the shortest duration and saves at most the price of the
   // whole variance. Most kernels of a program are too small for any cut to pay.
-  const StratumTerm whole = Term(0, cells);
+  const SizingTerm whole = Term(0, cells);
   const double at_floor = std::min(floor, whole.count);
   const bool floored = BestSize(whole, lambda, floor) <= at_floor;
   if (cells == 1 || (floored && lambda * whole.VarianceAt(at_floor) <= cheapest_)) {

@@ -21,23 +21,13 @@
 #include <span>
 #include <vector>
 
+#include "sampling/sizes.h"
 #include "stats/moments.h"
 
 namespace stemtap::sampling {
 
-// StratumTerm contains the parameters of one stratum in Problem 1 (allocation.h).
-struct StratumTerm {
-  double count = 0.0;     // N
-  double cost = 0.0;      // of one sample: mu plus the overhead
-  double variance = 0.0;  // N^2 S^2, with S^2 = sigma^2 N / (N - 1)
-
-  // Returns the variance of the estimate of the stratum's sum with `size` samples; 0 if size ==
-  // count.
-  double VarianceAt(double size) const { return variance * (1.0 / size - 1.0 / count); }
-};
-
 // Returns the integer m in [min(floor, N), N] that minimizes m a + lambda VarianceAt(m).
-double BestSize(const StratumTerm& term, double lambda, double floor);
+double BestSize(const SizingTerm& term, double lambda, double floor);
 
 // Cut is the strata of one kernel: stratum k is cells [ends[k - 1], ends[k]) with the integer size
 // sizes[k].
@@ -76,7 +66,7 @@ class CutTable {
   // number of input cells.
   std::uint32_t Start(std::size_t i) const { return starts_[i]; }
 
-  StratumTerm Term(std::size_t first, std::size_t end) const;
+  SizingTerm Term(std::size_t first, std::size_t end) const;
 
   // Computes the best strata at the price lambda. Skips the search and returns one stratum if no
   // cut can pay.

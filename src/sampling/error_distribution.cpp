@@ -69,8 +69,8 @@ double SpreadOf(const stats::Moments& cell, double miss) {
   // The cell is not a bin of the sketch: durations are as spread as uniform ones.
   if (variance > below * above * (1.0 + 1e-6)) return deviation * std::numbers::sqrt3;
   // No value of n can be further from the mean than sqrt(n - 1) standard deviations.
-  const double multiple = std::min(std::max(kUnfavorable / miss, 1.0),
-                                   static_cast<double>(cell.count() - 1));
+  const double multiple =
+      std::min(std::max(kUnfavorable / miss, 1.0), static_cast<double>(cell.count() - 1));
   return std::min(deviation * std::sqrt(multiple), std::max(below, above));
 }
 
@@ -91,16 +91,10 @@ struct Draws {
   }
 };
 
-double MeanOf(std::span<const stats::Moments> cells) {
-  stats::Moments all;
-  for (const stats::Moments& cell : cells) all.Merge(cell);
-  return all.mean();
-}
-
 // Calls visit(error, probability) for the possible errors of one draw. Their mean is 0.
 template <typename Visit>
 void ForEachOutcome(const SampledStratum& s, double scale, double miss, const Visit& visit) {
-  const double mean = MeanOf(s.cells);
+  const double mean = MomentsOf(s.cells).mean();
   for (const stats::Moments& cell : s.cells) {
     const double share = static_cast<double>(cell.count()) / static_cast<double>(s.whole.count);
     const double error = scale * (cell.mean() - mean);
@@ -141,7 +135,7 @@ struct Part {
   const SampledStratum* stratum = nullptr;
   Draws draws;
   Cumulants cumulants;
-  double fourth_moment = 0.0;  // sum of the draws' fourth moments
+  double fourth_moment = 0.0;   // sum of the draws' fourth moments
   double draws_variance = 0.0;  // with replacement
   double highest = 0.0;         // error of one draw
   double lowest = 0.0;
@@ -193,8 +187,7 @@ double HighestError(const std::vector<const Part*>& parts, double normal_varianc
   double variance = normal_variance;
   for (const Part* part : parts) {
     const double jump = std::max(sign > 0.0 ? part->highest : -part->lowest, 0.0);
-    extremes.push_back(
-        {jump, jump * static_cast<double>(part->draws.size), part->draws_variance});
+    extremes.push_back({jump, jump * static_cast<double>(part->draws.size), part->draws_variance});
     variance += part->draws_variance;
   }
   std::sort(extremes.begin(), extremes.end(),
@@ -273,7 +266,7 @@ class Grid {
     const SampledStratum& s = *part.stratum;
     const auto n = static_cast<double>(s.whole.count);
     const double share = static_cast<double>(part.draws.size) / n;
-    const double mean = MeanOf(s.cells);
+    const double mean = MomentsOf(s.cells).mean();
     // The variance of a sample of fixed size is larger by this factor.
     const double scale = part.draws.scale * std::sqrt(n / (n - 1.0));
     // The number of samples is fixed, so any constant may be subtracted from all errors. With the
@@ -297,8 +290,7 @@ class Grid {
       if (std::fabs(jump) <= small) {
         rest.second += variance * jump * jump;
         rest.third += variance * (1.0 - 2.0 * share) * jump * jump * jump;
-        rest.fourth +=
-            variance * (1.0 - 6.0 * share * (1.0 - share)) * jump * jump * jump * jump;
+        rest.fourth += variance * (1.0 - 6.0 * share * (1.0 - share)) * jump * jump * jump * jump;
         continue;
       }
       const double position = std::floor(jump / step_);
@@ -325,8 +317,7 @@ class Grid {
     fourier_.Transform(work_re_, work_im_);
     const double bias = bias_ns + offset_;
     // Errors from `first` steps up are on the grid; they are at `first` modulo its size.
-    const double first =
-        std::floor((lowest - offset_) / step_) - static_cast<double>(kEndSteps);
+    const double first = std::floor((lowest - offset_) / step_) - static_cast<double>(kEndSteps);
     double low = first;
     double high = first + static_cast<double>(size_) - 1.0;
     double beyond = 0.0;
@@ -505,9 +496,8 @@ double QuantileWithSpread(std::span<const SampledStratum> strata, double bias_ns
     fourth_moment += part.fourth_moment;
   }
   if (!(variance > 0.0)) return std::fabs(bias_ns);
-  std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) {
-    return a.fourth_moment > b.fourth_moment;
-  });
+  std::stable_sort(parts.begin(), parts.end(),
+                   [](const Part& a, const Part& b) { return a.fourth_moment > b.fourth_moment; });
 
   const double max_rest = std::min(kMaxFourth, kMaxFourthPerMiss * miss) * variance * variance;
   std::vector<const Part*> joint;

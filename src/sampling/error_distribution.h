@@ -21,7 +21,7 @@
 #include <cstdint>
 #include <span>
 
-#include "sampling/stratum.h"
+#include "sampling/strata.h"
 #include "stats/moments.h"
 
 namespace stemtap::sampling {

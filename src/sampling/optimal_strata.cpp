@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "sampling/cut_table.h"
-#include "sampling/whole_sizes.h"
+#include "sampling/sizes.h"
 
 namespace stemtap::sampling {
 namespace {
@@ -99,7 +99,7 @@ double GuessPrice(std::span<const Row> rows, double budget) {
   double roots = 0.0;
   for (const Row& row : rows) {
     if (row.table.size() == 0) continue;
-    const StratumTerm term = row.table.Term(0, row.table.size());
+    const SizingTerm term = row.table.Term(0, row.table.size());
     roots += std::sqrt(term.variance * term.cost);
   }
   const double root = roots / budget;
@@ -161,7 +161,7 @@ Bracket SearchPrice(std::span<const Row> rows, double budget, double floor, doub
     bracket.within.lambda = next;
     for (const Row& row : rows) {
       const auto end = static_cast<std::uint32_t>(row.table.size());
-      const StratumTerm whole = row.table.Term(0, end);
+      const SizingTerm whole = row.table.Term(0, end);
       bracket.within.cuts.push_back({{end}, {whole.count}, whole.count * whole.cost, 0.0});
     }
     SumUp(bracket.within);
@@ -176,9 +176,9 @@ struct Solution {
   double cost = INFINITY;
 };
 
-std::vector<StratumTerm> TermsOf(const Problem& problem,
-                                 const std::vector<std::vector<std::uint32_t>>& ends) {
-  std::vector<StratumTerm> terms;
+std::vector<SizingTerm> TermsOf(const Problem& problem,
+                                const std::vector<std::vector<std::uint32_t>>& ends) {
+  std::vector<SizingTerm> terms;
   for (std::size_t k = 0; k < ends.size(); ++k) {
     std::uint32_t first = 0;
     for (const std::uint32_t end : ends[k]) {
@@ -237,7 +237,7 @@ std::vector<Cut> Mix(const Priced& within, const Priced& beyond, double budget) 
 // the cheapest, until no change helps.
 void SearchLocally(const Problem& problem, double lambda, double lower_bound, Solution& best) {
   const auto priced = [&](const CutTable& table, std::uint32_t first, std::uint32_t end) {
-    const StratumTerm term = table.Term(first, end);
+    const SizingTerm term = table.Term(first, end);
     const double size = BestSize(term, lambda, problem.floor);
     return size * term.cost + lambda * term.VarianceAt(size);
   };
@@ -435,7 +435,7 @@ std::vector<StratumRange> StrataOf(CellsView cells, const CutTable& table,
   std::size_t first = 0;
   for (const std::uint32_t cut : ends) {
     StratumRange range{first, table.Start(cut), {}, 0};
-    for (std::size_t i = first; i < range.end; ++i) range.moments.Merge(cells[i]);
+    range.moments = MomentsOf(cells.subspan(first, range.end - first));
     range.sample_size = std::min(static_cast<std::uint64_t>(*sizes++), range.moments.count());
     strata.push_back(range);
     first = range.end;
@@ -445,9 +445,9 @@ std::vector<StratumRange> StrataOf(CellsView cells, const CutTable& table,
 
 }  // namespace
 
-OptimalStrata SolveOptimalStrata(std::span<const CellsView> kernels, const ErrorTarget& target,
-                                 std::uint64_t min_samples, double multiplier, Effort effort,
-                                 const ParallelFor& parallel, double fixed_ns) {
+Design SolveOptimalStrata(std::span<const CellsView> kernels, const ErrorTarget& target,
+                          std::uint64_t min_samples, double multiplier, Effort effort,
+                          const ParallelFor& parallel, double fixed_ns) {
   const Problem problem = ProblemOf(kernels, target, min_samples, fixed_ns, parallel);
   Branch branch;
   branch.budget = problem.budget;
@@ -457,7 +457,7 @@ OptimalStrata SolveOptimalStrata(std::span<const CellsView> kernels, const Error
     cells += problem.tables[k].size();
   }
   Complete(problem, multiplier, parallel, branch);
-  OptimalStrata result;
+  Design result;
   result.lower_bound = branch.bracket.lower_bound;
   result.multiplier = branch.bracket.within.lambda;
   Solution best = branch.solution;

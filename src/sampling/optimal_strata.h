@@ -10,7 +10,7 @@
 // a search for the price brackets the budget. The solution changes in jumps as the price changes,
 // so a gap remains between the two ends of the bracket. Four steps close the gap:
 //   - mix the kernels of both ends;
-//   - round to integer sizes (whole_sizes.h);
+//   - round to integer sizes (SizeWhole);
 //   - fix the part where the two ends differ most, in either way, and solve the rest again;
 //   - in small problems, run a local search that moves, merges, and splits strata.
 //
@@ -25,8 +25,7 @@
 #include <vector>
 
 #include "base/parallel.h"
-#include "sampling/allocation.h"
-#include "sampling/stratify.h"
+#include "sampling/strata.h"
 
 namespace stemtap::sampling {
 
@@ -42,21 +41,11 @@ inline double SampleOverhead(double total, double launches) {
   return launches > 0.0 ? 1e-3 * total / launches : 0.0;
 }
 
-// A view of the cells of one kernel: non-empty cells in ascending order, or no cells.
-using CellsView = std::span<const stats::Moments>;
-
-struct OptimalStrata {
-  std::vector<std::vector<StratumRange>> kernels;  // by kernel, ascending
-  double multiplier = 0.0;                         // lambda at the end of the search
-  double cost = 0.0;                               // captured time plus overhead, ns
-  double lower_bound = 0.0;                        // no sample within the budget costs less, ns
-};
-
 // `fixed_ns` is the cost of a sample besides its duration (CapturePrice::FixedPerFactor).
 // `multiplier` is the multiplier of an earlier, similar problem, or 0. It shortens the search and
 // changes the result only within the gap.
-OptimalStrata SolveOptimalStrata(std::span<const CellsView> kernels, const ErrorTarget& target,
-                                 std::uint64_t min_samples, double multiplier, Effort effort,
-                                 const ParallelFor& parallel, double fixed_ns = 0.0);
+Design SolveOptimalStrata(std::span<const CellsView> kernels, const ErrorTarget& target,
+                          std::uint64_t min_samples, double multiplier, Effort effort,
+                          const ParallelFor& parallel, double fixed_ns = 0.0);
 
 }  // namespace stemtap::sampling

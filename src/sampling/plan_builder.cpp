@@ -10,12 +10,6 @@
 namespace stemtap::sampling {
 namespace {
 
-stats::Moments MomentsOf(const std::vector<stats::Moments>& cells) {
-  stats::Moments all;
-  for (const stats::Moments& cell : cells) all.Merge(cell);
-  return all;
-}
-
 // Returns the stratum that the samples of `cluster` were drawn from.
 Stratum DrawnStratum(const model::PlanCluster& cluster) {
   if (model::DrawnCount(cluster) == cluster.count) {

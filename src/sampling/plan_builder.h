@@ -21,7 +21,7 @@
 #include "model/plan.h"
 #include "sampling/certificate.h"
 #include "sampling/sampling_options.h"
-#include "sampling/stratum.h"
+#include "sampling/strata.h"
 
 namespace stemtap::sampling {
 

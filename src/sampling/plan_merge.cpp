@@ -214,8 +214,7 @@ Result<model::Plan> MergePlans(std::vector<model::Plan> plans, double confidence
     const Place first = next;
     AddTotals(plan.totals, merged.totals, sums);
     error_known = error_known && !std::isnan(plan.totals.observed_error);
-    const Status appended = AppendSessions(plan, next, sums, merged);
-    if (!appended.ok()) return appended.error();
+    STEMTAP_TRY(AppendSessions(plan, next, sums, merged));
     std::map<std::string, std::uint64_t> here;
     for (model::PlanKernel& kernel : plan.kernels) {
       const bool of_process = kernel.process != 0;  // occurrences are counted per process

@@ -15,8 +15,7 @@
 #include "model/kernel_keys.h"
 #include "sampling/plan_builder.h"
 #include "sampling/selection.h"
-#include "sampling/spread_pairs.h"
-#include "sampling/workload_strata.h"
+#include "sampling/sizes.h"
 #include "stats/log_sketch.h"
 
 namespace stemtap::sampling {
@@ -163,9 +162,9 @@ class Adder {
       cluster.samples = std::move(samples_[k][c]);
       cluster.target = std::max<std::uint64_t>(planned.target, cluster.samples.size());
       for (; cell != cells.end() && cell->mean() <= static_cast<double>(planned.upper_ns); ++cell) {
-        cluster.moments.Merge(*cell);
         cluster.cells.push_back(*cell);
       }
+      cluster.moments = MomentsOf(cluster.cells);
     }
     return clusters;
   }

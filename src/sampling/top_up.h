@@ -31,7 +31,7 @@ std::string WhyNoTopUp(const model::Plan& plan);
 
 // Returns what to add to a plan so that intervals can be given: a sample of each cluster without
 // one, unless it is uncovered by choice, and second samples of the cheapest narrow clusters until
-// kSpreadPairs clusters have several (spread_pairs.h).
+// kSpreadPairs clusters have several (sizes.h).
 TopUp TopUpOf(const model::Plan& plan);
 
 // Returns `plan` with TopUpOf(plan) added. Errors: nothing is to be added; WhyNoTopUp; the profile

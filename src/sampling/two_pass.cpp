@@ -10,9 +10,9 @@
 
 #include "base/rng.h"
 #include "model/json_text.h"
+#include "sampling/design.h"
 #include "sampling/kernel_pool.h"
 #include "sampling/plan_builder.h"
-#include "sampling/sample_design.h"
 #include "sampling/selection.h"
 #include "stats/log_sketch.h"
 
@@ -91,20 +91,20 @@ struct Place {
   std::uint32_t pooled = model::kNotPooled;  // number in the pool
 };
 
-// Design is the sample of each unit.
-struct Design {
+// UnitDesign is the sample of each unit.
+struct UnitDesign {
   std::vector<Place> places;        // by group
   std::vector<std::size_t> pooled;  // groups in the pool, which is the last unit; empty: no pool
   std::vector<KernelDurations> units;
   std::vector<KernelCells> cells;                // by unit
   std::vector<std::vector<std::uint32_t>> bins;  // bin of each cell, by unit
-  SampleDesign sample;
+  Design sample;
 };
 
 // Designs the sample if the groups in `pooled`, ascending, are a pool.
-Design DesignWithPool(const Survey& survey, std::vector<std::size_t> pooled,
-                      const SamplingOptions& options, const ParallelFor& parallel) {
-  Design design;
+UnitDesign DesignWithPool(const Survey& survey, std::vector<std::size_t> pooled,
+                          const SamplingOptions& options, const ParallelFor& parallel) {
+  UnitDesign design;
   KernelDurations pool;
   std::uint32_t in_pool = 0;
   const auto pool_unit = static_cast<std::uint32_t>(survey.kernels.size() - pooled.size());
@@ -131,9 +131,9 @@ Design DesignWithPool(const Survey& survey, std::vector<std::size_t> pooled,
 }
 
 // Designs the sample, with a pool of small kernels if options allow it and it is cheaper.
-Design DesignPlan(const Survey& survey, const SamplingOptions& options,
-                  const ParallelFor& parallel) {
-  Design best = DesignWithPool(survey, {}, options, parallel);
+UnitDesign DesignPlan(const Survey& survey, const SamplingOptions& options,
+                      const ParallelFor& parallel) {
+  UnitDesign best = DesignWithPool(survey, {}, options, parallel);
   if (options.pool_small <= 0.0) return best;
   std::vector<double> times_ns;
   for (const KernelDurations& kernel : survey.kernels) {
@@ -141,8 +141,8 @@ Design DesignPlan(const Survey& survey, const SamplingOptions& options,
   }
   for (std::vector<std::size_t>& pooled :
        PoolCandidates(times_ns, best.sample.costs, options.pool_small)) {
-    Design tried = DesignWithPool(survey, std::move(pooled), options, parallel);
-    if (tried.sample.cost() < best.sample.cost()) best = std::move(tried);
+    UnitDesign tried = DesignWithPool(survey, std::move(pooled), options, parallel);
+    if (tried.sample.cost < best.sample.cost) best = std::move(tried);
   }
   return best;
 }
@@ -246,7 +246,7 @@ Result<TwoPassPlan> PlanTwoPass(const OpenReader& open, const std::string& sourc
                              survey.records == 0 ? "" : " that is not excluded")};
   }
 
-  const Design design = DesignPlan(survey, options, parallel);
+  const UnitDesign design = DesignPlan(survey, options, parallel);
   const std::size_t count = design.units.size();
   Rng rng(options.seed);
   std::vector<KernelPicks> units;

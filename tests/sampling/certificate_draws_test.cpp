@@ -27,7 +27,7 @@
 #include "base/rng.h"
 #include "formats/importers/registry.h"
 #include "model/profile.h"
-#include "sampling/sample_design.h"
+#include "sampling/design.h"
 #include "stats/log_sketch.h"
 #include "support/shared_data.h"
 
@@ -184,7 +184,7 @@ Outcome Measure(const RecordedRun& run, const SamplingOptions& options, std::siz
     cells.push_back(CellsOf(sketch));
   }
   const auto begin = std::chrono::steady_clock::now();
-  const SampleDesign design = DesignSample(cells, options);
+  const Design design = DesignSample(cells, options);
   const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
   Outcome outcome{.stated = design.bound, .plan_ms = took.count()};
   std::vector<DrawnStratum> strata;

@@ -9,8 +9,8 @@
 #include "base/rng.h"
 #include "sampling/certificate.h"
 #include "sampling/cut_table.h"
+#include "sampling/design.h"
 #include "sampling/optimal_strata.h"
-#include "sampling/workload_strata.h"
 #include "stats/normal.h"
 
 namespace stemtap::sampling {
@@ -24,7 +24,7 @@ struct Figures {
   std::size_t strata = 0;
 };
 
-Figures FiguresOf(const OptimalStrata& solved, const ErrorTarget& target) {
+Figures FiguresOf(const Design& solved, const ErrorTarget& target) {
   Figures figures;
   std::vector<Stratum> strata;
   std::vector<std::uint64_t> sizes;
@@ -92,7 +92,7 @@ TEST_CASE("optimal strata are close to the enumerated optimum on small kernels")
       CAPTURE(floor);
       const double best = BruteForce(cells, target, floor);
       const Rows rows = {cells};
-      const OptimalStrata solved =
+      const Design solved =
           SolveOptimalStrata(ViewsOf(rows), target, floor, 0.0, Effort::kThorough, Serially);
       const Figures got = FiguresOf(solved, target);
       CHECK(got.bound <= target.error_bound * (1 + 1e-9));
@@ -134,7 +134,7 @@ TEST_CASE("for any floor, optimal strata meet the bound near the lower bound of 
       CAPTURE(error_bound);
       CAPTURE(floor);
       const ErrorTarget target{error_bound, stats::TwoSidedZ(0.95)};
-      const OptimalStrata solved =
+      const Design solved =
           SolveOptimalStrata(ViewsOf(rows), target, floor, 0.0, Effort::kThorough, Serially);
       const Figures got = FiguresOf(solved, target);
       CHECK(got.bound <= error_bound * (1 + 1e-9));
@@ -162,17 +162,16 @@ TEST_CASE(
   const ParallelFor backwards = [](std::size_t count, const auto& part) {
     for (std::size_t i = count; i-- > 0;) part(i);
   };
-  const OptimalStrata one =
-      SolveOptimalStrata(ViewsOf(rows), target, 2, 0.0, Effort::kThorough, Serially);
-  const OptimalStrata other =
+  const Design one = SolveOptimalStrata(ViewsOf(rows), target, 2, 0.0, Effort::kThorough, Serially);
+  const Design other =
       SolveOptimalStrata(ViewsOf(rows), target, 2, 0.0, Effort::kThorough, backwards);
   CHECK(one.multiplier == other.multiplier);
   CHECK(FiguresOf(one, target).cost == FiguresOf(other, target).cost);
   const double cold = FiguresOf(one, target).cost;
   for (const double factor : {0.2, 0.9, 1.1, 5.0}) {
     CAPTURE(factor);
-    const OptimalStrata warm = SolveOptimalStrata(ViewsOf(rows), target, 2, one.multiplier * factor,
-                                                  Effort::kThorough, Serially);
+    const Design warm = SolveOptimalStrata(ViewsOf(rows), target, 2, one.multiplier * factor,
+                                           Effort::kThorough, Serially);
     CHECK(FiguresOf(warm, target).bound <= target.error_bound * (1 + 1e-9));
     CHECK(std::fabs(FiguresOf(warm, target).cost / cold - 1.0) < 0.01);
   }
@@ -186,17 +185,16 @@ TEST_CASE("optimal strata of degenerate rows are valid") {
   CHECK(solve({}).kernels.empty());
   CHECK(solve({{}}).kernels.front().empty());
   // With only zero durations, there is no time, no variance and one sample.
-  const OptimalStrata zeros = solve({{stats::Moments(1000, 0.0, 0.0)}});
+  const Design zeros = solve({{stats::Moments(1000, 0.0, 0.0)}});
   REQUIRE(zeros.kernels.front().size() == 1);
   CHECK(zeros.kernels.front().front().sample_size == 1);
   // Zeros are combined with a kernel that has spread.
-  const OptimalStrata mixed =
-      solve({{stats::Moments(1000, 0.0, 0.0), stats::Moments(1000, 500.0, 0.0)},
-             {},
-             {stats::Moments(5, 10.0, 0.0)}});
+  const Design mixed = solve({{stats::Moments(1000, 0.0, 0.0), stats::Moments(1000, 500.0, 0.0)},
+                              {},
+                              {stats::Moments(5, 10.0, 0.0)}});
   CHECK(FiguresOf(mixed, target).bound <= 0.05);
   // One giant among a million launches gets its own stratum.
-  const OptimalStrata giant =
+  const Design giant =
       solve({{stats::Moments(1'000'000, 1e3, 1e8), stats::Moments(1, 1e12, 0.0)}}, 2);
   REQUIRE(giant.kernels.front().size() == 2);
   CHECK(giant.kernels.front()[1].sample_size == 1);
@@ -212,7 +210,7 @@ TEST_CASE("a row longer than the cut table is joined to the table size and meets
   CHECK(table.Start(table.size()) == cells.size());
   const Rows rows = {cells};
   const ErrorTarget target{0.01, stats::TwoSidedZ(0.95)};
-  const OptimalStrata solved =
+  const Design solved =
       SolveOptimalStrata(ViewsOf(rows), target, 1, 0.0, Effort::kThorough, Serially);
   CHECK(solved.kernels.front().back().end == cells.size());
   CHECK(FiguresOf(solved, target).bound <= 0.01 * (1 + 1e-9));

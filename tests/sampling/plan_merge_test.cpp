@@ -262,14 +262,16 @@ TEST_CASE("kernels of processes with the same id on different machines stay sepa
 // Certificate and Joint each compute a part of the bound of `merged`.
 double Certificate(const model::Plan& merged) {
   std::vector<SampledStratum> strata;
+  double total = 0.0;
   for (const model::PlanKernel& kernel : merged.kernels) {
     for (const model::PlanCluster& c : kernel.clusters) {
       if (c.samples.empty()) continue;
       strata.push_back(
           {c.cells, Stratum(c.count, c.mean_ns, c.stddev_ns * c.stddev_ns), c.samples.size()});
+      total += strata.back().whole.sum();
     }
   }
-  return CertifiedBound(strata, 0.95);
+  return total > 0.0 ? CertifiedError(strata, 0.0, 0.95) / total : 0.0;
 }
 
 double Joint(const model::Plan& merged) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sampling/spread_pairs.h"
-
 #include <doctest/doctest.h>
 
 #include <cstdint>
 #include <vector>
+
+#include "sampling/sizes.h"
 
 namespace stemtap::sampling {
 namespace {
@@ -47,9 +47,8 @@ TEST_CASE("only the first pair may cost up to a fifth of the captured time") {
   std::vector<std::vector<StratumRange>> one = {{Cluster(100, 190.0, 0.0)},
                                                 {Cluster(100, 810.0, 0.0)}};
   CHECK(AddSpreadPairs(one) == 1);
-  std::vector<std::vector<StratumRange>> two = {{Cluster(100, 95.0, 0.0)},
-                                                {Cluster(100, 95.0, 0.0)},
-                                                {Cluster(100, 810.0, 0.0)}};
+  std::vector<std::vector<StratumRange>> two = {
+      {Cluster(100, 95.0, 0.0)}, {Cluster(100, 95.0, 0.0)}, {Cluster(100, 810.0, 0.0)}};
   CHECK(AddSpreadPairs(two) == 1);
   std::vector<std::vector<StratumRange>> none = {{Cluster(100, 210.0, 0.0)},
                                                  {Cluster(100, 790.0, 0.0)}};

@@ -10,7 +10,7 @@
 
 #include "base/rng.h"
 #include "model/plan_reader.h"
-#include "sampling/spread_pairs.h"
+#include "sampling/sizes.h"
 
 namespace stemtap::sampling {
 namespace {

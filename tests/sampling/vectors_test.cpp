@@ -7,13 +7,11 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "sampling/allocation.h"
-#include "sampling/best_cut.h"
+#include "sampling/design.h"
 #include "sampling/optimal_strata.h"
-#include "sampling/sample_size.h"
-#include "sampling/stratify.h"
+#include "sampling/sizes.h"
+#include "sampling/strata.h"
 #include "sampling/weights.h"
-#include "sampling/workload_strata.h"
 #include "stats/normal.h"
 #include "support/shared_data.h"
 
@@ -46,6 +44,22 @@ TEST_CASE("the sample size of one cluster matches the golden values") {
     CHECK(SampleSize(c["mean"], c["stddev"], c["error_bound"], stats::TwoSidedZ(c["confidence"]),
                      c["floor"]) == c["sample_size"].get<std::uint64_t>());
   }
+}
+
+// Returns the optimum without size limits: the paper's KKT formula. Strata without spread get 0.
+std::vector<double> AllocateUnboxed(std::span<const Stratum> strata, const ErrorTarget& target) {
+  double total = 0.0;
+  for (const Stratum& s : strata) total += s.sum();
+  const double tolerance = target.error_bound * total / target.z;
+  double roots = 0.0;
+  std::vector<double> sizes;
+  for (const Stratum& s : strata) {
+    const auto n = static_cast<double>(s.count);
+    roots += std::sqrt(s.mean * n * n * s.variance);
+    sizes.push_back(s.mean > 0.0 ? std::sqrt(n * n * s.variance / s.mean) : 0.0);
+  }
+  for (double& size : sizes) size *= roots / (tolerance * tolerance);
+  return sizes;
 }
 
 TEST_CASE("unclamped and clamped allocations match the golden values") {
@@ -147,7 +161,7 @@ TEST_CASE("optimal strata match the golden values") {
       }
     }
     const ErrorTarget target{c["error_bound"], stats::TwoSidedZ(c["confidence"])};
-    const OptimalStrata solved =
+    const Design solved =
         SolveOptimalStrata(ViewsOf(rows), target, 1, 0.0, Effort::kThorough, Serially);
     double cost = 0.0;
     double variance = 0.0;

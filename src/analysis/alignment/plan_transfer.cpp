@@ -46,22 +46,21 @@ struct Population {
 };
 
 Result<Population> PopulationOf(const Run& run, model::GroupBy by, const std::string& exclude) {
-  Result<model::KernelGroups> groups = model::KernelGroups::Create(by, exclude);
-  if (!groups.ok()) return groups.error();
+  model::KernelGroups groups = STEMTAP_TRY(model::KernelGroups::Create(by, exclude));
   Population population;
   population.occurrence.resize(run.launches.size(), 0);
   for (std::uint32_t i = 0; i < run.launches.size(); ++i) {
     const shm::KernelRecord record = RecordOf(run.launches[i]);
-    const std::uint32_t group = groups.value().Of(record, run.names);
+    const std::uint32_t group = groups.Of(record, run.names);
     if (group == model::kExcludedKernel) continue;
-    population.occurrence[i] = groups.value().NextOccurrence(group, record);
+    population.occurrence[i] = groups.NextOccurrence(group, record);
     if (group >= population.launches.size()) population.launches.resize(group + 1);
     population.launches[group].push_back(i);
   }
-  for (std::uint32_t g = 0; g < groups.value().size(); ++g) {
-    population.groups.push_back(groups.value().group(g));
+  for (std::uint32_t g = 0; g < groups.size(); ++g) {
+    population.groups.push_back(groups.group(g));
   }
-  population.excluded = groups.value().excluded();
+  population.excluded = groups.excluded();
   return population;
 }
 

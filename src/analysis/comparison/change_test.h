@@ -5,14 +5,43 @@
 //
 // UNITS: natural logarithms of ratios of durations, except for thresholds, which are relative
 // changes.
+//
+// Two tests are exact. The rank-sum test (Wilcoxon; Mann and Whitney) also handles equal values and
+// strata. It assumes nothing about the distribution of the values, so it is valid for a handful of
+// launches. The runs test (Wald and Wolfowitz) shows whether consecutive values are on the same
+// side of a level more often than in random order.
 #pragma once
 
+#include <cstddef>
+#include <span>
 #include <utility>
 #include <vector>
 
-#include "analysis/comparison/rank_test.h"
-
 namespace stemtap::analysis {
+
+// RankStratum is two sets of values that can be compared with each other.
+struct RankStratum {
+  std::vector<double> low;
+  std::vector<double> high;
+};
+
+// Returns the probability that the sum of the ranks of all `high` is at least as large as it is, if
+// within each stratum every assignment of its values to the two sets is equally likely. Ranks are
+// among the values of all strata; equal values share their mean rank. 1 without values.
+// O(n^3 m) for n values of which m are in `high`.
+double RankSumP(std::span<const RankStratum> strata);
+
+// Returns the smallest value of RankSumP for strata of these sizes. With one stratum, this is
+// 1 / C(low + high, low).
+double MinRankSumP(std::span<const RankStratum> strata);
+
+// Returns the probability that `above` values above a level and `below` others are in at most
+// `runs` runs (of consecutive values on one side) if all orders are equally likely. 1 if one side
+// has no values. O(runs). The result is exact up to rounding for up to 1000 values.
+double FewRunsP(std::size_t above, std::size_t below, std::size_t runs);
+
+// Returns FewRunsP of the values and `level`. A value that is equal to `level` is not above it.
+double FewRunsP(std::span<const double> values, double level);
 
 // A kernel changes slowly if its groups cross their median so seldom that groups in random order do
 // so with at most this probability. Smaller numbers of groups than 16 cannot reach it: the smallest

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/comparison/diff_policy.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/comparison/run_diff.h"
 #include "base/decimal.h"
 #include "base/text.h"
 #include "model/brief_name.h"

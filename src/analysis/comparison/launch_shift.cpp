@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/comparison/runs_test.h"
+#include "analysis/comparison/change_test.h"
 #include "stats/moments.h"
 
 namespace stemtap::analysis {

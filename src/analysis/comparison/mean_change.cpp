@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/comparison/runs_test.h"
+#include "analysis/comparison/change_test.h"
 
 namespace stemtap::analysis {
 namespace {
@@ -211,8 +211,8 @@ double MedianOf(std::vector<double> values) {
 // each side of it.
 bool CrossesSeldom(const std::vector<double>& changes, double level, double min_share) {
   const auto count = static_cast<double>(changes.size());
-  const auto above = static_cast<double>(std::count_if(
-      changes.begin(), changes.end(), [&](double change) { return change > level; }));
+  const auto above = static_cast<double>(
+      std::count_if(changes.begin(), changes.end(), [&](double change) { return change > level; }));
   return std::min(above, count - above) >= min_share * count &&
          FewRunsP(changes, level) <= kMaxFewRunsP;
 }

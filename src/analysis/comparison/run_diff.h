@@ -9,11 +9,13 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/comparison/compared_run.h"
 #include "analysis/comparison/launch_shift.h"
 #include "analysis/comparison/mean_change.h"
+#include "base/result.h"
 #include "model/row_view.h"
 
 namespace stemtap::analysis {
@@ -84,7 +86,7 @@ struct DiffOptions {
 enum class DiffOutcome { kOk, kFail, kUnclear };
 inline constexpr const char* kDiffOutcomeNames[] = {"ok", "fail", "unclear"};
 
-// DiffJudgment is the outcome of a policy (analysis/comparison/diff_policy.h).
+// DiffJudgment is the outcome of a policy.
 struct DiffJudgment {
   DiffOutcome outcome = DiffOutcome::kOk;
   std::string reason = {};  // one line; names are escaped for the terminal
@@ -126,6 +128,36 @@ bool ShowsShift(const KernelDiff& kernel, double adjusted_shift_p, double level)
 // return type, parameters and spaces are equal, or if one name is the bare function name of the
 // other, and no other kernel of either run has that form.
 RunDiff DiffRuns(ComparedRun a, ComparedRun b, const DiffOptions& options);
+
+// kSlower and kFaster are about each kernel, kTotal about the GPU time of the whole run getting
+// longer, kNew and kGone about kernels of one run only.
+enum class DiffRuleKind { kSlower, kFaster, kTotal, kNew, kGone };
+
+struct DiffRule {
+  DiffRuleKind kind = DiffRuleKind::kSlower;
+  double threshold = 0.0;  // largest relative change that is accepted; unused by kNew and kGone
+  std::string text = {};   // as the user wrote it
+};
+
+// DiffPolicy is which changes a user accepts: the rules of `stemtap diff --fail-on`, for checks in
+// continuous integration.
+struct DiffPolicy {
+  std::vector<DiffRule> rules;
+  bool accepts_unclear = true;  // whether the outcome kUnclear passes
+  std::string text = {};        // as the user wrote it
+};
+
+// Parses rules such as "slower:2%,total:1%,new,unclear", separated by commas. Rules without a
+// percentage use `threshold`. Fails with a usage error if a rule is not known, or if there is no
+// rule other than "unclear".
+Result<DiffPolicy> ParseDiffPolicy(std::string_view text, double threshold);
+
+// A kernel with a smaller share of the time in both runs does not make an outcome unclear: tables
+// have many small kernels that were launched too rarely for a test.
+inline constexpr double kMinUnclearShare = 0.01;
+
+// Applies the rules in their order. Each rule has the confidence of the comparison.
+DiffJudgment JudgeDiff(const RunDiff& diff, const DiffPolicy& policy);
 
 // Returns why a verdict is unclear; empty if it is not.
 const char* ReasonOf(const KernelDiff& kernel);

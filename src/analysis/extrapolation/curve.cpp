@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "analysis/extrapolation/width_effect.h"
+#include "analysis/extrapolation/observed.h"
 
 namespace stemtap::analysis {
 namespace {

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "analysis/extrapolation/observed_cluster.h"
+#include "analysis/extrapolation/observed.h"
 
 namespace stemtap::analysis {
 
@@ -20,7 +20,7 @@ struct Curve {
   double common_variance = 0.0;   // variance of `within` due to an error that all kernels share
   double leverage = 0.0;          // degrees of freedom that `within` uses
   double singles_leverage = 0.0;  // degrees of freedom of the single samples that slopes use
-  double log_width = 0.0;         // mean over the samples behind `within` (width_effect.h)
+  double log_width = 0.0;         // mean over the samples behind `within` (LogWidth)
   double tilt = 0.0;              // change of the elasticity per unit of log width, all kernels
   double tilt_variance = 0.0;
   double between = 1.0;       // exponent of the curve through the means of clusters

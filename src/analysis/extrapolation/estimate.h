@@ -27,7 +27,7 @@
 
 #include <span>
 
-#include "analysis/extrapolation/observed_cluster.h"
+#include "analysis/extrapolation/observed.h"
 
 namespace stemtap::analysis {
 

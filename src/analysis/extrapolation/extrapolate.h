@@ -3,19 +3,41 @@
 // Extrapolate computes the metrics of a run from the results of a plan's samples: totals, ratios,
 // or means over native time, with intervals (estimate.h) and the uncovered time. The same is
 // available for each kernel or range.
+//
+// UNITS: durations in ns, values in the metric's own unit.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "analysis/extrapolation/estimate.h"
 #include "analysis/extrapolation/match.h"
-#include "analysis/extrapolation/metric_estimator.h"
 #include "base/result.h"
 #include "formats/results/kernel_results.h"
 #include "model/plan.h"
 
 namespace stemtap::analysis {
+
+// MetricEstimate is the estimate of one metric.
+struct MetricEstimate {
+  std::string name;
+  std::string unit;
+  std::string how;  // "sum", "gpu_sim_insn / gpu_sim_cycle", "mean over native time"
+  bool additive = true;
+  Estimate plain;
+  Estimate calibrated;
+  // Calibrated total per launch and per second of native time, in covered clusters. Additive
+  // metrics only.
+  Estimate per_launch;
+  Estimate per_second;
+  double planned = 0.0;       // with the plan's own weights; NaN unless all samples have the metric
+  std::uint64_t samples = 0;  // samples that have the metric
+  double uncovered_fraction = 0.0;  // share of native time in clusters without a value
+  // Share of native time in joined launches of clusters that have a value. The values of joined
+  // launches are estimated from other launches, and the interval does not cover the difference.
+  double joined_fraction = 0.0;
+};
 
 // Parts of the run that are estimated in addition to the whole run.
 enum class GroupBy { kNone, kKernel, kRange };

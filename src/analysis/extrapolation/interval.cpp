@@ -6,9 +6,9 @@
 #include <limits>
 #include <vector>
 
+#include "analysis/extrapolation/observed.h"
 #include "analysis/extrapolation/spread.h"
 #include "analysis/extrapolation/student.h"
-#include "analysis/extrapolation/width_effect.h"
 
 namespace stemtap::analysis {
 namespace {

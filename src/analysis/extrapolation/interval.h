@@ -8,8 +8,7 @@
 #include <limits>
 #include <span>
 
-#include "analysis/extrapolation/observed_cluster.h"
-#include "analysis/extrapolation/part.h"
+#include "analysis/extrapolation/observed.h"
 
 namespace stemtap::analysis {
 

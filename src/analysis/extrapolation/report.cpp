@@ -6,17 +6,68 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
-#include "analysis/extrapolation/report_cells.h"
+#include "analysis/extrapolation/extrapolate.h"
 #include "analysis/extrapolation/student.h"
+#include "base/csv.h"
 #include "base/text.h"
 #include "model/brief_name.h"
 #include "sampling/top_up.h"
 
 namespace stemtap::analysis {
 namespace {
+
+// Columns of a name; the numbers of a row need about 100.
+constexpr std::size_t kNameColumns = 44;
+
+// Returns a percentage of two digits, or "none".
+std::string Percent(double fraction) {
+  if (!std::isfinite(fraction)) return "none";
+  return fraction != 0.0 && fraction < 0.0001 ? "<0.01 %"
+                                              : fmt::format("{:.2f} %", 100.0 * fraction);
+}
+
+// Returns the interval relative to the estimate; both sides if they differ.
+std::string Margin(const Estimate& estimate) {
+  if (!std::isfinite(estimate.half_width)) return "none";
+  if (estimate.half_width == 0.0) return "0 %";
+  if (estimate.value == 0.0) return fmt::format("{:.4g}", estimate.half_width);
+  const double size = std::abs(estimate.value);
+  const std::string below = Percent((estimate.value - estimate.lower) / size);
+  const std::string above = Percent((estimate.upper - estimate.value) / size);
+  return below == above ? below : fmt::format("-{} +{}", below, above);
+}
+
+// Returns about seven digits, or "none".
+std::string Number(double value) {
+  if (!std::isfinite(value)) return "none";
+  return std::abs(value) >= 1e6 && std::abs(value) < 1e15 ? fmt::format("{:.0f}", value)
+                                                          : fmt::format("{:.7g}", value);
+}
+
+// Returns the calibrated total divided by the covered share of native time: an estimate that treats
+// uncovered time like covered time. NaN if the share is 0 or unknown, or the metric is not a total.
+double Scaled(const MetricEstimate& metric) {
+  const double covered = 1.0 - metric.uncovered_fraction;
+  return metric.additive && covered > 0.0 ? metric.calibrated.value / covered
+                                          : std::numeric_limits<double>::quiet_NaN();
+}
+
+// Returns the share of native time that the intervals do not cover: time without a result, and
+// joined launches, whose values are estimated from other launches. `Fractions` is Extrapolation or
+// MetricEstimate.
+template <typename Fractions>
+double OutsideIntervals(const Fractions& of) {
+  return std::min(1.0, of.uncovered_fraction + of.joined_fraction);
+}
 
 constexpr std::size_t kNamed = 5;  // maximum metrics in a note
 // Relative half-width below which more samples are not recommended.
@@ -143,6 +194,135 @@ std::string Added(const sampling::TopUp& more) {
                      Plural(more.count, "sample"), more.duration_ns * 1e-6);
 }
 
+std::string NoteOf(const MetricGroup& group, const MetricEstimate& metric) {
+  if (group.uncovered_by_choice) return "  no samples by choice (--max-uncovered)";
+  if (metric.samples == 0) return "  no result";
+  if (metric.uncovered_fraction > 0.0) {
+    return fmt::format("  {} of its time uncovered", Percent(metric.uncovered_fraction));
+  }
+  return {};
+}
+
+std::string RowOf(const std::string& name, std::size_t name_width, double time_share,
+                  const MetricEstimate& metric, const std::string& note) {
+  std::string row =
+      fmt::format("{:{}}  {:>9}  {:>16}  {:>19}", name, name_width, Percent(time_share),
+                  Number(metric.calibrated.value), Margin(metric.calibrated));
+  if (metric.additive) {
+    row += fmt::format("  {:>14}  {:>14}", Number(metric.per_launch.value),
+                       Number(metric.per_second.value));
+  }
+  return row + fmt::format("  {:>7}{}\n", metric.samples, note);
+}
+
+std::vector<std::string> NamesOf(GroupBy by, std::span<const MetricGroup* const> groups) {
+  std::vector<std::string_view> names;
+  for (const MetricGroup* group : groups) names.push_back(group->name);
+  return model::NamesForTerminal(by == GroupBy::kKernel
+                                     ? model::BriefNames(names)
+                                     : std::vector<std::string>(names.begin(), names.end()),
+                                 kNameColumns);
+}
+
+// Returns one table per metric, of kernels or ranges.
+std::string GroupsText(const ExtrapolationReport& report) {
+  const Extrapolation& extrapolation = report.extrapolation;
+  std::vector<const MetricGroup*> groups;
+  for (const MetricGroup& group : extrapolation.groups) groups.push_back(&group);
+  std::stable_sort(groups.begin(), groups.end(), [](const MetricGroup* a, const MetricGroup* b) {
+    return a->native_ns > b->native_ns;
+  });
+  const std::vector<std::string> names = NamesOf(report.by, groups);
+  std::size_t name_width = 6;
+  for (const std::string& name : names) name_width = std::max(name_width, name.size());
+  const auto run_ns = static_cast<double>(report.plan.totals.duration_ns);
+  std::string text;
+  for (std::size_t i = 0; i < extrapolation.metrics.size(); ++i) {
+    const MetricEstimate& run = extrapolation.metrics[i];
+    std::string title = EscapeForTerminal(run.name) + ", " + EscapeForTerminal(run.how);
+    if (!run.unit.empty()) title += ", " + EscapeForTerminal(run.unit);
+    text += fmt::format("\n{} (calibrated)\n{:{}}  {:>9}  {:>16}  {:>19}", title, NameOf(report.by),
+                        name_width, "time", "value", "+-");
+    if (run.additive) text += fmt::format("  {:>14}  {:>14}", "per launch", "per second");
+    text += fmt::format("  {:>7}\n", "samples");
+    for (std::size_t row = 0; row < groups.size(); ++row) {
+      const MetricEstimate& metric = groups[row]->metrics[i];
+      text += RowOf(names[row], name_width, groups[row]->native_ns / run_ns, metric,
+                    NoteOf(*groups[row], metric));
+    }
+    text += RowOf("(run)", name_width, 1.0, run, {});
+  }
+  return text;
+}
+
+std::string Cells(const Estimate& estimate) {
+  return fmt::format("{},{},{}", CsvCell(estimate.value), CsvCell(estimate.lower),
+                     CsvCell(estimate.upper));
+}
+
+// Returns one row per metric. `group` contains the cells that are equal in all rows.
+std::string Rows(const std::string& group, const std::vector<MetricEstimate>& metrics) {
+  const std::string no_rates = ",,,,,";
+  std::string rows;
+  for (const MetricEstimate& metric : metrics) {
+    rows += fmt::format(
+        "{},{},{},{},{},{},{},{},{},{}\n", group, CsvCell(metric.name), CsvCell(metric.unit),
+        CsvCell(metric.how), metric.samples, CsvCell(metric.uncovered_fraction),
+        Cells(metric.plain), Cells(metric.calibrated),
+        metric.additive ? CsvCell(Scaled(metric)) : std::string(),
+        metric.additive ? Cells(metric.per_launch) + "," + Cells(metric.per_second) : no_rates);
+  }
+  return rows;
+}
+
+using nlohmann::ordered_json;
+
+ordered_json NumberJson(double value) {
+  return std::isfinite(value) ? ordered_json(value) : ordered_json();
+}
+
+ordered_json EstimateJson(const Estimate& estimate) {
+  return {{"value", NumberJson(estimate.value)},
+          {"half_width", NumberJson(estimate.half_width)},
+          {"lower", NumberJson(estimate.lower)},
+          {"upper", NumberJson(estimate.upper)},
+          {"degrees", NumberJson(estimate.degrees)}};
+}
+
+ordered_json MetricsJson(const std::vector<MetricEstimate>& estimates) {
+  ordered_json metrics = ordered_json::array();
+  for (const MetricEstimate& metric : estimates) {
+    ordered_json entry = {{"name", metric.name},
+                          {"unit", metric.unit},
+                          {"how", metric.how},
+                          {"additive", metric.additive},
+                          {"samples", metric.samples},
+                          {"uncovered_fraction", NumberJson(metric.uncovered_fraction)},
+                          {"joined_fraction", NumberJson(metric.joined_fraction)},
+                          {"outside_intervals_fraction", NumberJson(OutsideIntervals(metric))},
+                          {"plain", EstimateJson(metric.plain)},
+                          {"calibrated", EstimateJson(metric.calibrated)}};
+    if (metric.additive) {
+      entry["per_launch"] = EstimateJson(metric.per_launch);
+      entry["per_second"] = EstimateJson(metric.per_second);
+      entry["planned"] = NumberJson(metric.planned);
+      entry["scaled"] = NumberJson(Scaled(metric));
+    }
+    metrics.push_back(std::move(entry));
+  }
+  return metrics;
+}
+
+ordered_json GroupJson(const MetricGroup& group) {
+  return {{"name", group.name},
+          {"launches", group.launches},
+          {"native_duration_ns", group.native_ns},
+          {"samples", group.samples},
+          {"uncovered_fraction", NumberJson(group.uncovered_fraction)},
+          {"uncovered_by_choice", group.uncovered_by_choice},
+          {"metrics", MetricsJson(group.metrics)}};
+}
+
 }  // namespace
 
 NextStep NextStepOf(const ExtrapolationReport& report) {
@@ -265,6 +445,57 @@ std::string ReportText(const ExtrapolationReport& report) {
   for (const std::string& caveat : Caveats(report)) text += "note: " + caveat + "\n";
   text += "advice: " + NextStepOf(report).text + "\n";
   return text;
+}
+
+std::string ReportJson(const ExtrapolationReport& report) {
+  const Match& match = report.match;
+  const Extrapolation& extrapolation = report.extrapolation;
+  ordered_json json = {{"schema", "stemtap.extrapolation/1"},
+                       {"plan_source", report.plan.source},
+                       {"from", formats::NameOf(report.results.source)},
+                       {"confidence", report.confidence},
+                       {"samples", match.samples},
+                       {"results", report.results.rows.size()},
+                       {"matched", match.matched},
+                       {"missing", match.missing_count},
+                       {"first_missing", match.missing},
+                       {"without_sample", match.unmatched_count},
+                       {"first_without_sample", match.unmatched},
+                       {"duplicates", match.duplicate_count},
+                       {"first_duplicates", match.duplicates},
+                       {"clusters", extrapolation.clusters},
+                       {"uncovered_clusters", extrapolation.uncovered_clusters},
+                       {"single_clusters", extrapolation.single_clusters},
+                       {"uncovered_fraction", extrapolation.uncovered_fraction},
+                       {"joined_fraction", extrapolation.joined_fraction},
+                       {"outside_intervals_fraction", OutsideIntervals(extrapolation)},
+                       {"native_duration_ns", report.plan.totals.duration_ns},
+                       {"notes", Caveats(report)},
+                       {"next", NextStepOf(report).text}};
+  json["metrics"] = MetricsJson(extrapolation.metrics);
+  if (report.by != GroupBy::kNone) {
+    json["by"] = NameOf(report.by);
+    ordered_json groups = ordered_json::array();
+    for (const MetricGroup& group : extrapolation.groups) groups.push_back(GroupJson(group));
+    json["groups"] = std::move(groups);
+  }
+  return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+}
+
+std::string ReportCsv(const ExtrapolationReport& report) {
+  std::string csv =
+      "by,name,launches,native_ns,metric,unit,how,samples,uncovered_fraction,plain,plain_lower,"
+      "plain_upper,calibrated,calibrated_lower,calibrated_upper,scaled,per_launch,"
+      "per_launch_lower,per_launch_upper,per_second,per_second_lower,per_second_upper\n";
+  const model::PlanTotals& totals = report.plan.totals;
+  csv += Rows(fmt::format("run,,{},{}", totals.invocations, totals.duration_ns),
+              report.extrapolation.metrics);
+  for (const MetricGroup& group : report.extrapolation.groups) {
+    csv += Rows(fmt::format("{},{},{},{}", NameOf(report.by), CsvCell(group.name), group.launches,
+                            group.native_ns),
+                group.metrics);
+  }
+  return csv;
 }
 
 }  // namespace stemtap::analysis

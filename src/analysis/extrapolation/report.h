@@ -32,9 +32,6 @@ std::string ReportJson(const ExtrapolationReport& report);
 // empty.
 std::string ReportCsv(const ExtrapolationReport& report);
 
-// Returns the tables of ReportText for kernels or ranges, one per metric.
-std::string GroupsText(const ExtrapolationReport& report);
-
 // What the user can do next.
 struct NextStep {
   std::string text;      // one line

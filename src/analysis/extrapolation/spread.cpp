@@ -5,7 +5,7 @@
 #include <cmath>
 #include <utility>
 
-#include "analysis/extrapolation/width_effect.h"
+#include "analysis/extrapolation/observed.h"
 
 namespace stemtap::analysis {
 namespace {

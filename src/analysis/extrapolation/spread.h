@@ -12,8 +12,7 @@
 #include <span>
 #include <vector>
 
-#include "analysis/extrapolation/observed_cluster.h"
-#include "analysis/extrapolation/part.h"
+#include "analysis/extrapolation/observed.h"
 
 namespace stemtap::analysis {
 
@@ -21,7 +20,7 @@ struct Spread {
   double variance = 0.0;
   double log_variance = 0.0;  // of the logs of the values
   double degrees = 0.0;
-  double log_width = 0.0;  // width_effect.h
+  double log_width = 0.0;  // see LogWidth
   std::size_t kernel = 0;
   bool collapsed = false;  // between clusters
   bool pooled = false;     // of a pool

@@ -14,8 +14,7 @@
 #include <span>
 #include <vector>
 
-#include "analysis/extrapolation/observed_cluster.h"
-#include "analysis/extrapolation/part.h"
+#include "analysis/extrapolation/observed.h"
 
 namespace stemtap::analysis {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sampling/best_cut.h"
+#include "sampling/strata.h"
 #include "stats/moments.h"
 
 namespace stemtap::research {

@@ -7,7 +7,7 @@
 //
 // If the coefficient of variation of a part is still too large, the part is divided again by the
 // density of its own values; if that has no valley, in two by the best cut of 2-means
-// (sampling/best_cut.h).
+// (sampling/strata.h).
 //
 // SOURCE: Sieve (ISPASS 2023) section III (tier 3); Scott, Multivariate Density Estimation (1992),
 // the bandwidth.

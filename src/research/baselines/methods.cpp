@@ -7,7 +7,7 @@
 #include "research/baselines/stem_ae.h"
 #include "research/baselines/stratified.h"
 #include "research/baselines/tbpoint.h"
-#include "sampling/stratify.h"
+#include "sampling/strata.h"
 
 namespace stemtap::research {
 namespace {

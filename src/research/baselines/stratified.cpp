@@ -12,9 +12,8 @@
 #include "base/rng.h"
 #include "model/kernel_groups.h"
 #include "research/baselines/invocation_groups.h"
-#include "sampling/sample_design.h"
+#include "sampling/design.h"
 #include "sampling/selection.h"
-#include "sampling/workload_strata.h"
 #include "shm/launch_keys.h"
 #include "stats/log_sketch.h"
 
@@ -106,7 +105,7 @@ Result<std::unique_ptr<PreparedMethod>> Prepare(const MethodInput& input, sampli
     cells[g] = sampling::CellsOf(sketch);
     cell_starts[g] = SortByBin(input.profile, invocations, sketch, scratch);
   }
-  const sampling::SampleDesign design = sampling::DesignSample(cells, options);
+  const sampling::Design design = sampling::DesignSample(cells, options);
 
   std::vector<SizedCluster> clusters;
   for (std::size_t g = 0; g < group_count; ++g) {

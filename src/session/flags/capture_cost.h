@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "sampling/capture_price.h"
+#include "sampling/sampling_options.h"
 
 namespace stemtap::session {
 

@@ -12,7 +12,6 @@
 
 #include "analysis/alignment/alignment.h"
 #include "analysis/alignment/plan_transfer.h"
-#include "analysis/alignment/run.h"
 #include "base/text.h"
 #include "formats/importers/registry.h"
 #include "model/json_text.h"

@@ -7,7 +7,6 @@
 #include <optional>
 #include <string>
 
-#include "analysis/comparison/diff_policy.h"
 #include "analysis/comparison/run_diff.h"
 #include "model/json_text.h"
 #include "model/plan.h"

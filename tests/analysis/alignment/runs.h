@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "analysis/alignment/run.h"
+#include "analysis/alignment/alignment.h"
 
 namespace stemtap::test {
 

@@ -11,10 +11,7 @@
 
 #include "analysis/comparison/change_test.h"
 #include "analysis/comparison/compared_run.h"
-#include "analysis/comparison/diff_policy.h"
-#include "analysis/comparison/rank_test.h"
 #include "analysis/comparison/run_diff.h"
-#include "analysis/comparison/runs_test.h"
 #include "model/profile.h"
 
 namespace stemtap::analysis {

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/comparison/launch_batches.h"
+#include "analysis/comparison/compared_run.h"
 #include "analysis/comparison/launch_shift.h"
 #include "analysis/comparison/run_diff.h"
 #include "base/rng.h"
@@ -97,9 +97,8 @@ double HalfWidth(const MeanChange& change) {
 }
 
 bool HasLaunchVerdict(const RunDiff& diff) {
-  return std::any_of(
-      diff.kernels.begin(), diff.kernels.end(),
-      [](const KernelDiff& kernel) { return kernel.basis == DiffBasis::kLaunches; });
+  return std::any_of(diff.kernels.begin(), diff.kernels.end(),
+                     [](const KernelDiff& kernel) { return kernel.basis == DiffBasis::kLaunches; });
 }
 
 double Median(std::vector<double> values) {

@@ -20,8 +20,8 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/extrapolation/domain.h"
 #include "analysis/extrapolation/estimate.h"
+#include "analysis/extrapolation/observed.h"
 #include "base/rng.h"
 #include "formats/importers/registry.h"
 #include "model/profile.h"

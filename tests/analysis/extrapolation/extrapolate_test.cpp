@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "analysis/extrapolation/curve.h"
-#include "analysis/extrapolation/domain.h"
 #include "analysis/extrapolation/match.h"
+#include "analysis/extrapolation/observed.h"
 #include "analysis/extrapolation/report.h"
 #include "analysis/extrapolation/student.h"
 

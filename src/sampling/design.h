@@ -1,5 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
+// StratifyWorkload computes, from the durations of all kernels, how each kernel is cut into strata
+// and how many launches of each stratum to sample.
+//
+//   kOptimal    solves for the cuts and sizes of all kernels together (optimal_strata.h), with the
+//               z of the certificate, so that the certified bound is close to the requested one
+//   kRoot       cuts each kernel separately and allocates sizes over all kernels (or per kernel)
+//   kStem       cuts each kernel separately; each stratum keeps its own size
+//
 // DesignSample finds the cheapest strata and sizes whose *certified* bound meets the error bound.
 // It is slower than StratifyWorkload and is used for finished profiles.
 //
@@ -13,37 +21,33 @@
 // samples: the bound counts their full time, which can cost less than sampling them.
 //
 // For kOptimal and the workload's total, plans include second samples that show the spread of other
-// metrics (spread_pairs.h). Each try is judged with them.
+// metrics (AddSpreadPairs). Each try is judged with them.
 //
-// SOURCE: docs/math/certificate.md, docs/math/optimal.md.
+// SOURCE: docs/math/optimal.md, root.md, allocation.md, certificate.md.
 #pragma once
 
-#include <cstdint>
-#include <numeric>
 #include <span>
 #include <vector>
 
 #include "base/parallel.h"
 #include "sampling/sampling_options.h"
-#include "sampling/workload_strata.h"
+#include "sampling/strata.h"
 
 namespace stemtap::sampling {
 
-struct SampleDesign {
-  // By kernel, ascending, with their sample sizes. A kernel without samples has one stratum of size
-  // 0.
-  std::vector<std::vector<StratumRange>> kernels;
-  std::uint64_t spread_samples = 0;  // samples that AddSpreadPairs added
-  double bound = 0.0;                // certified, relative, at options.confidence
-  std::vector<double> costs;         // of the samples of each kernel, ns (FixedPerFactor)
+// Sets the sizes of given strata by the rule of options.method for options.error_bound.
+// REQUIRES: method is kRoot or kStem.
+void SizeStrata(std::span<std::vector<StratumRange>> kernels, const SamplingOptions& options);
 
-  double cost() const { return std::accumulate(costs.begin(), costs.end(), 0.0); }
-};
+// `multiplier` is the multiplier of an earlier result for similar kernels, or 0. The result does
+// not depend on how `parallel` schedules its tasks.
+Design StratifyWorkload(std::span<const CellsView> kernels, const SamplingOptions& options,
+                        double multiplier = 0.0, const ParallelFor& parallel = Serially);
 
 // bound <= options.error_bound, for each kernel if options.bound is kKernel. kRoot and kStem use
 // the strata of their papers, and the sizes too if those meet the bound; otherwise sizes for a
 // tighter bound. REQUIRES: as for StratifyWorkload.
-SampleDesign DesignSample(std::span<const KernelCells> kernels, const SamplingOptions& options,
-                          const ParallelFor& parallel = Serially);
+Design DesignSample(std::span<const KernelCells> kernels, const SamplingOptions& options,
+                    const ParallelFor& parallel = Serially);
 
 }  // namespace stemtap::sampling

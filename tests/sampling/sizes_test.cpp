@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sampling/allocation.h"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -8,7 +6,7 @@
 #include <vector>
 
 #include "sampling/certificate.h"
-#include "sampling/sample_size.h"
+#include "sampling/sizes.h"
 
 namespace stemtap::sampling {
 namespace {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sampling/stratify.h"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -8,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "sampling/best_cut.h"
+#include "sampling/strata.h"
 
 namespace stemtap::sampling {
 namespace {

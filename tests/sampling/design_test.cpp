@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sampling/sample_design.h"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 
 #include "base/rng.h"
 #include "sampling/certificate.h"
+#include "sampling/design.h"
 #include "sampling/selection.h"
 
 namespace stemtap::sampling {
@@ -20,9 +19,14 @@ KernelCells TwoValues(std::uint64_t count, std::uint64_t rare, double fast, doub
 }
 
 SampledStratum Sampled(const KernelCells& cells, std::uint64_t samples) {
-  stats::Moments all;
-  for (const stats::Moments& cell : cells) all.Merge(cell);
-  return {cells, Stratum(all), samples};
+  return {cells, Stratum(MomentsOf(cells)), samples};
+}
+
+// Returns CertifiedError relative to the total; 0 if the total is 0.
+double CertifiedBound(std::span<const SampledStratum> strata, double confidence) {
+  double total = 0.0;
+  for (const SampledStratum& s : strata) total += s.whole.sum();
+  return total > 0.0 ? CertifiedError(strata, 0.0, confidence) / total : 0.0;
 }
 
 TEST_CASE("the certificate is the known quantile for one draw from a skewed stratum") {
@@ -77,7 +81,7 @@ TEST_CASE("large steps of the certified bound do not make the design sample ever
     options.method = Method::kOptimal;
     options.error_bound = error_bound;
     std::uint64_t samples = 0;
-    const SampleDesign design = DesignSample(kernels, options);
+    const Design design = DesignSample(kernels, options);
     for (const StratumRange& s : design.kernels.front()) samples += s.sample_size;
     CHECK(samples <= 10);
     CHECK(design.bound <= error_bound);
@@ -114,7 +118,7 @@ std::vector<KernelCells> Workload(std::uint64_t seed) {
 }
 
 // Draws samples like a plan and returns the relative error of the plain estimate.
-double DrawnError(const std::vector<KernelCells>& kernels, const SampleDesign& design,
+double DrawnError(const std::vector<KernelCells>& kernels, const Design& design,
                   Selection selection, Rng& rng) {
   double estimate = 0.0;
   double total = 0.0;
@@ -142,7 +146,7 @@ TEST_CASE("the certified bound of a design meets the requested bound and covers 
       SamplingOptions options;
       options.method = Method::kOptimal;
       options.error_bound = error_bound;
-      const SampleDesign design = DesignSample(kernels, options);
+      const Design design = DesignSample(kernels, options);
       CHECK(design.bound <= error_bound);
       Rng rng(99);
       std::vector<double> errors;
@@ -163,7 +167,7 @@ TEST_CASE("a design never costs more than ROOT's strata at the same certified bo
   for (const std::uint64_t seed : {4u, 5u, 6u}) {
     CAPTURE(seed);
     const std::vector<KernelCells> kernels = Workload(seed);
-    const auto cost = [](const SampleDesign& design) {
+    const auto cost = [](const Design& design) {
       double sum = 0.0;
       for (const auto& kernel : design.kernels) {
         for (const StratumRange& s : kernel) {
@@ -174,10 +178,10 @@ TEST_CASE("a design never costs more than ROOT's strata at the same certified bo
     };
     SamplingOptions options;
     options.method = Method::kRoot;
-    const SampleDesign root = DesignSample(kernels, options);
+    const Design root = DesignSample(kernels, options);
     options.method = Method::kOptimal;
     options.error_bound = root.bound;
-    const SampleDesign optimal = DesignSample(kernels, options);
+    const Design optimal = DesignSample(kernels, options);
     CHECK(optimal.bound <= root.bound);
     CHECK(cost(optimal) <= 1.001 * cost(root));
   }
@@ -188,7 +192,7 @@ TEST_CASE("with --bound kernel, a design meets the bound for each kernel") {
   SamplingOptions options;
   options.method = Method::kOptimal;
   options.bound = BoundScope::kKernel;
-  const SampleDesign design = DesignSample(kernels, options);
+  const Design design = DesignSample(kernels, options);
   for (std::size_t k = 0; k < kernels.size(); ++k) {
     std::vector<SampledStratum> sampled;
     for (const StratumRange& s : design.kernels[k]) {
@@ -204,7 +208,7 @@ TEST_CASE("balanced selection has a lower variance than random selection") {
   SamplingOptions options;
   options.method = Method::kOptimal;
   options.min_samples = 5;
-  const SampleDesign design = DesignSample(kernels, options);
+  const Design design = DesignSample(kernels, options);
   const auto squares = [&](Selection selection) {
     Rng rng(1);
     double sum = 0.0;
@@ -233,7 +237,7 @@ struct Outcome {
   double sampled_ns = 0.0;
   std::uint64_t samples = 0;
   double uncovered = 0.0;  // share of the time without samples
-  SampleDesign design;
+  Design design;
 };
 
 Outcome DesignOf(const std::vector<KernelCells>& kernels, double max_uncovered,
@@ -282,7 +286,8 @@ TEST_CASE("kernels whose samples cost as much as their time may stay uncovered")
 std::vector<KernelCells> TwoModes() {
   std::vector<KernelCells> kernels;
   for (int k = 1; k <= 20; ++k) {
-    kernels.push_back({stats::Moments(800, 1000.0 * k, 100.0), stats::Moments(200, 4000.0 * k, 100.0)});
+    kernels.push_back(
+        {stats::Moments(800, 1000.0 * k, 100.0), stats::Moments(200, 4000.0 * k, 100.0)});
   }
   return kernels;
 }

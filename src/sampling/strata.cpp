@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sampling/stratify.h"
+#include "sampling/strata.h"
 
 #include <algorithm>
 #include <array>
 
-#include "sampling/best_cut.h"
-#include "sampling/sample_size.h"
+#include "sampling/sizes.h"
 
 namespace stemtap::sampling {
 namespace {
@@ -13,12 +12,6 @@ namespace {
 // A STEM-only cluster is split if it needs more samples than this. This is Allegro's rule: above
 // 50, two clusters with the minimum of 30 samples can be cheaper.
 constexpr std::uint64_t kStemSplitAbove = 50;
-
-stats::Moments Sum(std::span<const stats::Moments> cells) {
-  stats::Moments all;
-  for (const stats::Moments& cell : cells) all.Merge(cell);
-  return all;
-}
 
 // Returns the size from Eq. 3 for a single cluster.
 std::uint64_t OwnSize(Method method, const stats::Moments& m, const ErrorTarget& target) {
@@ -48,21 +41,69 @@ bool SplitPays(Method method, const StratumRange& whole, StratumRange& left, Str
 
 }  // namespace
 
-std::vector<StratumRange> Stratify(Method method, std::span<const stats::Moments> cells,
-                                   const ErrorTarget& target) {
+stats::Moments MomentsOf(CellsView cells) {
+  stats::Moments all;
+  for (const stats::Moments& cell : cells) all.Merge(cell);
+  return all;
+}
+
+KernelCells CellsOf(const stats::LogSketch& sketch, std::vector<std::uint32_t>* bins) {
+  KernelCells cells;
+  for (std::size_t i = 0; i < sketch.bins().size(); ++i) {
+    if (sketch.bins()[i].count == 0) continue;
+    const std::uint32_t bin = sketch.first_bin() + static_cast<std::uint32_t>(i);
+    cells.push_back(sketch.BinMoments(bin));
+    if (bins != nullptr) bins->push_back(bin);
+  }
+  return cells;
+}
+
+std::size_t BestCut(CellsView cells) {
+  if (cells.size() < 2) return 0;
+  // Sums are relative to the middle cell, so that a large common offset of the durations does not
+  // cost the digits in which they differ.
+  const double origin = cells[cells.size() / 2].mean();
+  double count = 0.0;
+  double sum = 0.0;
+  for (const stats::Moments& cell : cells) {
+    const auto n = static_cast<double>(cell.count());
+    count += n;
+    sum += n * (cell.mean() - origin);
+  }
+  std::size_t best = 1;
+  double best_between = -1.0;
+  double count_left = 0.0;
+  double sum_left = 0.0;
+  for (std::size_t cut = 1; cut < cells.size(); ++cut) {
+    const stats::Moments& cell = cells[cut - 1];
+    const auto n = static_cast<double>(cell.count());
+    count_left += n;
+    sum_left += n * (cell.mean() - origin);
+    const double count_right = count - count_left;
+    const double apart = sum_left / count_left - (sum - sum_left) / count_right;
+    const double between = count_left * count_right * apart * apart;
+    if (between > best_between) {
+      best_between = between;
+      best = cut;
+    }
+  }
+  return best;
+}
+
+std::vector<StratumRange> Stratify(Method method, CellsView cells, const ErrorTarget& target) {
   std::vector<StratumRange> leaves;
   if (cells.empty()) return leaves;
-  const stats::Moments all = Sum(cells);
+  const stats::Moments all = MomentsOf(cells);
   // Depth first with the left part on top, so that leaves are produced in ascending order.
   std::vector<StratumRange> open = {{0, cells.size(), all, OwnSize(method, all, target)}};
   while (!open.empty()) {
     const StratumRange whole = open.back();
     open.pop_back();
-    const std::span<const stats::Moments> row = cells.subspan(whole.first, whole.end - whole.first);
+    const CellsView row = cells.subspan(whole.first, whole.end - whole.first);
     const std::size_t cut = whole.moments.m2() > 0.0 ? BestCut(row) : 0;
     if (cut != 0) {
-      StratumRange left{whole.first, whole.first + cut, Sum(row.first(cut)), 1};
-      StratumRange right{whole.first + cut, whole.end, Sum(row.subspan(cut)), 1};
+      StratumRange left{whole.first, whole.first + cut, MomentsOf(row.first(cut)), 1};
+      StratumRange right{whole.first + cut, whole.end, MomentsOf(row.subspan(cut)), 1};
       if (SplitPays(method, whole, left, right, target)) {
         open.push_back(right);
         open.push_back(left);

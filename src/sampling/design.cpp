@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sampling/sample_design.h"
+#include "sampling/design.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,11 +11,24 @@
 #include "sampling/cut_table.h"
 #include "sampling/kernel_pool.h"
 #include "sampling/optimal_strata.h"
-#include "sampling/spread_pairs.h"
-#include "sampling/whole_sizes.h"
+#include "sampling/sizes.h"
 
 namespace stemtap::sampling {
 namespace {
+
+// Allocates sizes jointly over the strata of `kernels`.
+void SizeTogether(std::span<std::vector<StratumRange>> kernels, const SamplingOptions& options) {
+  std::vector<Stratum> strata;
+  for (const std::vector<StratumRange>& kernel : kernels) {
+    for (const StratumRange& s : kernel) strata.emplace_back(s.moments);
+  }
+  const std::vector<std::uint64_t> sizes =
+      Allocate(strata, options.target(), Population::kFinite, options.min_samples);
+  std::size_t next = 0;
+  for (std::vector<StratumRange>& kernel : kernels) {
+    for (StratumRange& s : kernel) s.sample_size = sizes[next++];
+  }
+}
 
 // Maximum number of tries per set of strata to bring the certified bound to the error bound, and
 // the ratio of the two that is close enough.
@@ -76,12 +89,6 @@ double CertifiedBoundOf(std::span<const KernelCells> kernels, const Strata& stra
     }
   }
   return total > 0.0 ? (CertifiedError(sampled, 0.0, confidence) + uncovered) / total : 0.0;
-}
-
-stats::Moments MomentsOf(std::span<const stats::Moments> cells) {
-  stats::Moments all;
-  for (const stats::Moments& cell : cells) all.Merge(cell);
-  return all;
 }
 
 // Returns the captured time of a kernel plus `fixed_ns` per sample.
@@ -197,7 +204,7 @@ void MeetBound(std::span<const KernelCells> kernels, const SamplingOptions& opti
 // Returns a function that computes new sizes for fixed `strata` and a given error bound.
 std::function<Strata(double)> SizedAnew(Strata strata, const SamplingOptions& options) {
   return [strata = std::move(strata), &options](double error_bound) {
-    std::vector<StratumTerm> terms;
+    std::vector<SizingTerm> terms;
     double total = 0.0;
     double launches = 0.0;
     for (const auto& kernel : strata) {
@@ -209,7 +216,7 @@ std::function<Strata(double)> SizedAnew(Strata strata, const SamplingOptions& op
         launches += n;
       }
     }
-    for (StratumTerm& term : terms) {
+    for (SizingTerm& term : terms) {
       term.cost += SampleOverhead(total, launches) + options.price.FixedPerFactor();
     }
     const double tolerance = error_bound * total / options.target().z;
@@ -231,9 +238,8 @@ Strata DesignOptimal(std::span<const KernelCells> kernels, const SamplingOptions
   const double z = options.target().z;
   const std::vector<CellsView> views = ViewsOf(kernels);
   const auto solve = [&](double error_bound) {
-    OptimalStrata solved =
-        SolveOptimalStrata(views, {error_bound, z}, options.min_samples, multiplier,
-                           Effort::kThorough, parallel, options.price.FixedPerFactor());
+    Design solved = SolveOptimalStrata(views, {error_bound, z}, options.min_samples, multiplier,
+                                       Effort::kThorough, parallel, options.price.FixedPerFactor());
     multiplier = solved.multiplier;
     return std::move(solved.kernels);
   };
@@ -363,9 +369,53 @@ Strata DesignWithUncovered(std::span<const KernelCells> kernels, const SamplingO
 
 }  // namespace
 
-SampleDesign DesignSample(std::span<const KernelCells> kernels, const SamplingOptions& options,
-                          const ParallelFor& parallel) {
-  SampleDesign design;
+void SizeStrata(std::span<std::vector<StratumRange>> kernels, const SamplingOptions& options) {
+  if (options.method == Method::kStem) {
+    const ErrorTarget target = options.target();
+    for (std::vector<StratumRange>& kernel : kernels) {
+      for (StratumRange& s : kernel) {
+        const std::uint64_t own = SampleSize(s.moments.mean(), s.moments.stddev(),
+                                             target.error_bound, target.z, kFloorClt);
+        s.sample_size = std::min(std::max(own, options.min_samples), s.moments.count());
+      }
+    }
+  } else if (options.bound == BoundScope::kWorkload) {
+    SizeTogether(kernels, options);
+  } else {
+    for (std::vector<StratumRange>& kernel : kernels) SizeTogether({&kernel, 1}, options);
+  }
+}
+
+Design StratifyWorkload(std::span<const CellsView> kernels, const SamplingOptions& options,
+                        double multiplier, const ParallelFor& parallel) {
+  Design result;
+  const ErrorTarget target = options.target();
+  if (options.method == Method::kOptimal) {
+    const double fixed_ns = options.price.FixedPerFactor();
+    const ErrorTarget certified = {options.error_bound, CertifiedZ(options.confidence)};
+    if (options.bound == BoundScope::kWorkload) {
+      return SolveOptimalStrata(kernels, certified, options.min_samples, multiplier, Effort::kQuick,
+                                parallel, fixed_ns);
+    }
+    result.kernels.resize(kernels.size());
+    parallel(kernels.size(), [&](std::size_t i) {
+      Design solved = SolveOptimalStrata(kernels.subspan(i, 1), certified, options.min_samples, 0.0,
+                                         Effort::kQuick, Serially, fixed_ns);
+      result.kernels[i] = std::move(solved.kernels.front());
+    });
+    return result;
+  }
+  result.kernels.resize(kernels.size());
+  parallel(kernels.size(), [&](std::size_t i) {
+    result.kernels[i] = Stratify(options.method, kernels[i], target);
+  });
+  SizeStrata(result.kernels, options);
+  return result;
+}
+
+Design DesignSample(std::span<const KernelCells> kernels, const SamplingOptions& options,
+                    const ParallelFor& parallel) {
+  Design design;
   const auto solve = [&options](std::span<const KernelCells> of, const ParallelFor& tasks) {
     if (options.method != Method::kOptimal) return DesignByRule(of, options, tasks);
     const bool by_choice = options.max_uncovered > 0.0 && options.bound == BoundScope::kWorkload;
@@ -386,6 +436,7 @@ SampleDesign DesignSample(std::span<const KernelCells> kernels, const SamplingOp
   design.bound = CertifiedBoundOf(kernels, design.kernels, options.confidence);
   for (const auto& kernel : design.kernels) {
     design.costs.push_back(CaptureCost(kernel, options.price.FixedPerFactor()));
+    design.cost += design.costs.back();
   }
   return design;
 }
