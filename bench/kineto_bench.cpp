@@ -10,7 +10,7 @@
 #include <string>
 
 #include "base/memory_source.h"
-#include "formats/importers/kineto_json.h"
+#include "formats/importers/importers.h"
 
 namespace stemtap {
 namespace {

@@ -15,8 +15,7 @@
 
 #include "base/byte_source.h"
 #include "fake_gpu.h"
-#include "formats/importers/binary_profile.h"
-#include "formats/importers/canonical_csv.h"
+#include "formats/importers/importers.h"
 #include "player.h"
 
 namespace stemtap {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/importers/ascend_csv.h"
-
 #include <fmt/format.h>
 
 #include <array>
@@ -14,6 +12,7 @@
 #include "base/decimal.h"
 #include "base/memory_source.h"
 #include "base/text.h"
+#include "formats/importers/importers.h"
 #include "formats/importers/recorded_launches.h"
 
 namespace stemtap::formats {

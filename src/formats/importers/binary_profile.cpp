@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/importers/binary_profile.h"
+#include "model/binary_profile.h"
 
 #include <fmt/format.h>
 
@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "model/binary_profile.h"
+#include "formats/importers/importers.h"
 #include "model/canonical_columns.h"
 #include "shm/context_key.h"
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/importers/canonical_csv.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,6 +14,7 @@
 #include "base/csv.h"
 #include "base/memory_source.h"
 #include "base/text.h"
+#include "formats/importers/importers.h"
 #include "model/canonical_columns.h"
 
 namespace stemtap::formats {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/importers/database_profile.h"
-
 #include <fmt/format.h>
 
 #include <array>
@@ -8,9 +6,9 @@
 #include <string>
 #include <utility>
 
-#include "formats/importers/nsys_sqlite.h"
+#include "formats/importers/database_kernels.h"
+#include "formats/importers/importers.h"
 #include "formats/importers/recorded_launches.h"
-#include "formats/importers/rocpd.h"
 #include "formats/importers/unread_formats.h"
 #include "formats/importers/untrusted_database.h"
 

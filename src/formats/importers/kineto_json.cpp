@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/importers/kineto_json.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,6 +12,7 @@
 #include "base/text.h"
 #include "formats/importers/device_events.h"
 #include "formats/importers/gpu_tracks.h"
+#include "formats/importers/importers.h"
 #include "formats/importers/json_stream.h"
 #include "formats/importers/kineto_kernels.h"
 #include "formats/importers/nsys_json.h"
@@ -295,9 +294,9 @@ void KinetoReader::WarnAtEnd() {
                "events of devices are copies, waits and other commands")));
   }
   if (devices_.other_tiles() > 0) {
-    launches_->Warn(fmt::format(
-        "{}: {} another tile of a GPU; skipped, as the event of tile 0 is the launch", source,
-        Plural(devices_.other_tiles(), "event is of", "events are of")));
+    launches_->Warn(
+        fmt::format("{}: {} another tile of a GPU; skipped, as the event of tile 0 is the launch",
+                    source, Plural(devices_.other_tiles(), "event is of", "events are of")));
   }
   if (others_.tracks.has_gpu() && std::find(kXlaMaxEvents.begin(), kXlaMaxEvents.end(),
                                             others_.no_category) != kXlaMaxEvents.end()) {

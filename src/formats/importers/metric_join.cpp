@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "formats/importers/ncu_csv.h"
+#include "formats/importers/importers.h"
 #include "formats/importers/ncu_page.h"
 #include "formats/importers/registry.h"
 #include "model/kernel_name.h"

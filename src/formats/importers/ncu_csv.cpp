@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/importers/ncu_csv.h"
-
 #include <fmt/format.h>
 
 #include <cmath>
@@ -9,6 +7,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "formats/importers/importers.h"
 #include "formats/importers/ncu_page.h"
 #include "formats/importers/recorded_launches.h"
 

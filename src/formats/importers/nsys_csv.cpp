@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/importers/nsys_csv.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,6 +14,7 @@
 #include "base/csv.h"
 #include "base/decimal.h"
 #include "base/text.h"
+#include "formats/importers/importers.h"
 #include "formats/importers/nsys_json.h"
 #include "formats/importers/nsys_report.h"
 #include "formats/importers/recorded_launches.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/importers/nsys_sqlite.h"
+#include "formats/importers/database_kernels.h"
 
 #include <fmt/format.h>
 #include <sqlite3.h>

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/importers/nvprof_csv.h"
-
 #include <fmt/format.h>
 
 #include <array>
@@ -15,6 +13,7 @@
 #include "base/decimal.h"
 #include "base/memory_source.h"
 #include "base/text.h"
+#include "formats/importers/importers.h"
 #include "formats/importers/recorded_launches.h"
 #include "formats/importers/stream_numbers.h"
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/importers/rocprof_csv.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,6 +17,7 @@
 #include "base/decimal.h"
 #include "base/memory_source.h"
 #include "base/text.h"
+#include "formats/importers/importers.h"
 #include "formats/importers/recorded_launches.h"
 #include "formats/importers/rocprof_kernel.h"
 #include "formats/importers/row_times.h"

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/importers/stem_columns_csv.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,6 +13,7 @@
 #include "base/decimal.h"
 #include "base/memory_source.h"
 #include "base/text.h"
+#include "formats/importers/importers.h"
 #include "model/canonical_columns.h"
 
 namespace stemtap::formats {

@@ -11,10 +11,8 @@
 
 #include "base/file.h"
 #include "base/quoting.h"
-#include "formats/importers/nsys_csv.h"
-#include "formats/importers/nvprof_csv.h"
-#include "formats/importers/proto_fields.h"
-#include "formats/importers/rocprof_csv.h"
+#include "formats/importers/importers.h"
+#include "formats/importers/proto_stream.h"
 
 namespace stemtap::formats {
 namespace {

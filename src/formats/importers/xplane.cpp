@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/importers/xplane.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,11 +13,11 @@
 
 #include "base/text.h"
 #include "formats/importers/gpu_tracks.h"
+#include "formats/importers/importers.h"
 #include "formats/importers/kineto_kernels.h"
-#include "formats/importers/proto_fields.h"
 #include "formats/importers/proto_stream.h"
-#include "formats/importers/stream_numbers.h"
 #include "formats/importers/recorded_launches.h"
+#include "formats/importers/stream_numbers.h"
 
 namespace stemtap::formats {
 namespace {

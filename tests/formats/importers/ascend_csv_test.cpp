@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/importers/ascend_csv.h"
-
 #include <doctest/doctest.h>
 
 #include <string>
 
 #include "damage.h"
+#include "formats/importers/importers.h"
 #include "model/profile.h"
 #include "parse_text.h"
 

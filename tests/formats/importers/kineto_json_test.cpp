@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/importers/kineto_json.h"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -14,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "formats/importers/importers.h"
 #include "formats/importers/registry.h"
 #include "model/profile.h"
 #include "parse_text.h"

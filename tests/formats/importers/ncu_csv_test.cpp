@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/importers/ncu_csv.h"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -11,6 +9,7 @@
 
 #include "base/memory_source.h"
 #include "damage.h"
+#include "formats/importers/importers.h"
 #include "formats/importers/metric_join.h"
 #include "formats/importers/ncu_page.h"
 #include "formats/importers/registry.h"

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/importers/nsys_csv.h"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -12,7 +10,7 @@
 #include <vector>
 
 #include "base/memory_source.h"
-#include "formats/importers/canonical_csv.h"
+#include "formats/importers/importers.h"
 #include "model/profile.h"
 #include "parse_text.h"
 #include "support/shared_data.h"

@@ -12,8 +12,7 @@
 #include <vector>
 
 #include "base/memory_source.h"
-#include "formats/importers/canonical_csv.h"
-#include "formats/importers/database_profile.h"
+#include "formats/importers/importers.h"
 #include "model/profile.h"
 #include "support/file_size_limit.h"
 #include "support/shared_data.h"

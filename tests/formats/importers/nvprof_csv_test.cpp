@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/importers/nvprof_csv.h"
-
 #include <doctest/doctest.h>
 
 #include <memory>
@@ -10,6 +8,7 @@
 
 #include "base/memory_source.h"
 #include "damage.h"
+#include "formats/importers/importers.h"
 #include "formats/importers/registry.h"
 #include "model/profile.h"
 #include "parse_text.h"

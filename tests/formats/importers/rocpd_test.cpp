@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/importers/rocpd.h"
-
 #include <doctest/doctest.h>
 #include <sqlite3.h>
 
@@ -10,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "formats/importers/database_kernels.h"
 #include "formats/importers/registry.h"
 #include "model/profile.h"
 #include "support/temp_dir.h"
@@ -156,7 +155,8 @@ TEST_CASE("rocpd: tables without a recording id and with few columns are read") 
   CHECK(profile.records[0].device == shm::kUnknown16);
   CHECK(profile.records[0].grid[0] == shm::kUnknownExtent);
   REQUIRE(profile.warnings.size() == 1);
-  CHECK(profile.warnings[0].find("1 launch has an agent without a type_index") != std::string::npos);
+  CHECK(profile.warnings[0].find("1 launch has an agent without a type_index") !=
+        std::string::npos);
 }
 
 TEST_CASE("rocpd: rows without usable times are skipped and counted") {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/importers/stream_overruns.h"
-
 #include <doctest/doctest.h>
 
 #include <cstdint>

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/importers/xplane.h"
-
 #include <doctest/doctest.h>
 
 #include <cstdint>
@@ -9,6 +7,7 @@
 #include <vector>
 
 #include "base/memory_source.h"
+#include "formats/importers/importers.h"
 #include "formats/importers/registry.h"
 #include "model/profile.h"
 #include "parse_text.h"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads rocpd, the database that AMD's rocprofv3 writes since ROCm 7. See docs/formats/rocpd.md.
+// What is read of the databases that database_profile.cpp opens: the SQLite export of Nsight Systems
+// (docs/formats/nsys-sqlite.md) and rocpd, the database that AMD's rocprofv3 writes since ROCm 7
+// (docs/formats/rocpd.md).
 #pragma once
 
 #include <cstdint>
@@ -11,6 +13,9 @@
 #include "formats/importers/untrusted_database.h"
 
 namespace stemtap::formats {
+
+// Adds the kernels of an export of `file_bytes` bytes to `launches`.
+Status ReadNsysKernels(Database& database, std::int64_t file_bytes, RecordedLaunches& launches);
 
 // Prefix of the tables of kernel dispatches; each recording appends its own id.
 inline constexpr std::string_view kRocpdDispatchTable = "rocpd_kernel_dispatch";

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The importers, one per profile format, each in the source of its name. LooksLike... returns whether
+// a file that starts with `leading` has the format, and Open... opens it. registry.cpp lists them.
+//
+// ERRORS: a damaged file is an error with the line or the place.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "base/byte_source.h"
+#include "base/result.h"
+#include "model/profile.h"
+
+namespace stemtap::formats {
+
+// Reads binary profiles (.stemtap) and validates every byte. See docs/formats/profile-binary.md.
+
+// Returns whether `leading`, the first bytes of a file, starts like a binary profile.
+bool LooksLikeBinaryProfile(std::string_view leading);
+
+Result<std::unique_ptr<model::ProfileReader>> OpenBinaryProfile(std::unique_ptr<ByteSource> source);
+
+// Reads the canonical profile CSV: one row per launch, in launch order. Columns are found by name;
+// see docs/formats/canonical-csv.md.
+
+// Returns whether `leading`, the first bytes of a file, starts with a header line that contains a
+// canonical column.
+bool LooksLikeCanonicalCsv(std::string_view leading);
+
+Result<std::unique_ptr<model::ProfileReader>> OpenCanonicalCsv(std::unique_ptr<ByteSource> source);
+
+// Reads durations in the format of the STEM+ROOT artifact, one column per kernel. See
+// docs/formats/stem-csv.md.
+bool LooksLikeStemColumnsCsv(std::string_view leading);
+
+Result<std::unique_ptr<model::ProfileReader>> OpenStemColumnsCsv(
+    std::unique_ptr<ByteSource> source);
+
+// Reads the CSV reports cuda_gpu_trace and cuda_kern_exec_trace of Nsight Systems. See
+// docs/formats/nsys-csv.md.
+bool LooksLikeNsysCsv(std::string_view leading);
+
+Result<std::unique_ptr<model::ProfileReader>> OpenNsysCsv(std::unique_ptr<ByteSource> source);
+
+// Reads the GPU trace of nvprof as CSV. See docs/formats/nvprof-csv.md.
+bool LooksLikeNvprofCsv(std::string_view leading);
+
+Result<std::unique_ptr<model::ProfileReader>> OpenNvprofCsv(std::unique_ptr<ByteSource> source);
+
+// Reads a CSV page of Nsight Compute (ncu_page.h) as a profile.
+
+// Reads the page as a profile of its own; every launch needs a duration.
+Result<std::unique_ptr<model::ProfileReader>> OpenNcuCsv(std::unique_ptr<ByteSource> source);
+
+// Reads the page only for its metrics (metric_join.h); missing durations become 0.
+Result<std::unique_ptr<model::ProfileReader>> OpenNcuMetrics(std::unique_ptr<ByteSource> source);
+
+// Reads the tables of kernels that AMD's profilers write as CSV: rocprofv3, rocprofv2, rocprof and
+// Omniperf. See docs/formats/rocprofv3-csv.md.
+
+// What a row of a table is. Only launches with times can be read.
+enum class RocprofRow : std::uint8_t {
+  kUnknown,  // not a table of rocprof
+  kLaunch,
+  kLaunchWithoutTimes,
+  kCounter,  // one of several counters of a launch
+  kApiCall,
+  kSummary,  // of all launches of a kernel
+};
+
+// Returns what the rows are of a file that starts with `leading`.
+RocprofRow RocprofRowOf(std::string_view leading);
+
+bool LooksLikeRocprofCsv(std::string_view leading);
+
+Result<std::unique_ptr<model::ProfileReader>> OpenRocprofCsv(std::unique_ptr<ByteSource> source);
+
+// Reads the tables of Ascend's profilers with one row per operator that ran on an NPU:
+// kernel_details.csv (torch_npu, MindSpore) and op_summary_*.csv (msprof). See
+// docs/formats/ascend.md.
+bool LooksLikeAscendCsv(std::string_view leading);
+
+Result<std::unique_ptr<model::ProfileReader>> OpenAscendCsv(std::unique_ptr<ByteSource> source);
+
+// Reads profiles that are SQLite databases. The tables decide the format, because the leading bytes
+// of the file do not always contain their names.
+bool LooksLikeRocpd(std::string_view leading);
+// Returns true for any other database.
+bool LooksLikeNsysSqlite(std::string_view leading);
+
+Result<std::unique_ptr<model::ProfileReader>> OpenDatabaseProfile(
+    std::unique_ptr<ByteSource> source);
+
+// Reads the JSON trace of torch.profiler (Kineto), see docs/formats/kineto.md, and other Chrome
+// traces that contain kernels, primarily from XLA, see docs/formats/jax.md.
+bool LooksLikeKinetoJson(std::string_view leading);
+
+Result<std::unique_ptr<model::ProfileReader>> OpenKinetoJson(std::unique_ptr<ByteSource> source);
+
+// Reads the profile of JAX, TensorFlow and PyTorch/XLA (.xplane.pb), a serialized XSpace message.
+// See docs/formats/xplane.md.
+bool LooksLikeXplane(std::string_view leading);
+
+Result<std::unique_ptr<model::ProfileReader>> OpenXplane(std::unique_ptr<ByteSource> source);
+
+}  // namespace stemtap::formats
