@@ -21,7 +21,7 @@ namespace stemtap::analysis {
 enum class GroupBy { kNone, kKernel, kRange };
 
 // Returns "kernel" or "range".
-inline const char* NameOf(GroupBy by) {
+constexpr const char* NameOf(GroupBy by) {
   return by == GroupBy::kRange ? "range" : "kernel";
 }
 

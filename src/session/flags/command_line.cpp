@@ -23,6 +23,12 @@ struct AddTarget {
 
   CLI::Option* operator()(std::monostate) const { return nullptr; }
   CLI::Option* operator()(bool* flag) const { return app.add_flag(names, *flag); }
+  CLI::Option* operator()(const ChoiceTarget& choice) const {
+    return app.add_option_function<std::string>(names, [&choice](const std::string& word) {
+      const auto name = std::find(choice.names.begin(), choice.names.end(), word);
+      choice.stores[static_cast<std::size_t>(name - choice.names.begin())]();
+    });
+  }
   template <typename T>
   CLI::Option* operator()(T* value) const {
     return app.add_option(names, *value);

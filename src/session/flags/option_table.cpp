@@ -108,6 +108,12 @@ struct ApplyTarget {
     option.fallback = *value;
   }
   void operator()(const std::vector<std::string>*) const { option.type = "TEXT"; }
+  void operator()(const ChoiceTarget& choice) const {
+    option.type = "TEXT";
+    option.fallback = choice.fallback;
+    option.help += choice.help;
+    option.OneOf(choice.names);
+  }
   void operator()(const std::vector<double>*) const { option.type = "N"; }
   void operator()(const double* value) const {
     option.type = "N";
@@ -132,6 +138,13 @@ struct ApplyTarget {
 
 }  // namespace
 
+void ChoiceTarget::Add(std::string_view name, std::string_view meaning,
+                       std::function<void()> store) {
+  names.emplace_back(name);
+  if (!meaning.empty()) help += fmt::format("\n{}: {}", name, meaning);
+  stores.push_back(std::move(store));
+}
+
 bool OptionSpec::is_repeated() const {
   return std::holds_alternative<std::vector<std::string>*>(target) ||
          std::holds_alternative<std::vector<double>*>(target);
@@ -139,6 +152,7 @@ bool OptionSpec::is_repeated() const {
 
 OptionSpec& OptionSpec::Required() {
   required = true;
+  fallback.clear();
   return *this;
 }
 
@@ -230,9 +244,9 @@ OptionSpec& CommandSpec::Add(std::string_view option_names, OptionTarget target,
     option.names.emplace_back(option_names.substr(begin, end - begin));
     begin = end + 1;
   }
-  option.target = target;
+  option.target = std::move(target);
   option.help = std::move(option_help);
-  std::visit(ApplyTarget{option}, target);
+  std::visit(ApplyTarget{option}, option.target);
   return option;
 }
 

@@ -20,11 +20,58 @@ namespace stemtap::session {
 
 enum class OptionGroup { kCommon, kAdvanced, kHidden };
 
+// Word is an entry of a table of the words that an option accepts. Tables of other modules have the
+// same three members: value, name, help.
+template <typename T>
+struct Word {
+  T value;
+  const char* name;
+  const char* help = "";  // empty if the help text of the option describes the word
+};
+
+// Returns the name of `value` in a table of words.
+template <typename Table, typename T>
+std::string NameIn(const Table& table, const T& value) {
+  for (const auto& [meaning, name, help] : table) {
+    if (meaning == value) return name;
+  }
+  return {};
+}
+
+// ChoiceTarget is a target whose words stand for values of any type.
+struct ChoiceTarget {
+  void Add(std::string_view name, std::string_view meaning, std::function<void()> store);
+
+  std::vector<std::string> names;
+  std::string help;                           // "\nname: meaning" of each word with a meaning
+  std::string fallback;                       // name of the default value; empty if it has none
+  std::vector<std::function<void()>> stores;  // store the value of each word
+};
+
+// Returns a target that stores the value of a word of `table`.
+template <typename T, typename Table>
+ChoiceTarget Choice(T* value, const Table& table) {
+  ChoiceTarget choice;
+  for (const auto& [meaning, name, help] : table) {
+    choice.Add(name, help, [value, stored = meaning] { *value = stored; });
+  }
+  choice.fallback = NameIn(table, *value);
+  return choice;
+}
+
+// The same for the names of all values of an enumeration, in its order.
+template <typename T, std::size_t kCount>
+ChoiceTarget Choice(T* value, const char* const (&names)[kCount]) {
+  std::vector<Word<T>> table;
+  for (std::size_t i = 0; i < kCount; ++i) table.push_back({static_cast<T>(i), names[i]});
+  return Choice(value, table);
+}
+
 // Where the parser stores a value. The parser handles options with monostate itself.
 using OptionTarget =
     std::variant<std::monostate, bool*, double*, std::int32_t*, std::uint32_t*, std::uint64_t*,
                  std::optional<std::uint16_t>*, std::optional<std::uint32_t>*, std::string*,
-                 std::vector<double>*, std::vector<std::string>*>;
+                 std::vector<double>*, std::vector<std::string>*, ChoiceTarget>;
 
 struct OptionSpec {
   std::vector<std::string> names;  // "-o", "--output"; a positional has a single name
@@ -47,7 +94,7 @@ struct OptionSpec {
   bool is_positional() const { return names.front()[0] != '-'; }
   bool is_repeated() const;  // takes several values
 
-  OptionSpec& Required();
+  OptionSpec& Required();  // there is no default
   OptionSpec& Advanced();
   OptionSpec& Hidden();
   OptionSpec& Env(const char* name);
@@ -70,7 +117,8 @@ struct CommandSpec {
   CommandSpec(std::string command_name, std::string command_help);  // adds --help
 
   // `option_names` is "-o,--output" or the name of a positional. The reference is valid until the
-  // next call. The current value of the target is the default.
+  // next call. The current value of the target is the default. The words of a ChoiceTarget are
+  // appended to the help text.
   OptionSpec& Add(std::string_view option_names, OptionTarget target, std::string option_help);
   // After parsing: whether the command line contains the option.
   bool Given(std::string_view option_name) const;

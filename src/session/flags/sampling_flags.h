@@ -23,6 +23,9 @@ inline constexpr double kMaxErrorBound = 0.99;
 
 class SamplingFlags {
  public:
+  // The default method is the one that needs the fewest samples.
+  SamplingFlags() { options_.method = sampling::Method::kOptimal; }
+
   // Adds the options to `command`, which refers to this object. `more_methods` (name, help) are
   // additional methods that the command offers.
   void AddTo(CommandSpec& command,
@@ -44,28 +47,21 @@ class SamplingFlags {
   // change a result.
   model::OptionList Listed() const;
   unsigned threads() const { return threads_; }
-  const std::string& method() const { return method_; }
+  std::string method() const;
+  const std::string& other_method() const { return other_method_; }
   const std::string& capture_cost() const { return capture_cost_; }
 
  private:
   static constexpr double kNotSet = -1.0;
 
+  bool is_optimal() const;
   // Returns the share of the time that may get no samples: the given one or the default.
   double MaxUncovered() const;
 
-  double error_bound_ = 0.05;
-  double confidence_ = 0.95;
-  std::string method_ = "optimal";
-  std::string bound_ = "workload";
-  std::uint64_t min_samples_ = sampling::SamplingOptions().min_samples;
-  std::string selection_ = "random";
+  sampling::SamplingOptions options_;  // without price and max_uncovered, which Options() adds
+  std::string other_method_;  // one of the additional methods; empty: options_.method
   std::string capture_cost_ = "0";
   double max_uncovered_ = kNotSet;
-  double pool_small_ = 0.0;
-  std::string group_by_ = "name";
-  std::string exclude_;
-  std::string weights_ = "calibrated";
-  std::uint64_t seed_ = 1;
   unsigned threads_ = 0;
 };
 

@@ -11,9 +11,11 @@
 
 namespace stemtap::ui {
 
+using session::Choice;
 using session::CommandSpec;
 using session::OptionGroup;
 using session::OptionSpec;
+using session::Word;
 using CommandTable = std::vector<CommandSpec>;
 
 // Returns the table without hidden commands and options.
@@ -25,8 +27,9 @@ std::string HelpPage(const CommandTable& table, const CommandSpec& command);
 // Returns the manual page in troff man macros.
 std::string ManualPage(const CommandTable& visible);
 
-// Returns a completion script; `shell` is one of kShells.
-inline constexpr const char* kShells[] = {"bash", "zsh", "fish"};
-std::string CompletionScript(const CommandTable& visible, const std::string& shell);
+// Shells for which there are completion scripts.
+enum class Shell { kBash, kZsh, kFish };
+inline constexpr const char* kShellNames[] = {"bash", "zsh", "fish"};
+std::string CompletionScript(const CommandTable& visible, Shell shell);
 
 }  // namespace stemtap::ui

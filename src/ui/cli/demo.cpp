@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/file.h"
@@ -32,12 +33,14 @@ struct DemoArguments {
   session::SamplingFlags sampling;
   std::string profile;
   std::string output;
-  std::string speed;  // real or full; empty: depends on the profile
+  std::optional<bool> real_time;  // nullopt: depends on the profile
   std::uint64_t launches = 400'000;
   double capture_factor = 1000.0;
   bool force = false;
   bool quiet = false;
 };
+
+constexpr Word<bool> kSpeeds[] = {{true, "real"}, {false, "full"}};
 
 constexpr std::size_t kBatch = 65536;
 
@@ -87,10 +90,10 @@ int DemoByReplay(const DemoArguments& arguments, const std::string& profile,
   Result<session::ReplayOutcome> outcome = session::RunReplay(*reader.value(), options);
   if (!outcome.ok()) return Fail(outcome.error());
   const session::ReplayOutcome& done = outcome.value();
-  const int printed = PrintText(
-      fmt::format("{}\n{}session in {}\n", model::PlanSummary(done.plan),
-                  Story(done.plan, done.report.sampler, 0.0, arguments.capture_factor),
-                  EscapeForTerminal(done.folder)));
+  const int printed =
+      PrintText(fmt::format("{}\n{}session in {}\n", model::PlanSummary(done.plan),
+                            Story(done.plan, done.report.sampler, 0.0, arguments.capture_factor),
+                            EscapeForTerminal(done.folder)));
   if (!arguments.quiet) PrintNextReport(done.folder);
   return printed;
 }
@@ -99,7 +102,7 @@ int DemoLive(const DemoArguments& arguments, const std::string& profile,
              const std::string& directory) {
   const std::string fake_gpu = InstalledPath("lib/fake_gpu");
   const char* before = std::getenv("LD_LIBRARY_PATH");
-  const bool real = arguments.speed.empty() ? arguments.profile.empty() : arguments.speed == "real";
+  const bool real = arguments.real_time.value_or(arguments.profile.empty());
   session::LiveOptions options;
   options.sampling = arguments.sampling.Options();
   options.listed = arguments.sampling.Listed();
@@ -180,12 +183,9 @@ CommandSpec DemoCommand() {
            "session directory to write (default: stemtap-demo-<pid>)")
       .Directory();
   AddForce(command, &arguments->force);
-  command
-      .Add("--speed", &arguments->speed,
-           "real: kernels and captures take their real time; full: as fast as the CPU allows "
-           "(default: "
-           "real for the generated loop, full for a profile)")
-      .OneOf({"real", "full"});
+  command.Add("--speed", Choice(&arguments->real_time, kSpeeds),
+              "real: kernels and captures take their real time; full: as fast as the CPU allows "
+              "(default: real for the generated loop, full for a profile)");
   command.Add("-q,--quiet", &arguments->quiet, "no progress line and no next command");
   command.Add("--launches", &arguments->launches, "length of the generated loop")
       .In(1, 1'000'000'000)

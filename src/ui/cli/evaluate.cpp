@@ -223,12 +223,9 @@ int Evaluate(const EvaluateArguments& arguments) {
     request.methods = std::move(methods).value();
   }
   if (request.online) {
-    for (const sampling::MethodSpec& spec : sampling::kMethods) {
-      if (spec.method != request.options.method) continue;
-      const auto two_pass = FindMethod(spec.name, "--method");
-      if (!two_pass.ok()) return Fail(two_pass.error());
-      request.two_pass = two_pass.value();
-    }
+    const auto two_pass = FindMethod(arguments.sampling.method(), "--method");
+    if (!two_pass.ok()) return Fail(two_pass.error());
+    request.two_pass = two_pass.value();
   }
 
   research::Evaluation evaluation;

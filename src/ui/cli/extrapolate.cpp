@@ -31,25 +31,26 @@ namespace {
 struct ExtrapolateArguments {
   std::string plan;
   std::vector<std::string> results;
-  std::string from = "auto";
-  double confidence = 0.95;
-  std::string id_column;
-  std::uint64_t id_base = 0;
+  formats::ResultsOptions reading;
+  analysis::MatchOptions matching;
+  analysis::ExtrapolateOptions options;
   std::string ids;
-  std::optional<std::uint16_t> device;
-  std::vector<std::string> metrics;
   std::vector<std::string> ratios;
   std::vector<std::string> sums;
   std::vector<std::string> means;
-  bool allow_cut = false;
-  std::string by;
   std::string csv;
   bool json = false;
 };
 
-constexpr formats::ResultsSource kSources[] = {
-    formats::ResultsSource::kAccelsim, formats::ResultsSource::kMacsim,
-    formats::ResultsSource::kNcu, formats::ResultsSource::kCsv};
+constexpr Word<std::optional<formats::ResultsSource>> kSources[] = {
+    {std::nullopt, "auto"},
+    {formats::ResultsSource::kAccelsim, NameOf(formats::ResultsSource::kAccelsim)},
+    {formats::ResultsSource::kMacsim, NameOf(formats::ResultsSource::kMacsim)},
+    {formats::ResultsSource::kNcu, NameOf(formats::ResultsSource::kNcu)},
+    {formats::ResultsSource::kCsv, NameOf(formats::ResultsSource::kCsv)}};
+constexpr Word<analysis::GroupBy> kGroups[] = {
+    {analysis::GroupBy::kKernel, NameOf(analysis::GroupBy::kKernel)},
+    {analysis::GroupBy::kRange, NameOf(analysis::GroupBy::kRange)}};
 
 // Parses "name=numerator/denominator". Splits at the last slash, because metric names may contain
 // slashes.
@@ -76,11 +77,6 @@ Status SetKind(formats::KernelResults& results, const std::vector<std::string>& 
     if (!found) return Error{fmt::format("{}: the results have no metric '{}'", option, name), 2};
   }
   return Success{};
-}
-
-analysis::GroupBy GroupOf(const std::string& by) {
-  if (by == "kernel") return analysis::GroupBy::kKernel;
-  return by == "range" ? analysis::GroupBy::kRange : analysis::GroupBy::kNone;
 }
 
 // Checks that --csv names a file that is not an input.
@@ -120,16 +116,7 @@ int RunExtrapolate(const ExtrapolateArguments& arguments) {
   if (arguments.plan.empty()) {
     return Fail({"extrapolate: no plan; expected stemtap extrapolate PLAN --results FILE", 2});
   }
-  formats::ResultsOptions reading;
-  for (const formats::ResultsSource source : kSources) {
-    if (arguments.from == formats::NameOf(source)) reading.source = source;
-  }
-  reading.id_column = arguments.id_column;
-  reading.allow_cut = arguments.allow_cut;
-  analysis::ExtrapolateOptions options;
-  options.confidence = arguments.confidence;
-  options.metrics = arguments.metrics;
-  options.by = GroupOf(arguments.by);
+  analysis::ExtrapolateOptions options = arguments.options;
   for (const std::string& text : arguments.ratios) {
     const Result<formats::ResultRatio> ratio = ParseRatio(text);
     if (!ratio.ok()) return Fail(ratio.error());
@@ -137,9 +124,7 @@ int RunExtrapolate(const ExtrapolateArguments& arguments) {
   }
   const Status outputs = CheckCsv(arguments);
   if (!outputs.ok()) return Fail(outputs.error());
-  analysis::MatchOptions matching;
-  matching.id_base = arguments.id_base;
-  matching.device = arguments.device;
+  analysis::MatchOptions matching = arguments.matching;
 
   const Result<model::Plan> plan = model::LoadPlan(arguments.plan);
   if (!plan.ok()) return Fail(plan.error());
@@ -153,7 +138,8 @@ int RunExtrapolate(const ExtrapolateArguments& arguments) {
     matching.index_of = ids.value();
     matching.use_ids = true;
   }
-  Result<formats::KernelResults> results = formats::LoadResults(arguments.results, reading);
+  Result<formats::KernelResults> results =
+      formats::LoadResults(arguments.results, arguments.reading);
   if (!results.ok()) return Fail(results.error());
   const Status summed =
       SetKind(results.value(), arguments.sums, formats::MetricKind::kSum, "--sum");
@@ -175,9 +161,9 @@ int RunExtrapolate(const ExtrapolateArguments& arguments) {
                      "ranks with the same launches may have errors {:.1f} times as large",
                      sessions, std::sqrt(static_cast<double>(sessions)))});
   }
-  const analysis::ExtrapolationReport report{plan.value(),         results.value(),
-                                             match.value(),        extrapolation.value(),
-                                             arguments.confidence, options.by};
+  const analysis::ExtrapolationReport report{plan.value(),       results.value(),
+                                             match.value(),      extrapolation.value(),
+                                             options.confidence, options.by};
   return Deliver(arguments, report);
 }
 
@@ -194,27 +180,26 @@ CommandSpec ExtrapolateCommand() {
            "simulator log, ncu CSV or CSV table; several files are read as one")
       .File()
       .Required();
-  command.Add("--from", &arguments->from, "tool that wrote the results; auto: detected by content")
-      .OneOf({"auto", "accelsim", "macsim", "ncu", "csv"});
-  command.Add("--confidence", &arguments->confidence, "confidence of the intervals")
+  command.Add("--from", Choice(&arguments->reading.source, kSources),
+              "tool that wrote the results; auto: detected by content");
+  command.Add("--confidence", &arguments->options.confidence, "confidence of the intervals")
       .Share(0.01, 0.999999);
-  command.Add("--metrics", &arguments->metrics, "only these metrics").Delimited("NAME,...");
+  command.Add("--metrics", &arguments->options.metrics, "only these metrics").Delimited("NAME,...");
   command
       .Add("--ratio", &arguments->ratios,
            "ratio of two totals, for example IPC=instructions/cycles; repeatable")
       .Type("NAME=NUMERATOR/DENOMINATOR");
-  command
-      .Add("--by", &arguments->by,
-           "also print totals and rates of each kernel, or of each range that the program marked")
-      .OneOf({"kernel", "range"});
+  command.Add("--by", Choice(&arguments->options.by, kGroups),
+              "also print totals and rates of each kernel, or of each range that the program "
+              "marked");
   command.Add("--csv", &arguments->csv, "also write the rows to this file").File();
   command.Add("--json", &arguments->json, "print the result as JSON");
   command
-      .Add("--id-column", &arguments->id_column,
+      .Add("--id-column", &arguments->reading.id_column,
            "CSV column with the id (default: the first of index, id, kernel_id, ID)")
       .Type("NAME")
       .Advanced();
-  command.Add("--id-base", &arguments->id_base, "id of the first launch in a CSV")
+  command.Add("--id-base", &arguments->matching.id_base, "id of the first launch in a CSV")
       .In(0, 1)
       .Advanced();
   command
@@ -222,7 +207,8 @@ CommandSpec ExtrapolateCommand() {
            "CSV with the columns id and index, which maps each id to a launch")
       .File()
       .Advanced();
-  command.Add("--device", &arguments->device, "the results are for launches on this device")
+  command
+      .Add("--device", &arguments->matching.device, "the results are for launches on this device")
       .In(0, shm::kUnknown16 - 1)
       .Advanced();
   command.Add("--sum", &arguments->sums, "metrics to add up, regardless of their names")
@@ -234,7 +220,7 @@ CommandSpec ExtrapolateCommand() {
       .Delimited("NAME,...")
       .Advanced();
   command
-      .Add("--allow-cut", &arguments->allow_cut,
+      .Add("--allow-cut", &arguments->reading.allow_cut,
            "accept a log that ends early, and use its complete kernels")
       .Advanced();
   command.run = [arguments](const CommandSpec&) { return RunExtrapolate(*arguments); };

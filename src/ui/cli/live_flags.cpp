@@ -22,6 +22,30 @@ namespace stemtap::ui {
 
 namespace {
 
+using session::TraceLevel;
+using session::Word;
+
+constexpr Word<TraceLevel> kLevels[] = {
+    {TraceLevel::kGraph, NameOf(TraceLevel::kGraph), "every kernel; a graph launch counts as one"},
+    {TraceLevel::kKernels, NameOf(TraceLevel::kKernels),
+     "every kernel; what to capture is decided afterwards"},
+    {TraceLevel::kGate, NameOf(TraceLevel::kGate),
+     "every kernel; what to capture is decided at each launch"}};
+constexpr Word<bool> kShareCaptures[] = {
+    {true, "on", "sample a kernel once for all of them"},
+    {false, "off", "sample each process's kernels separately"}};
+constexpr Word<bool> kCapturedTimes[] = {
+    {false, "slowed",
+     "captures slow their launches and concurrent ones, which are imputed with the mean duration "
+     "of similar launches"},
+    {true, "native", "captures slow nothing; all launches count as recorded"}};
+constexpr Word<spdlog::level::level_enum> kLogLevels[] = {
+    {spdlog::level::off, "off"},
+    {spdlog::level::err, "error"},
+    {spdlog::level::warn, "warning"},
+    {spdlog::level::info, "info", "processes that join and end"},
+    {spdlog::level::debug, "debug", "also each step of the sampler"}};
+
 // Returns the path in library:PATH, or nullopt for any other actuator.
 std::optional<std::string> LibraryOf(std::string_view actuator) {
   if (!actuator.starts_with(shm::kLibraryActuator)) return std::nullopt;
@@ -39,29 +63,25 @@ std::string IsActuator(const std::string& actuator) {
 
 void LiveFlags::AddTo(session::CommandSpec& command) {
   command
-      .Add("-o,--output", &output_, "session directory to write (default: stemtap-<program>-<pid>)")
+      .Add("-o,--output", &options_.folder,
+           "session directory to write (default: stemtap-<program>-<pid>)")
       .Directory();
   AddForce(command, &force_);
+  command.Add("--level", Choice(&options_.level, kLevels), "what is timed:");
   command
-      .Add("--level", &level_,
-           "what is timed:\ngraph: every kernel; a graph launch counts as one\n"
-           "kernels: every kernel; what to capture is decided afterwards\n"
-           "gate: every kernel; what to capture is decided at each launch")
-      .OneOf({"graph", "kernels", "gate"});
-  command
-      .Add("--actuator", &actuator_,
+      .Add("--actuator", &options_.actuator,
            "what a capture does:\nlog: nothing; the launch is listed in mask.ndjson\n"
            "profiler: cuProfilerStart/Stop around the launch\n"
            "library:PATH: call your own library (stemtap/actuator.h)")
       .OneOf({"log", "profiler", "library:PATH"})
       .check = IsActuator;
   command
-      .Add("--max-overhead", &max_overhead_,
+      .Add("--max-overhead", &options_.max_overhead,
            "maximum cost in percent of the program's time: 5 or 5%; above it, recording stops; "
            "unlimited by default")
       .Percent(0.001, 100.0)
       .Env(shm::kEnvMaxOverhead.name);
-  command.Add("-q,--quiet", &quiet_, "no progress line and no summary");
+  command.Add("-q,--quiet", &options_.quiet, "no progress line and no summary");
   command
       .Add("--max-captures-per-second", &captures_per_second_,
            "maximum captures per second and process, 0: unlimited; by default 100, or unlimited "
@@ -71,41 +91,34 @@ void LiveFlags::AddTo(session::CommandSpec& command) {
       .Advanced()
       .take_last = true;  // the injected library's value for its own collector comes last
   command
-      .Add("--share-captures", &share_captures_,
-           "processes that run the same kernels, such as ranks:\non: sample a kernel once for all "
-           "of them\noff: sample each process's kernels separately")
-      .OneOf({"on", "off"})
+      .Add("--share-captures", Choice(&options_.share_captures, kShareCaptures),
+           "processes that run the same kernels, such as ranks:")
       .Advanced();
   command
-      .Add("--captured-times", &captured_times_,
-           "durations recorded at --level gate with an actuator other than log:\n"
-           "slowed: captures slow their launches and concurrent ones, which are imputed with the "
-           "mean duration of similar launches\n"
-           "native: captures slow nothing; all launches count as recorded")
-      .OneOf({"slowed", "native"})
+      .Add("--captured-times", Choice(&options_.native_captures, kCapturedTimes),
+           "durations recorded at --level gate with an actuator other than log:")
       .Advanced();
   command
-      .Add("--log-level", &log_level_,
-           "what the collector writes to stemtap.log in the session directory:\n"
-           "info: processes that join and end\ndebug: also each step of the sampler")
-      .OneOf({"off", "error", "warning", "info", "debug"})
+      .Add("--log-level", Choice(&options_.log_level, kLogLevels),
+           "what the collector writes to stemtap.log in the session directory:")
       .Advanced();
   command
       .Add("--require-kernels", &require_kernels_, "exit with 3 if no kernel launch was recorded")
       .Advanced();
-  command.Add("--preload", &preload_, "also load the library with LD_PRELOAD").Advanced();
-  command.Add("--chain", &chain_, "also load the library in CUDA_INJECTION64_PATH").Advanced();
+  command.Add("--preload", &options_.preload, "also load the library with LD_PRELOAD").Advanced();
+  command.Add("--chain", &options_.chain, "also load the library in CUDA_INJECTION64_PATH")
+      .Advanced();
   sampling_.AddTo(command);
 }
 
 Status LiveFlags::Check() const {
   const Status online = sampling_.CheckOnline();
   if (!online.ok()) return online;
-  if (actuator_ != "log" && level_ != "gate") {
-    return Error{fmt::format("--actuator {} acts at launches; expected --level gate", actuator_),
-                 2};
+  if (options_.actuator != "log" && options_.level != session::TraceLevel::kGate) {
+    return Error{
+        fmt::format("--actuator {} acts at launches; expected --level gate", options_.actuator), 2};
   }
-  const std::optional<std::string> library = LibraryOf(actuator_);
+  const std::optional<std::string> library = LibraryOf(options_.actuator);
   std::error_code ignored;
   if (library && (!std::filesystem::is_regular_file(*library, ignored) ||
                   ::access(library->c_str(), R_OK) != 0)) {
@@ -115,37 +128,26 @@ Status LiveFlags::Check() const {
 }
 
 session::LiveOptions LiveFlags::Options() const {
-  session::LiveOptions options;
-  std::string actuator = actuator_;
-  if (const std::optional<std::string> library = LibraryOf(actuator_)) {
+  session::LiveOptions options = options_;
+  if (const std::optional<std::string> library = LibraryOf(options.actuator)) {
     // The program may change its directory, and the loader searches for a name without a slash.
     std::error_code ignored;
     const auto absolute = std::filesystem::absolute(*library, ignored);
-    if (!ignored) actuator = shm::kLibraryActuator + absolute.string();
+    if (!ignored) options.actuator = shm::kLibraryActuator + absolute.string();
   }
   const std::uint32_t captures =
-      captures_per_second_.value_or(actuator == "log" ? 0 : shm::kDefaultCapturesPerSecond);
+      captures_per_second_.value_or(options.actuator == "log" ? 0 : shm::kDefaultCapturesPerSecond);
   options.sampling = sampling_.Options();
   options.listed = sampling_.Listed();
-  options.listed.emplace_back("level", level_);
-  options.listed.emplace_back("actuator", actuator);
+  options.listed.emplace_back("level", session::NameOf(options.level));
+  options.listed.emplace_back("actuator", options.actuator);
   options.listed.emplace_back("max_captures_per_second", std::uint64_t{captures});
-  options.listed.emplace_back("share_captures", share_captures_);
-  options.listed.emplace_back("captured_times", captured_times_);
-  if (max_overhead_ > 0) options.listed.emplace_back("max_overhead", max_overhead_);
-  options.folder = output_;
-  options.place = session::PlaceOf(!output_.empty(), force_);
-  options.level = session::TraceLevelNamed(level_);
-  options.actuator = actuator;
-  options.max_overhead = max_overhead_;
-  options.share_captures = share_captures_ == "on";
-  options.native_captures = captured_times_ == "native";
+  options.listed.emplace_back("share_captures", NameIn(kShareCaptures, options.share_captures));
+  options.listed.emplace_back("captured_times", NameIn(kCapturedTimes, options.native_captures));
+  if (options.max_overhead > 0) options.listed.emplace_back("max_overhead", options.max_overhead);
+  options.place = session::PlaceOf(!options.folder.empty(), force_);
   options.environment.push_back(fmt::format("{}={}", shm::kEnvMaxCaptures.name, captures));
-  options.preload = preload_;
-  options.chain = chain_;
   options.threads = sampling_.threads();
-  options.quiet = quiet_;
-  options.log_level = spdlog::level::from_str(log_level_);
   options.injector = InstalledLibrary("libstemtap_inject.so");
   return options;
 }
@@ -171,8 +173,7 @@ int RunAndReport(const session::LiveOptions& options, bool require_kernels) {
   // cannot be found).
   if (!options.command.empty() && ::access(options.injector.c_str(), R_OK) != 0) {
     if (errno != ENOENT) {
-      return Fail(
-          {fmt::format("{}: cannot be read: {}", options.injector, std::strerror(errno))});
+      return Fail({fmt::format("{}: cannot be read: {}", options.injector, std::strerror(errno))});
     }
     return Fail(
         {fmt::format("{}: not found; this build has no injector (it needs CUPTI headers, see "

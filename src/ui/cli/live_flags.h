@@ -30,18 +30,9 @@ class LiveFlags {
 
  private:
   session::SamplingFlags sampling_;
-  std::string output_;
+  session::LiveOptions options_;  // without what Options() adds
   bool force_ = false;
-  std::string level_ = "kernels";
-  std::string actuator_ = "log";
-  double max_overhead_ = 0.0;
   std::optional<std::uint32_t> captures_per_second_;
-  std::string share_captures_ = "on";
-  std::string captured_times_ = "slowed";
-  std::string log_level_ = "info";
-  bool preload_ = false;
-  bool chain_ = false;
-  bool quiet_ = false;
   bool require_kernels_ = false;
 };
 

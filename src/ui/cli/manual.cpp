@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
@@ -61,10 +60,8 @@ CommandSpec VersionCommand() {
 
 CommandSpec CompletionCommand(const CommandTable& table) {
   CommandSpec command("completion", "print a shell completion script");
-  auto shell = std::make_shared<std::string>();
-  command.Add("shell", shell.get(), "shell that reads the script")
-      .OneOf({std::begin(kShells), std::end(kShells)})
-      .Required();
+  auto shell = std::make_shared<Shell>();
+  command.Add("shell", Choice(shell.get(), kShellNames), "shell that reads the script").Required();
   command.run = [&table, shell](const CommandSpec&) {
     return Print(CompletionScript(VisibleTable(table), *shell));
   };

@@ -2,8 +2,11 @@
 // stemtap plan: computes the two-pass plan of a finished profile.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -43,13 +46,10 @@ struct PlanArguments {
   bool quiet = false;
 };
 
-// Returns the method of that name, or nullptr if it is one of the sampler's streaming methods.
-const research::MethodEntry* OtherMethod(const std::string& name) {
-  for (const sampling::MethodSpec& own : sampling::kMethods) {
-    if (name == own.name) return nullptr;
-  }
+// Returns the method that needs all launches in memory, or nullptr for a streaming method.
+const research::MethodEntry* OtherMethod(const session::SamplingFlags& sampling) {
   for (const research::MethodEntry& entry : research::Methods()) {
-    if (name == entry.name) return &entry;
+    if (sampling.other_method() == entry.name) return &entry;
   }
   return nullptr;
 }
@@ -115,7 +115,7 @@ Result<sampling::TwoPassPlan> MorePlan(const PlanArguments& arguments, const std
 }
 
 Result<model::Plan> MakePlan(const PlanArguments& arguments) {
-  const research::MethodEntry* other = OtherMethod(arguments.sampling.method());
+  const research::MethodEntry* other = OtherMethod(arguments.sampling);
   // Hold the run in memory if it is a pipe, which cannot be read twice, or if the method needs
   // metrics. Otherwise stream the file.
   const bool hold =
@@ -195,7 +195,10 @@ CommandSpec PlanCommand() {
   AddMethodInputs(command, &arguments->bbv, &arguments->metrics);
   std::vector<std::pair<std::string, std::string>> others;
   for (const research::MethodEntry& entry : research::Methods()) {
-    if (OtherMethod(entry.name) != nullptr) others.emplace_back(entry.name, entry.help);
+    const bool is_streaming =
+        std::ranges::find(sampling::kMethods, std::string_view(entry.name),
+                          &sampling::MethodSpec::name) != std::end(sampling::kMethods);
+    if (!is_streaming) others.emplace_back(entry.name, entry.help);
   }
   arguments->sampling.AddTo(command, others);
   arguments->sampling.AddTwoPassTo(command);

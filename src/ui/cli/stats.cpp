@@ -2,8 +2,6 @@
 // stemtap stats: prints tables of time, launches, durations and bounds of a run.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
@@ -27,29 +25,22 @@ using analysis::StatsTable;
 
 struct StatsArguments {
   std::vector<std::string> runs;
-  std::string by = "kernel";
+  StatsAxis by = StatsAxis::kKernel;
   TableFlags table;
   bool csv = false;
   bool json = false;
 };
 
-StatsAxis AxisOf(const std::string& name) {
-  const auto* const at =
-      std::find(std::begin(analysis::kStatsAxisNames), std::end(analysis::kStatsAxisNames), name);
-  return static_cast<StatsAxis>(at - std::begin(analysis::kStatsAxisNames));
-}
-
 Result<StatsTable> ProfileTable(const StatsArguments& arguments, ReadProgress& progress) {
-  const StatsAxis by = AxisOf(arguments.by);
   const std::string name = RunName(arguments.runs);
-  if (by == StatsAxis::kRank && arguments.runs.size() > 1) {
+  if (arguments.by == StatsAxis::kRank && arguments.runs.size() > 1) {
     const auto open = [&progress](const std::string& path) {
       return OpenRun({path}, "", progress);
     };
     return analysis::TableOfRanks(arguments.runs, open, name);
   }
   std::unique_ptr<model::ProfileReader> reader = STEMTAP_TRY(OpenRun(arguments.runs, "", progress));
-  Result<StatsTable> table = analysis::TableOfProfile(*reader, by, name);
+  Result<StatsTable> table = analysis::TableOfProfile(*reader, arguments.by, name);
   progress.Clear();
   Warn(reader->warnings());
   return table;
@@ -70,7 +61,7 @@ Result<StatsTable> MakeTable(const StatsArguments& arguments, ReadProgress& prog
                  2};
   }
   const analysis::SampledRun run = STEMTAP_TRY(analysis::LoadSampledRun(arguments.runs.front()));
-  return analysis::TableOfPlan(run, AxisOf(arguments.by), arguments.runs.front());
+  return analysis::TableOfPlan(run, arguments.by, arguments.runs.front());
 }
 
 int RunStats(const StatsArguments& arguments) {
@@ -99,8 +90,8 @@ CommandSpec StatsCommand() {
            "session directory, plan.json, or recorded run (several files are its ranks)")
       .File(SessionPath)
       .Required();
-  command.Add("--by", &arguments->by, "what a row of the table is")
-      .OneOf({std::begin(analysis::kStatsAxisNames), std::end(analysis::kStatsAxisNames)});
+  command.Add("--by", Choice(&arguments->by, analysis::kStatsAxisNames),
+              "what a row of the table is");
   std::vector<std::string> sort_keys;
   for (const analysis::StatsSortKey& key : analysis::StatsSortKeys()) {
     sort_keys.emplace_back(key.name);
