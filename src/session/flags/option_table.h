@@ -16,6 +16,8 @@
 #include <variant>
 #include <vector>
 
+#include "base/result.h"
+
 namespace stemtap::session {
 
 enum class OptionGroup { kCommon, kAdvanced, kHidden };
@@ -129,7 +131,7 @@ struct CommandSpec {
   // The positional is another program: all words after the first one of it are its arguments.
   bool ends_with_program = false;
   std::vector<OptionSpec> options;
-  std::function<int(const CommandSpec& parsed)> run;  // returns the exit code
+  std::function<Result<int>(const CommandSpec& parsed)> run;  // returns the exit code
   std::vector<std::size_t> order;  // set by the parser: indices of the given options, in order
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One function per command: returns its name, its options, and a function that runs it and returns
-// the exit code. Exit codes: 0 success, 1 input or machine failure, 2 usage error; `run` has
-// additional codes (docs/formats/README.md).
+// the exit code or an error, which main prints. Exit codes: 0 success, 1 input or machine failure,
+// 2 usage error; `run` has additional codes (docs/formats/README.md).
 #pragma once
 
 #include "ui/cli/command_table.h"

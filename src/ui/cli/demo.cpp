@@ -72,13 +72,12 @@ std::string Story(const model::Plan& plan, const online::SamplerStatus& sampler,
       ran, factor, sampler.captured, ShownSeconds(captured), ShownSeconds(all));
 }
 
-int DemoByReplay(const DemoArguments& arguments, const std::string& profile,
-                 const std::string& directory) {
+Result<int> DemoByReplay(const DemoArguments& arguments, const std::string& profile,
+                         const std::string& directory) {
   PrintMessage(
       "stemtap: the simulated GPU is not installed, or cannot run without glibc; the demo uses "
       "'stemtap replay' instead\n");
-  Result<std::unique_ptr<model::ProfileReader>> reader = formats::OpenProfile(profile);
-  if (!reader.ok()) return Fail(reader.error());
+  const std::unique_ptr<model::ProfileReader> reader = STEMTAP_TRY(formats::OpenProfile(profile));
   session::ReplayOptions options;
   options.sampling = arguments.sampling.Options();
   options.listed = arguments.sampling.Listed();
@@ -87,9 +86,7 @@ int DemoByReplay(const DemoArguments& arguments, const std::string& profile,
   options.place = session::PlaceOf(!arguments.output.empty(), arguments.force);
   options.threads = arguments.sampling.threads();
   options.quiet = arguments.quiet;
-  Result<session::ReplayOutcome> outcome = session::RunReplay(*reader.value(), options);
-  if (!outcome.ok()) return Fail(outcome.error());
-  const session::ReplayOutcome& done = outcome.value();
+  const session::ReplayOutcome done = STEMTAP_TRY(session::RunReplay(*reader, options));
   const int printed =
       PrintText(fmt::format("{}\n{}session in {}\n", model::PlanSummary(done.plan),
                             Story(done.plan, done.report.sampler, 0.0, arguments.capture_factor),
@@ -98,8 +95,8 @@ int DemoByReplay(const DemoArguments& arguments, const std::string& profile,
   return printed;
 }
 
-int DemoLive(const DemoArguments& arguments, const std::string& profile,
-             const std::string& directory) {
+Result<int> DemoLive(const DemoArguments& arguments, const std::string& profile,
+                     const std::string& directory) {
   const std::string fake_gpu = InstalledPath("lib/fake_gpu");
   const char* before = std::getenv("LD_LIBRARY_PATH");
   const bool real = arguments.real_time.value_or(arguments.profile.empty());
@@ -126,10 +123,8 @@ int DemoLive(const DemoArguments& arguments, const std::string& profile,
                   before != nullptr ? before : ""),
       fmt::format("FAKE_GPU_CLOCK={}", real ? "real" : "virtual"),
       fmt::format("FAKE_GPU_CAPTURE_FACTOR={}", real ? arguments.capture_factor : 0.0)};
-  Result<session::LiveOutcome> outcome = session::RunLive(options);
-  if (!outcome.ok()) return Fail(outcome.error());
-  const session::LiveOutcome& done = outcome.value();
-  if (!done.failure.empty()) return Fail({done.failure});
+  const session::LiveOutcome done = STEMTAP_TRY(session::RunLive(options));
+  if (!done.failure.empty()) return Error{done.failure};
   const int printed = PrintText(
       fmt::format("\n{}\n{}session in {}\n", session::SessionSummary(done.report, done.plan),
                   Story(done.plan, done.report.sampler, real ? done.report.elapsed_s : 0.0,
@@ -139,9 +134,8 @@ int DemoLive(const DemoArguments& arguments, const std::string& profile,
   return done.report.exit_code != 0 ? done.report.exit_code : printed;
 }
 
-int Demo(const DemoArguments& arguments) {
-  const Status use = arguments.sampling.CheckOnline();
-  if (!use.ok()) return Fail(use.error());
+Result<int> Demo(const DemoArguments& arguments) {
+  STEMTAP_TRY(arguments.sampling.CheckOnline());
   const std::string directory =
       arguments.output.empty() ? DefaultDirectory("demo") : arguments.output;
   const std::string profile =
@@ -155,15 +149,12 @@ int Demo(const DemoArguments& arguments) {
     generated.launches = arguments.launches;
     reader = research::MakeLlmDecode(generated);
   } else {
-    auto opened = formats::OpenProfile(arguments.profile);
-    if (!opened.ok()) return Fail(opened.error());
-    reader = std::move(opened.value());
+    reader = STEMTAP_TRY(formats::OpenProfile(arguments.profile));
   }
-  const Status written = WriteProfile(*reader, profile);
-  if (!written.ok()) return Fail(written.error());
+  STEMTAP_TRY(WriteProfile(*reader, profile));
   const bool live = Exists(InstalledLibrary("libstemtap_inject.so")) &&
                     Exists(InstalledPath("lib/fake_gpu/stemtap_play")) && Exists(kLoader);
-  const int code =
+  const Result<int> code =
       live ? DemoLive(arguments, profile, directory) : DemoByReplay(arguments, profile, directory);
   std::filesystem::remove(profile);
   return code;

@@ -80,11 +80,10 @@ Status CheckUse(const ExportArguments& arguments, const formats::Consumer& consu
     if (!Given(arguments, option) || name == of) return Success{};
     return Error{fmt::format("{} applies to --to {}, not to {}", option, of, name), 2};
   };
-  for (const Status& use :
-       {only_of("--copies", "accelsim-kernelslist"), only_of("--mode", "ncu"),
-        only_of("--kernel-name-base", "ncu"), only_of("--timeline-launches", "perfetto")}) {
-    if (!use.ok()) return use;
-  }
+  STEMTAP_TRY(only_of("--copies", "accelsim-kernelslist"));
+  STEMTAP_TRY(only_of("--mode", "ncu"));
+  STEMTAP_TRY(only_of("--kernel-name-base", "ncu"));
+  STEMTAP_TRY(only_of("--timeline-launches", "perfetto"));
   if (consumer.needs_list && arguments.list.empty()) {
     return Error{
         fmt::format("--to {}: selects a part of an existing list; expected --list FILE", name), 2};
@@ -109,9 +108,8 @@ Status CheckUse(const ExportArguments& arguments, const formats::Consumer& consu
   if (arguments.options.weights_name == "-" && printed) {
     return Error{"--weights-csv: something else goes to standard output; expected a file", 2};
   }
-  const Status kept = CheckOutputs({arguments.output, arguments.options.weights_name},
-                                   InputsOf(arguments, arguments.profiles));
-  if (!kept.ok()) return kept;
+  STEMTAP_TRY(CheckOutputs({arguments.output, arguments.options.weights_name},
+                           InputsOf(arguments, arguments.profiles)));
   if (name == "macsim-config" && !to_stdout &&
       std::filesystem::path(arguments.output).filename().string().find('.') == std::string::npos) {
     return Error{
@@ -404,11 +402,6 @@ Result<std::string> Export(const ExportArguments& arguments) {
   return ExportJson(arguments, counted, exported, path, written, notes);
 }
 
-int RunExport(const ExportArguments& arguments) {
-  const Result<std::string> printed = Export(arguments);
-  return printed.ok() ? Print(printed.value()) : Fail(printed.error());
-}
-
 }  // namespace
 
 CommandSpec ExportCommand() {
@@ -476,9 +469,9 @@ CommandSpec ExportCommand() {
            "print how the tool counts and the first ids, instead of the selection or in addition "
            "to -o")
       .Advanced();
-  command.run = [arguments](const CommandSpec& parsed) {
+  command.run = [arguments](const CommandSpec& parsed) -> Result<int> {
     arguments->command = &parsed;
-    return RunExport(*arguments);
+    return Print(STEMTAP_TRY(Export(*arguments)));
   };
   return command;
 }

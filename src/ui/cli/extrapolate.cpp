@@ -101,10 +101,10 @@ void PrintNextTopUp(const std::string& path, const model::Plan& plan) {
   PrintNextFor(path, "stemtap plan" + profiles + " --top-up", "-o " + ShellPath(more));
 }
 
-int Deliver(const ExtrapolateArguments& arguments, const analysis::ExtrapolationReport& report) {
+Result<int> Deliver(const ExtrapolateArguments& arguments,
+                    const analysis::ExtrapolationReport& report) {
   if (!arguments.csv.empty()) {
-    const Status written = WriteOutput(arguments.csv, analysis::ReportCsv(report));
-    if (!written.ok()) return Fail(written.error());
+    STEMTAP_TRY(WriteOutput(arguments.csv, analysis::ReportCsv(report)));
   }
   if (arguments.json) return PrintJson(analysis::ReportJson(report));
   const int printed = PrintText(analysis::ReportText(report));
@@ -112,58 +112,44 @@ int Deliver(const ExtrapolateArguments& arguments, const analysis::Extrapolation
   return printed;
 }
 
-int RunExtrapolate(const ExtrapolateArguments& arguments) {
+Result<int> RunExtrapolate(const ExtrapolateArguments& arguments) {
   if (arguments.plan.empty()) {
-    return Fail({"extrapolate: no plan; expected stemtap extrapolate PLAN --results FILE", 2});
+    return Error{"extrapolate: no plan; expected stemtap extrapolate PLAN --results FILE", 2};
   }
   analysis::ExtrapolateOptions options = arguments.options;
   for (const std::string& text : arguments.ratios) {
-    const Result<formats::ResultRatio> ratio = ParseRatio(text);
-    if (!ratio.ok()) return Fail(ratio.error());
-    options.ratios.push_back(ratio.value());
+    options.ratios.push_back(STEMTAP_TRY(ParseRatio(text)));
   }
-  const Status outputs = CheckCsv(arguments);
-  if (!outputs.ok()) return Fail(outputs.error());
+  STEMTAP_TRY(CheckCsv(arguments));
   analysis::MatchOptions matching = arguments.matching;
 
-  const Result<model::Plan> plan = model::LoadPlan(arguments.plan);
-  if (!plan.ok()) return Fail(plan.error());
-  if (options.by == analysis::GroupBy::kRange && !model::HasRanges(plan.value())) {
-    return Fail(
-        Error{fmt::format("{}: {}", EscapeForTerminal(arguments.plan), model::kNoRanges), 2});
+  const model::Plan plan = STEMTAP_TRY(model::LoadPlan(arguments.plan));
+  if (options.by == analysis::GroupBy::kRange && !model::HasRanges(plan)) {
+    return Error{fmt::format("{}: {}", EscapeForTerminal(arguments.plan), model::kNoRanges), 2};
   }
   if (!arguments.ids.empty()) {
     const auto ids = analysis::LoadIds(arguments.ids);
-    if (!ids.ok()) return Fail(ids.error());
+    if (!ids.ok()) return ids.error();
     matching.index_of = ids.value();
     matching.use_ids = true;
   }
-  Result<formats::KernelResults> results =
-      formats::LoadResults(arguments.results, arguments.reading);
-  if (!results.ok()) return Fail(results.error());
-  const Status summed =
-      SetKind(results.value(), arguments.sums, formats::MetricKind::kSum, "--sum");
-  if (!summed.ok()) return Fail(summed.error());
-  const Status averaged =
-      SetKind(results.value(), arguments.means, formats::MetricKind::kMean, "--mean");
-  if (!averaged.ok()) return Fail(averaged.error());
-  const Result<analysis::Match> match =
-      analysis::MatchResults(plan.value(), results.value(), matching);
-  if (!match.ok()) return Fail(match.error());
-  const Result<analysis::Extrapolation> extrapolation =
-      analysis::Extrapolate(plan.value(), results.value(), match.value(), options);
-  if (!extrapolation.ok()) return Fail(extrapolation.error());
-  Warn(results.value().warnings);
-  Warn(match.value().warnings);
-  if (const std::size_t sessions = plan.value().sessions.size(); sessions > 1) {
+  formats::KernelResults results =
+      STEMTAP_TRY(formats::LoadResults(arguments.results, arguments.reading));
+  STEMTAP_TRY(SetKind(results, arguments.sums, formats::MetricKind::kSum, "--sum"));
+  STEMTAP_TRY(SetKind(results, arguments.means, formats::MetricKind::kMean, "--mean"));
+  const analysis::Match match = STEMTAP_TRY(analysis::MatchResults(plan, results, matching));
+  const analysis::Extrapolation extrapolation =
+      STEMTAP_TRY(analysis::Extrapolate(plan, results, match, options));
+  Warn(results.warnings);
+  Warn(match.warnings);
+  if (const std::size_t sessions = plan.sessions.size(); sessions > 1) {
     Warn(
         {fmt::format("the plan contains {} sessions: the intervals assume independent errors; "
                      "ranks with the same launches may have errors {:.1f} times as large",
                      sessions, std::sqrt(static_cast<double>(sessions)))});
   }
-  const analysis::ExtrapolationReport report{plan.value(),       results.value(),
-                                             match.value(),      extrapolation.value(),
-                                             options.confidence, options.by};
+  const analysis::ExtrapolationReport report{
+      plan, results, match, extrapolation, options.confidence, options.by};
   return Deliver(arguments, report);
 }
 

@@ -112,8 +112,7 @@ void LiveFlags::AddTo(session::CommandSpec& command) {
 }
 
 Status LiveFlags::Check() const {
-  const Status online = sampling_.CheckOnline();
-  if (!online.ok()) return online;
+  STEMTAP_TRY(sampling_.CheckOnline());
   if (options_.actuator != "log" && options_.level != session::TraceLevel::kGate) {
     return Error{
         fmt::format("--actuator {} acts at launches; expected --level gate", options_.actuator), 2};
@@ -166,29 +165,26 @@ std::string WhyNothing(const session::LiveOutcome& done) {
 
 }  // namespace
 
-int RunAndReport(const session::LiveOptions& options, bool require_kernels) {
-  const Status no_profiler = CheckNoProfiler(options.command);
-  if (!no_profiler.ok()) return Fail(no_profiler.error());
+Result<int> RunAndReport(const session::LiveOptions& options, bool require_kernels) {
+  STEMTAP_TRY(CheckNoProfiler(options.command));
   // If a program already has the injector loaded, the file is not needed (and without /proc it
   // cannot be found).
   if (!options.command.empty() && ::access(options.injector.c_str(), R_OK) != 0) {
     if (errno != ENOENT) {
-      return Fail({fmt::format("{}: cannot be read: {}", options.injector, std::strerror(errno))});
+      return Error{fmt::format("{}: cannot be read: {}", options.injector, std::strerror(errno))};
     }
-    return Fail(
-        {fmt::format("{}: not found; this build has no injector (it needs CUPTI headers, see "
-                     "docs/guide/install.md)",
-                     options.injector)});
+    return Error{
+        fmt::format("{}: not found; this build has no injector (it needs CUPTI headers, see "
+                    "docs/guide/install.md)",
+                    options.injector)};
   }
   if (options.preload && options.injector.find_first_of(" :") != std::string::npos) {
-    return Fail(
-        {fmt::format("{}: LD_PRELOAD accepts no path with a space or colon; move stemtap to "
-                     "another directory, or omit --preload",
-                     options.injector)});
+    return Error{
+        fmt::format("{}: LD_PRELOAD accepts no path with a space or colon; move stemtap to "
+                    "another directory, or omit --preload",
+                    options.injector)};
   }
-  Result<session::LiveOutcome> outcome = session::RunLive(options);
-  if (!outcome.ok()) return Fail(outcome.error());
-  const session::LiveOutcome& done = outcome.value();
+  const session::LiveOutcome done = STEMTAP_TRY(session::RunLive(options));
   try {
     if (done.gave_up) {
       Fail({fmt::format("session given up: {}", done.failure)});
@@ -207,11 +203,11 @@ int RunAndReport(const session::LiveOptions& options, bool require_kernels) {
     if (!done.failure.empty()) Fail({done.failure});
     const model::PlanTotals& totals = done.plan.totals;
     if (require_kernels && totals.invocations + totals.excluded_invocations == 0) {
-      return Fail(
-          {fmt::format(
-               "--require-kernels: no kernel launch was recorded (the program's exit code: {}): {}",
-               done.report.exit_code, WhyNothing(done)),
-           kNothingRecorded});
+      return Error{
+          fmt::format(
+              "--require-kernels: no kernel launch was recorded (the program's exit code: {}): {}",
+              done.report.exit_code, WhyNothing(done)),
+          kNothingRecorded};
     }
   } catch (const std::bad_alloc&) {
     constexpr std::string_view kWhat = "stemtap: out of memory at the end of the session\n";

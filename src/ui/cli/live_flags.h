@@ -36,10 +36,10 @@ class LiveFlags {
   bool require_kernels_ = false;
 };
 
-// Runs the session and prints its summary. Returns the exit code of `stemtap run`: the program's
-// exit code, the failure's exit code, or kNothingRecorded if `require_kernels` is set and no kernel
-// launch was recorded.
+// Runs the session and prints its summary. Returns the exit code of `stemtap run`, which is the
+// program's. Error (exit code kNothingRecorded): `require_kernels` is set and no kernel launch was
+// recorded.
 inline constexpr int kNothingRecorded = 3;
-int RunAndReport(const session::LiveOptions& options, bool require_kernels);
+Result<int> RunAndReport(const session::LiveOptions& options, bool require_kernels);
 
 }  // namespace stemtap::ui

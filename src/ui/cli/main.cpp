@@ -56,7 +56,8 @@ void AddCommands(CommandTable& table) {
   table.push_back(HelpCommand(table));
 }
 
-int Main(int argc, char** argv) {
+// Prints what the command prints, except its error. Returns the exit code.
+Result<int> Main(int argc, char** argv) {
   TakeStandardDescriptors();
   // SPDLOG_LEVEL=debug shows the collector's log for troubleshooting.
   spdlog::set_default_logger(spdlog::stderr_logger_mt("stemtap"));
@@ -65,10 +66,9 @@ int Main(int argc, char** argv) {
   spdlog::cfg::load_env_levels();
   CommandTable table;
   AddCommands(table);
-  const Result<session::ParsedLine> parsed = session::ParseCommandLine(table, argc, argv);
-  if (!parsed.ok()) return Fail(parsed.error());
-  const CommandSpec& command = *parsed.value().command;
-  switch (parsed.value().wanted) {
+  const session::ParsedLine parsed = STEMTAP_TRY(session::ParseCommandLine(table, argc, argv));
+  const CommandSpec& command = *parsed.command;
+  switch (parsed.wanted) {
     case session::ParsedLine::Wanted::kHelp:
       return Print(HelpPage(table, command));
     case session::ParsedLine::Wanted::kVersion:
@@ -81,7 +81,8 @@ int Main(int argc, char** argv) {
 
 int Guarded(int argc, char** argv) {
   try {
-    return Main(argc, argv);
+    const Result<int> code = Main(argc, argv);
+    return code.ok() ? code.value() : Fail(code.error());
   } catch (const std::bad_alloc& error) {  // reported without allocating
     std::fputs("stemtap: ", stderr);
     std::fputs(error.what(), stderr);

@@ -164,15 +164,11 @@ std::string SummaryText(const model::Plan& plan, const PlanArguments& arguments)
   return model::PlanSummary(plan, table) + '\n' + WrappedLines(costs, width);
 }
 
-int RunPlan(const PlanArguments& arguments, const CommandSpec& parsed) {
-  const Status use = CheckUse(arguments, parsed);
-  if (!use.ok()) return Fail(use.error());
-  const Result<model::Plan> made = MakePlan(arguments);
-  if (!made.ok()) return Fail(made.error());
-  const model::Plan& plan = made.value();
+Result<int> RunPlan(const PlanArguments& arguments, const CommandSpec& parsed) {
+  STEMTAP_TRY(CheckUse(arguments, parsed));
+  const model::Plan plan = STEMTAP_TRY(MakePlan(arguments));
   if (!arguments.output.empty()) {
-    const Status written = WriteOutput(arguments.output, model::PlanToJson(plan));
-    if (!written.ok()) return Fail(written.error());
+    STEMTAP_TRY(WriteOutput(arguments.output, model::PlanToJson(plan)));
   }
   const int printed =
       arguments.json ? PrintJson(model::PlanToJson(plan)) : PrintText(SummaryText(plan, arguments));

@@ -125,10 +125,9 @@ Result<std::string> MakeReport(ReportArguments arguments) {
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-int RunReport(const ReportArguments& arguments) {
-  const Result<std::string> json = MakeReport(arguments);
-  if (!json.ok()) return Fail(json.error());
-  return arguments.json ? PrintJson(json.value()) : 0;
+Result<int> RunReport(const ReportArguments& arguments) {
+  const std::string json = STEMTAP_TRY(MakeReport(arguments));
+  return arguments.json ? PrintJson(json) : 0;
 }
 
 }  // namespace

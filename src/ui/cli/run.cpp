@@ -21,13 +21,12 @@ struct RunArguments {
   std::int32_t attach = 0;
 };
 
-int Run(const RunArguments& arguments) {
+Result<int> Run(const RunArguments& arguments) {
   if (arguments.command.empty() == (arguments.attach == 0)) {
-    return Fail({"run: no program; expected stemtap run [options] -- PROGRAM [ARGUMENTS]", 2});
+    return Error{"run: no program; expected stemtap run [options] -- PROGRAM [ARGUMENTS]", 2};
   }
   // With --attach, the options come from the library's environment and are not checked.
-  const Status sound = arguments.attach == 0 ? arguments.live.Check() : Success{};
-  if (!sound.ok()) return Fail(sound.error());
+  STEMTAP_TRY(arguments.attach == 0 ? arguments.live.Check() : Success{});
   session::LiveOptions options = arguments.live.Options();
   options.command = arguments.command;
   options.attach_pid = arguments.attach;

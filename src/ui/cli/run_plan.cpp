@@ -14,11 +14,10 @@ Result<sampling::TwoPassPlan> PlanRun(const sampling::OpenReader& open, const st
   const ParallelFor parallel = [&](std::size_t count, const auto& part) {
     pool.ForEach(count, part);
   };
-  Result<sampling::TwoPassPlan> planned =
-      sampling::PlanTwoPass(open, name, sampling.Options(), parallel);
-  if (!planned.ok()) return planned;
-  planned.value().plan.source = name;
-  planned.value().plan.options = sampling.Listed();
+  sampling::TwoPassPlan planned =
+      STEMTAP_TRY(sampling::PlanTwoPass(open, name, sampling.Options(), parallel));
+  planned.plan.source = name;
+  planned.plan.options = sampling.Listed();
   return planned;
 }
 

@@ -64,20 +64,19 @@ Result<StatsTable> MakeTable(const StatsArguments& arguments, ReadProgress& prog
   return analysis::TableOfPlan(run, arguments.by, arguments.runs.front());
 }
 
-int RunStats(const StatsArguments& arguments) {
+Result<int> RunStats(const StatsArguments& arguments) {
   ReadProgress progress;
-  const Result<StatsTable> table = MakeTable(arguments, progress);
+  const StatsTable table = STEMTAP_TRY(MakeTable(arguments, progress));
   progress.Clear();
-  if (!table.ok()) return Fail(table.error());
-  const model::RowView view = analysis::ChooseStatsRows(table.value(), arguments.table.Choice());
-  if (arguments.json) return PrintJson(analysis::StatsJson(table.value(), view));
+  const model::RowView view = analysis::ChooseStatsRows(table, arguments.table.Choice());
+  if (arguments.json) return PrintJson(analysis::StatsJson(table, view));
   if (!arguments.csv) {
-    return PrintText(analysis::StatsText(table.value(), view, OutputWidth()));
+    return PrintText(analysis::StatsText(table, view, OutputWidth()));
   }
-  for (const std::string& note : table.value().notes) {
+  for (const std::string& note : table.notes) {
     PrintMessage(fmt::format("stemtap: {}\n", note));
   }
-  return Print(analysis::StatsCsv(table.value(), view));
+  return Print(analysis::StatsCsv(table, view));
 }
 
 }  // namespace

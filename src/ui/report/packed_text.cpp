@@ -29,8 +29,7 @@ Status PackedText::Write(std::string_view text) {
   constexpr std::size_t kMax = std::numeric_limits<uInt>::max();
   while (!text.empty()) {
     const std::string_view piece = text.substr(0, kMax);
-    const Status written = Deflate(piece, Z_NO_FLUSH);
-    if (!written.ok()) return written;
+    STEMTAP_TRY(Deflate(piece, Z_NO_FLUSH));
     text.remove_prefix(piece.size());
   }
   return Success{};
@@ -55,8 +54,7 @@ Status PackedText::Deflate(std::string_view text, int flush) {
     stream_.avail_out = static_cast<uInt>(packed_.size());
     deflate(&stream_, flush);  // fails only if misused
     more = stream_.avail_out == 0;
-    const Status written = Encode({packed_.data(), packed_.size() - stream_.avail_out});
-    if (!written.ok()) return written;
+    STEMTAP_TRY(Encode({packed_.data(), packed_.size() - stream_.avail_out}));
   }
   return Success{};
 }
