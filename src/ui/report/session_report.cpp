@@ -24,7 +24,6 @@
 #include "model/plan_summary.h"
 #include "model/session.h"
 #include "stemtap/version.h"
-#include "ui/report/packed_text.h"
 #include "ui/report/page.h"
 
 namespace stemtap::ui {
