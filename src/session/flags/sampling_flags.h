@@ -1,20 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Options shared by run, replay, plan and demo. One table defines their names, defaults, ranges,
-// help text, and the list of options that every result file contains.
+// Options shared by run, replay, plan and demo. One table defines their names, ranges, help text,
+// and the list of options that every result file contains; their defaults are in SamplingOptions.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/result.h"
 #include "model/plan.h"
+#include "sampling/capture_price.h"
 #include "sampling/sampling_options.h"
-#include "session/flags/option_table.h"
+#include "session/flags/command_line.h"
 
 namespace stemtap::session {
+
+// Reads the value of --capture-cost: FIXED[+FACTOR], or the name of a tool. Fails with what was
+// expected.
+//
+//   100ms+10   a captured launch costs 100 ms plus ten times its duration
+//   0          only the duration matters (the default)
+Result<sampling::CapturePrice> ParseCaptureCost(std::string_view text);
+
+// Returns what is wrong with the value, or an empty string (OptionSpec::check).
+std::string CaptureCostError(std::string& value);
+
+// Returns the help text of the option, which lists the tools.
+std::string CaptureCostHelp();
 
 // Limits of an error bound. A bound of 100 % or more states nothing, and 1 is usually a mistake
 // for 1%.
@@ -59,7 +74,7 @@ class SamplingFlags {
   double MaxUncovered() const;
 
   sampling::SamplingOptions options_;  // without price and max_uncovered, which Options() adds
-  std::string other_method_;  // one of the additional methods; empty: options_.method
+  std::string other_method_;           // one of the additional methods; empty: options_.method
   std::string capture_cost_ = "0";
   double max_uncovered_ = kNotSet;
   unsigned threads_ = 0;

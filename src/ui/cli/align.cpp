@@ -17,9 +17,9 @@
 #include "formats/importers/registry.h"
 #include "model/json_text.h"
 #include "model/plan_reader.h"
-#include "ui/cli/commands.h"
+#include "ui/cli/command_table.h"
+#include "ui/cli/inputs.h"
 #include "ui/cli/output.h"
-#include "ui/cli/session_path.h"
 
 namespace stemtap::ui {
 namespace {

@@ -10,10 +10,9 @@
 
 #include "base/text.h"
 #include "model/profile_writer.h"
-#include "ui/cli/commands.h"
+#include "ui/cli/command_table.h"
+#include "ui/cli/inputs.h"
 #include "ui/cli/output.h"
-#include "ui/cli/read_progress.h"
-#include "ui/cli/recorded_run.h"
 
 namespace stemtap::ui {
 namespace {

@@ -19,10 +19,11 @@
 #include "model/plan_summary.h"
 #include "model/profile_writer.h"
 #include "research/workloads/llm_decode.h"
+#include "session/flags/sampling_flags.h"
+#include "session/live_session.h"
 #include "session/replay.h"
 #include "shm/session_env.h"
-#include "ui/cli/commands.h"
-#include "ui/cli/live_flags.h"
+#include "ui/cli/command_table.h"
 #include "ui/cli/output.h"
 #include "ui/cli/report_file.h"
 

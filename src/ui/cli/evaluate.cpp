@@ -15,10 +15,9 @@
 #include "research/evaluation/report.h"
 #include "session/flags/sampling_flags.h"
 #include "session/replay.h"
-#include "ui/cli/commands.h"
+#include "ui/cli/command_table.h"
+#include "ui/cli/inputs.h"
 #include "ui/cli/output.h"
-#include "ui/cli/read_progress.h"
-#include "ui/cli/recorded_run.h"
 
 namespace stemtap::ui {
 namespace {

@@ -20,11 +20,10 @@
 #include "formats/importers/ranks.h"
 #include "model/plan_reader.h"
 #include "shm/record.h"
-#include "ui/cli/commands.h"
+#include "ui/cli/command_table.h"
+#include "ui/cli/inputs.h"
 #include "ui/cli/live_run.h"
 #include "ui/cli/output.h"
-#include "ui/cli/recorded_run.h"
-#include "ui/cli/session_path.h"
 
 namespace stemtap::ui {
 namespace {

@@ -20,10 +20,9 @@
 #include "formats/results/results_reader.h"
 #include "model/plan_reader.h"
 #include "shm/record.h"
-#include "ui/cli/commands.h"
+#include "ui/cli/command_table.h"
+#include "ui/cli/inputs.h"
 #include "ui/cli/output.h"
-#include "ui/cli/recorded_run.h"
-#include "ui/cli/session_path.h"
 
 namespace stemtap::ui {
 namespace {

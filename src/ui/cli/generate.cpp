@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "model/profile_writer.h"
 #include "research/workloads/workload.h"
-#include "ui/cli/commands.h"
+#include "ui/cli/command_table.h"
 #include "ui/cli/output.h"
 
 namespace stemtap::ui {

@@ -8,10 +8,10 @@
 
 #include "base/text.h"
 #include "session/merge/merge_sessions.h"
-#include "ui/cli/commands.h"
+#include "ui/cli/command_table.h"
+#include "ui/cli/inputs.h"
 #include "ui/cli/output.h"
 #include "ui/cli/report_file.h"
-#include "ui/cli/session_path.h"
 
 namespace stemtap::ui {
 namespace {

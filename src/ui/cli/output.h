@@ -11,7 +11,7 @@
 #include "base/result.h"
 #include "model/plan.h"
 #include "model/plan_cost.h"
-#include "session/flags/option_table.h"
+#include "session/flags/command_line.h"
 
 namespace stemtap::ui {
 

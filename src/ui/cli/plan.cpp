@@ -21,13 +21,10 @@
 #include "sampling/top_up.h"
 #include "sampling/two_pass.h"
 #include "session/flags/sampling_flags.h"
-#include "ui/cli/commands.h"
+#include "ui/cli/command_table.h"
+#include "ui/cli/inputs.h"
 #include "ui/cli/output.h"
-#include "ui/cli/read_progress.h"
-#include "ui/cli/recorded_run.h"
 #include "ui/cli/report_file.h"
-#include "ui/cli/run_plan.h"
-#include "ui/cli/session_path.h"
 #include "ui/cli/table_flags.h"
 
 namespace stemtap::ui {

@@ -12,10 +12,9 @@
 #include "base/text.h"
 #include "model/plan_summary.h"
 #include "session/flags/sampling_flags.h"
-#include "ui/cli/commands.h"
+#include "ui/cli/command_table.h"
+#include "ui/cli/inputs.h"
 #include "ui/cli/output.h"
-#include "ui/cli/read_progress.h"
-#include "ui/cli/recorded_run.h"
 #include "ui/cli/report_file.h"
 
 namespace stemtap::ui {

@@ -9,12 +9,9 @@
 
 #include "analysis/statistics/stats_table.h"
 #include "base/text.h"
-#include "ui/cli/commands.h"
+#include "ui/cli/command_table.h"
+#include "ui/cli/inputs.h"
 #include "ui/cli/output.h"
-#include "ui/cli/read_progress.h"
-#include "ui/cli/recorded_run.h"
-#include "ui/cli/run_input.h"
-#include "ui/cli/session_path.h"
 #include "ui/cli/table_flags.h"
 
 namespace stemtap::ui {

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "ui/cli/commands.h"
+#include "ui/cli/command_table.h"
+#include "ui/cli/inputs.h"
 #include "ui/cli/output.h"
-#include "ui/cli/session_path.h"
 #include "ui/cli/table_flags.h"
 #include "ui/top/model.h"
 #include "ui/top/session_finder.h"
