@@ -11,8 +11,8 @@
 
 #include "fuzz/expect.h"
 #include "model/overview_reader.h"
+#include "ui/top/canvas.h"
 #include "ui/top/draw.h"
-#include "ui/top/text_cells.h"
 
 namespace {
 

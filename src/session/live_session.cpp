@@ -294,11 +294,6 @@ Result<ChildProcess> StartProgram(const LiveOptions& options, const SessionBuild
 
 }  // namespace
 
-TraceLevel TraceLevelNamed(std::string_view name) {
-  return static_cast<TraceLevel>(std::ranges::find(kTraceLevelNames, name) -
-                                 std::begin(kTraceLevelNames));
-}
-
 Result<SessionResult> RunLive(const LiveOptions& options) {
   // A reader of our stderr that exits, or the file size limit, must not end the session and lose
   // the program's exit code. A SIGCHLD that our parent ignores would lose that code too.

@@ -37,8 +37,6 @@ inline constexpr const char* kTraceLevelNames[] = {"graph", "kernels", "gate"};
 constexpr const char* NameOf(TraceLevel level) {
   return kTraceLevelNames[static_cast<std::size_t>(level)];
 }
-// REQUIRES: `name` is in kTraceLevelNames.
-TraceLevel TraceLevelNamed(std::string_view name);
 
 struct LiveOptions {
   sampling::SamplingOptions sampling;

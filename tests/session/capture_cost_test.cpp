@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "session/flags/capture_cost.h"
-
 #include <doctest/doctest.h>
 
 #include <string>
+
+#include "session/flags/sampling_flags.h"
 
 namespace stemtap::session {
 namespace {

@@ -17,6 +17,7 @@
 
 #include "analysis/extrapolation/estimate.h"
 #include "analysis/extrapolation/match.h"
+#include "analysis/extrapolation/observed.h"
 #include "base/text.h"
 #include "formats/results/kernel_results.h"
 #include "model/plan.h"

@@ -43,7 +43,7 @@ struct MetricEstimate {
 enum class GroupBy { kNone, kKernel, kRange };
 
 // Returns "kernel" or "range".
-inline const char* NameOf(GroupBy by) {
+constexpr const char* NameOf(GroupBy by) {
   return by == GroupBy::kRange ? "range" : "kernel";
 }
 

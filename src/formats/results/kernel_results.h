@@ -18,7 +18,7 @@ namespace stemtap::formats {
 enum class ResultsSource { kAccelsim, kMacsim, kNcu, kCsv };
 
 // Returns "accelsim", "macsim", "ncu" or "csv".
-inline const char* NameOf(ResultsSource source) {
+constexpr const char* NameOf(ResultsSource source) {
   constexpr std::array<const char*, 4> kNames = {"accelsim", "macsim", "ncu", "csv"};
   return kNames[static_cast<std::size_t>(source)];
 }

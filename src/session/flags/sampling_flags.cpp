@@ -3,54 +3,121 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <cstddef>
+#include <optional>
 #include <utility>
 
-#include "session/flags/capture_cost.h"
+#include "base/decimal.h"
+#include "base/text.h"
 
 namespace stemtap::session {
+
 namespace {
 
-// Appends "name: help" of each entry to `help`, and returns the names.
-template <typename Entries>
-std::vector<std::string> NamesOf(const Entries& entries, std::string& help) {
-  std::vector<std::string> names;
-  for (const auto& entry : entries) {
-    names.emplace_back(entry.name);
-    help += std::string("\n") + entry.name + ": " + entry.help;
-  }
-  return names;
+// Tool is a tool whose cost is known well enough. Only the ratio of the two numbers matters, and
+// only its order of magnitude: the fixed cost of a profiler equals the durations of 100 to 100,000
+// kernels.
+struct Tool {
+  const char* name;
+  sampling::CapturePrice price;
+  const char* why;
+};
+
+constexpr double kMs = 1e6;
+
+// ncu: NVIDIA's Kernel Profiling Guide, "Replay" and "Overhead": each pass restores the memory that
+// the kernel writes, flushes caches and locks clocks, and a set of metrics takes several to dozens
+// of passes. The figures are orders of magnitude. Simulators: plan_cost.h.
+constexpr Tool kTools[] = {
+    {"ncu", {100 * kMs, 10.0}, "100ms+10: replays each captured kernel several times"},
+    {"accel-sim", {0.0, 1e6}, "0+1000000: simulates a million times slower than the GPU"},
+    {"macsim", {0.0, 1e6}, "0+1000000: likewise"},
+};
+
+constexpr const char* kPriceSyntax =
+    "a time such as 100ms, optionally with a multiple of the duration (100ms+10), or ncu, "
+    "accel-sim "
+    "or macsim";
+
+// Parses a number of at least 0 with a unit of time; 0 needs no unit. Returns ns.
+std::optional<double> ParseTime(std::string_view text) {
+  std::size_t digits = 0;
+  const auto is_part = [](char c) { return c == '.' || (c >= '0' && c <= '9'); };
+  while (digits < text.size() && is_part(text[digits])) ++digits;
+  const std::optional<double> number = CellNumber(text.substr(0, digits));
+  if (!number || !(*number >= 0.0)) return {};
+  const std::string_view unit = text.substr(digits);
+  if (unit.empty()) return *number == 0.0 ? number : std::nullopt;
+  const std::optional<int> exponent = TimeExponent(unit);
+  if (!exponent) return {};
+  return *number * std::pow(10.0, *exponent);
 }
+
+}  // namespace
+
+Result<sampling::CapturePrice> ParseCaptureCost(std::string_view text) {
+  for (const Tool& tool : kTools) {
+    if (text == tool.name) return tool.price;
+  }
+  const std::size_t plus = text.find('+');
+  const std::optional<double> fixed_ns = ParseTime(text.substr(0, plus));
+  std::optional<double> factor = 1.0;
+  if (plus != std::string_view::npos) factor = CellNumber(text.substr(plus + 1));
+  if (!fixed_ns || !factor || !(*factor > 0.0)) return Error{kPriceSyntax};
+  return sampling::CapturePrice{*fixed_ns, *factor};
+}
+
+std::string CaptureCostError(std::string& value) {
+  const Result<sampling::CapturePrice> price = ParseCaptureCost(value);
+  if (price.ok()) return {};
+  return fmt::format("expected {}, found '{}'", price.error().message, ShownCell(value));
+}
+
+std::string CaptureCostHelp() {
+  std::string help =
+      "what a captured launch costs, which plans minimize: a time, optionally plus a multiple of "
+      "the duration (100ms+10), or a tool:";
+  for (const Tool& tool : kTools) help += fmt::format("\n{}: {}", tool.name, tool.why);
+  return help;
+}
+
+namespace {
+
+constexpr Word<sampling::BoundScope> kBounds[] = {{sampling::BoundScope::kWorkload, "workload"},
+                                                  {sampling::BoundScope::kKernel, "kernel"}};
+constexpr Word<sampling::Weights> kWeights[] = {
+    {sampling::Weights::kCalibrated, "calibrated"},
+    {sampling::Weights::kPlain, "plain"},
+};
 
 }  // namespace
 
 void SamplingFlags::AddTo(CommandSpec& command,
                           const std::vector<std::pair<std::string, std::string>>& more_methods) {
   const std::size_t first = command.options.size();
-  command.Add("--error-bound", &error_bound_, "maximum relative error of the total")
+  command.Add("--error-bound", &options_.error_bound, "maximum relative error of the total")
       .Share(kMinErrorBound, kMaxErrorBound);
-  command.Add("--confidence", &confidence_, "confidence of the bound").Share(0.01, 0.999999);
-  std::string help = "what counts as one kernel:";
-  std::vector<std::string> names = NamesOf(model::kGroupings, help);
-  command.Add("--group-by", &group_by_, help).OneOf(names);
+  command.Add("--confidence", &options_.confidence, "confidence of the bound")
+      .Share(0.01, 0.999999);
+  command.Add("--group-by", Choice(&options_.group_by, model::kGroupings),
+              "what counts as one kernel:");
   command
-      .Add("--exclude", &exclude_,
+      .Add("--exclude", &options_.exclude,
            "exclude kernels whose name matches this regular expression (RE2), for example nccl, "
            "whose time is mostly waiting")
       .Type("REGEX");
-  help = "how durations are cut into clusters:";
-  names = NamesOf(sampling::kMethods, help);
-  for (const auto& [name, what] : more_methods) {
-    names.push_back(name);
-    help += "\n" + name + ": " + what;
+  ChoiceTarget method = Choice(&options_.method, sampling::kMethods);
+  for (const auto& [name, help] : more_methods) {
+    method.Add(name, help, [this, other = name] { other_method_ = other; });
   }
-  command.Add("--method", &method_, help).OneOf(names).Advanced();
+  command.Add("--method", method, "how durations are cut into clusters:").Advanced();
   command
-      .Add("--bound", &bound_, "scope of the bound: the workload's total, or each kernel's total")
-      .OneOf({"workload", "kernel"})
+      .Add("--bound", Choice(&options_.bound, kBounds),
+           "scope of the bound: the workload's total, or each kernel's total")
       .Advanced();
   command
-      .Add("--min-samples", &min_samples_,
+      .Add("--min-samples", &options_.min_samples,
            "minimum samples per cluster; a cluster with fewer launches is sampled whole. "
            "Online, exploratory captures do not count toward the minimum, and a run may "
            "end earlier")
@@ -58,16 +125,16 @@ void SamplingFlags::AddTo(CommandSpec& command,
       .Advanced();
   command.Add("--capture-cost", &capture_cost_, CaptureCostHelp()).Type("COST").Advanced().check =
       CaptureCostError;
-  help = "which launches of a cluster a two-pass plan samples:";
-  names = NamesOf(sampling::kSelections, help);
   // Online, only the default is accepted (CheckOnline), so only two-pass plans show the option.
-  command.Add("--selection", &selection_, help).OneOf(names).Hidden();
   command
-      .Add("--weights", &weights_,
+      .Add("--selection", Choice(&options_.selection, sampling::kSelections),
+           "which launches of a cluster a two-pass plan samples:")
+      .Hidden();
+  command
+      .Add("--weights", Choice(&options_.weights, kWeights),
            "calibrated: reproduce the known total time exactly; plain: count / captured")
-      .OneOf({"calibrated", "plain"})
       .Advanced();
-  command.Add("--seed", &seed_, "seed of all random choices").Advanced();
+  command.Add("--seed", &options_.seed, "seed of all random choices").Advanced();
   command
       .Add("--threads", &threads_,
            "worker threads (0 = one per core); results do not depend on this")
@@ -90,11 +157,19 @@ void SamplingFlags::AddTwoPassTo(CommandSpec& command) {
 
 void SamplingFlags::AddPoolTo(CommandSpec& command) {
   command
-      .Add("--pool-small", &pool_small_,
+      .Add("--pool-small", &options_.pool_small,
            "share of the time whose kernels, small ones, may share clusters: less to sample, but "
            "no results of their own, and larger errors of metrics other than time")
       .Share(0.0, 1.0)
       .Advanced();
+}
+
+std::string SamplingFlags::method() const {
+  return other_method_.empty() ? NameIn(sampling::kMethods, options_.method) : other_method_;
+}
+
+bool SamplingFlags::is_optimal() const {
+  return other_method_.empty() && options_.method == sampling::Method::kOptimal;
 }
 
 // A profiler that takes as long for a short launch as for a long one does not pay for kernels whose
@@ -102,78 +177,61 @@ void SamplingFlags::AddPoolTo(CommandSpec& command) {
 double SamplingFlags::MaxUncovered() const {
   if (max_uncovered_ != kNotSet) return max_uncovered_;
   const bool by_launch = ParseCaptureCost(capture_cost_).value().fixed_ns > 0.0;
-  return by_launch && method_ == "optimal" && bound_ == "workload" ? 1.0 : 0.0;
+  return by_launch && is_optimal() && options_.bound == sampling::BoundScope::kWorkload ? 1.0 : 0.0;
 }
 
 Status SamplingFlags::CheckTwoPass() const {
-  if (method_ != "optimal" && ParseCaptureCost(capture_cost_).value().fixed_ns > 0.0) {
-    return Error{"--capture-cost: a fixed time is not supported by --method " + method_ +
+  if (!is_optimal() && ParseCaptureCost(capture_cost_).value().fixed_ns > 0.0) {
+    return Error{"--capture-cost: a fixed time is not supported by --method " + method() +
                      "; expected --method optimal",
                  2};
   }
-  for (const auto& [name, share] :
-       {std::pair("--max-uncovered", max_uncovered_), std::pair("--pool-small", pool_small_)}) {
+  for (const auto& [name, share] : {std::pair("--max-uncovered", max_uncovered_),
+                                    std::pair("--pool-small", options_.pool_small)}) {
     if (share <= 0.0) continue;
-    if (method_ != "optimal") {
-      return Error{
-          fmt::format("{}: not supported by --method {}; expected --method optimal", name, method_),
-          2};
+    if (!is_optimal()) {
+      return Error{fmt::format("{}: not supported by --method {}; expected --method optimal", name,
+                               method()),
+                   2};
     }
-    if (bound_ != "workload") {
-      return Error{
-          fmt::format("{}: not supported by --bound {}; expected --bound workload", name, bound_),
-          2};
+    if (options_.bound != sampling::BoundScope::kWorkload) {
+      return Error{fmt::format("{}: not supported by --bound {}; expected --bound workload", name,
+                               NameIn(kBounds, options_.bound)),
+                   2};
     }
   }
   return Success{};
 }
 
 Status SamplingFlags::CheckOnline() const {
-  if (selection_ == "random") return Success{};
-  return Error{"--selection " + selection_ +
+  if (options_.selection == sampling::Selection::kRandom) return Success{};
+  return Error{"--selection " + NameIn(sampling::kSelections, options_.selection) +
                    ": not supported online, where launches are captured as they come; expected "
                    "a two-pass plan (stemtap plan)",
                2};
 }
 
 sampling::SamplingOptions SamplingFlags::Options() const {
-  sampling::SamplingOptions options;
-  options.error_bound = error_bound_;
-  options.confidence = confidence_;
-  for (const sampling::MethodSpec& spec : sampling::kMethods) {
-    if (method_ == spec.name) options.method = spec.method;
-  }
-  options.bound =
-      bound_ == "kernel" ? sampling::BoundScope::kKernel : sampling::BoundScope::kWorkload;
-  options.min_samples = min_samples_;
-  for (const sampling::SelectionSpec& spec : sampling::kSelections) {
-    if (selection_ == spec.name) options.selection = spec.selection;
-  }
+  sampling::SamplingOptions options = options_;
   options.price = ParseCaptureCost(capture_cost_).value();
   options.max_uncovered = MaxUncovered();
-  options.pool_small = pool_small_;
-  options.group_by = model::GroupByOf(group_by_);
-  options.exclude = exclude_;
-  options.weights =
-      weights_ == "plain" ? sampling::Weights::kPlain : sampling::Weights::kCalibrated;
-  options.seed = seed_;
   return options;
 }
 
 model::OptionList SamplingFlags::Listed() const {
-  return {{"error_bound", error_bound_},
-          {"confidence", confidence_},
-          {"method", method_},
-          {"bound", bound_},
-          {"min_samples", min_samples_},
-          {"selection", selection_},
+  return {{"error_bound", options_.error_bound},
+          {"confidence", options_.confidence},
+          {"method", method()},
+          {"bound", NameIn(kBounds, options_.bound)},
+          {"min_samples", options_.min_samples},
+          {"selection", NameIn(sampling::kSelections, options_.selection)},
           {"capture_cost", capture_cost_},
           {"max_uncovered", MaxUncovered()},
-          {"pool_small", pool_small_},
-          {"group_by", group_by_},
-          {"exclude", exclude_},
-          {"weights", weights_},
-          {"seed", seed_}};
+          {"pool_small", options_.pool_small},
+          {"group_by", NameIn(model::kGroupings, options_.group_by)},
+          {"exclude", options_.exclude},
+          {"weights", NameIn(kWeights, options_.weights)},
+          {"seed", options_.seed}};
 }
 
 }  // namespace stemtap::session

@@ -1,20 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Options shared by run, replay, plan and demo. One table defines their names, defaults, ranges,
-// help text, and the list of options that every result file contains.
+// Options shared by run, replay, plan and demo. One table defines their names, ranges, help text,
+// and the list of options that every result file contains; their defaults are in SamplingOptions.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/result.h"
 #include "model/plan.h"
 #include "sampling/sampling_options.h"
-#include "session/flags/option_table.h"
+#include "session/flags/command_line.h"
 
 namespace stemtap::session {
+
+// Reads the value of --capture-cost: FIXED[+FACTOR], or the name of a tool. Fails with what was
+// expected.
+//
+//   100ms+10   a captured launch costs 100 ms plus ten times its duration
+//   0          only the duration matters (the default)
+Result<sampling::CapturePrice> ParseCaptureCost(std::string_view text);
+
+// Returns what is wrong with the value, or an empty string (OptionSpec::check).
+std::string CaptureCostError(std::string& value);
+
+// Returns the help text of the option, which lists the tools.
+std::string CaptureCostHelp();
 
 // Limits of an error bound. A bound of 100 % or more states nothing, and 1 is usually a mistake
 // for 1%.
@@ -23,6 +37,9 @@ inline constexpr double kMaxErrorBound = 0.99;
 
 class SamplingFlags {
  public:
+  // The default method is the one that needs the fewest samples.
+  SamplingFlags() { options_.method = sampling::Method::kOptimal; }
+
   // Adds the options to `command`, which refers to this object. `more_methods` (name, help) are
   // additional methods that the command offers.
   void AddTo(CommandSpec& command,
@@ -44,28 +61,21 @@ class SamplingFlags {
   // change a result.
   model::OptionList Listed() const;
   unsigned threads() const { return threads_; }
-  const std::string& method() const { return method_; }
+  std::string method() const;
+  const std::string& other_method() const { return other_method_; }
   const std::string& capture_cost() const { return capture_cost_; }
 
  private:
   static constexpr double kNotSet = -1.0;
 
+  bool is_optimal() const;
   // Returns the share of the time that may get no samples: the given one or the default.
   double MaxUncovered() const;
 
-  double error_bound_ = 0.05;
-  double confidence_ = 0.95;
-  std::string method_ = "optimal";
-  std::string bound_ = "workload";
-  std::uint64_t min_samples_ = sampling::SamplingOptions().min_samples;
-  std::string selection_ = "random";
+  sampling::SamplingOptions options_;  // without price and max_uncovered, which Options() adds
+  std::string other_method_;           // one of the additional methods; empty: options_.method
   std::string capture_cost_ = "0";
   double max_uncovered_ = kNotSet;
-  double pool_small_ = 0.0;
-  std::string group_by_ = "name";
-  std::string exclude_;
-  std::string weights_ = "calibrated";
-  std::uint64_t seed_ = 1;
   unsigned threads_ = 0;
 };
 

@@ -16,9 +16,9 @@
 #include "formats/importers/registry.h"
 #include "model/json_text.h"
 #include "model/plan_reader.h"
-#include "ui/cli/commands.h"
+#include "ui/cli/command_table.h"
+#include "ui/cli/inputs.h"
 #include "ui/cli/output.h"
-#include "ui/cli/session_path.h"
 
 namespace stemtap::ui {
 namespace {
@@ -43,10 +43,9 @@ struct AlignArguments {
 };
 
 Result<analysis::Run> Load(const std::string& path) {
-  Result<std::unique_ptr<model::ProfileReader>> reader = formats::OpenProfile(path);
-  if (!reader.ok()) return reader.error();
-  Result<analysis::Run> run = analysis::LoadRun(*reader.value(), model::NameOfSource(path));
-  if (run.ok()) Warn(run.value().warnings);
+  const std::unique_ptr<model::ProfileReader> reader = STEMTAP_TRY(formats::OpenProfile(path));
+  analysis::Run run = STEMTAP_TRY(analysis::LoadRun(*reader, model::NameOfSource(path)));
+  Warn(run.warnings);
   return run;
 }
 
@@ -220,17 +219,14 @@ std::string AlignmentText(const AlignArguments& arguments, const analysis::Run& 
 Result<analysis::PlanTransfer> CarryPlan(const AlignArguments& arguments, const analysis::Run& a,
                                          const analysis::Run& b,
                                          const analysis::Alignment& alignment) {
-  const Result<model::Plan> plan = model::LoadPlan(arguments.plan);
-  if (!plan.ok()) return plan.error();
+  const model::Plan plan = STEMTAP_TRY(model::LoadPlan(arguments.plan));
   analysis::PlanTransferOptions options;
   options.drop_unmatched = arguments.drop_unmatched;
   options.plan_name = arguments.plan;
   options.source_b = arguments.b;
-  Result<analysis::PlanTransfer> transfer =
-      analysis::TransferPlan(plan.value(), a, b, alignment, options);
-  if (!transfer.ok()) return transfer;
-  const Status written = WriteOutput(arguments.output, model::PlanToJson(transfer.value().plan));
-  if (!written.ok()) return written.error();
+  analysis::PlanTransfer transfer =
+      STEMTAP_TRY(analysis::TransferPlan(plan, a, b, alignment, options));
+  STEMTAP_TRY(WriteOutput(arguments.output, model::PlanToJson(transfer.plan)));
   return transfer;
 }
 
@@ -269,39 +265,35 @@ ordered_json TransferJson(const AlignArguments& arguments, const analysis::PlanT
           {"dropped", std::move(dropped)}};
 }
 
-int RunAlign(const AlignArguments& arguments) {
+Result<int> RunAlign(const AlignArguments& arguments) {
   if (arguments.plan.empty() != arguments.output.empty()) {
-    return Fail({"--plan and --output belong together; expected both or neither", 2});
+    return Error{"--plan and --output belong together; expected both or neither", 2};
   }
   if (arguments.drop_unmatched && arguments.plan.empty()) {
-    return Fail({"--drop-unmatched drops samples of a plan; expected --plan", 2});
+    return Error{"--drop-unmatched drops samples of a plan; expected --plan", 2};
   }
   if (arguments.a == "-" && arguments.b == "-") {
-    return Fail({"both runs are standard input; expected a file for one", 2});
+    return Error{"both runs are standard input; expected a file for one", 2};
   }
   if (arguments.output == "-") {
-    return Fail({"--output: the comparison goes to standard output; expected a file", 2});
+    return Error{"--output: the comparison goes to standard output; expected a file", 2};
   }
-  const Status use = CheckOutputs({arguments.output}, {arguments.a, arguments.b, arguments.plan});
-  if (!use.ok()) return Fail(use.error());
-  const Result<analysis::Run> a = Load(arguments.a);
-  if (!a.ok()) return Fail(a.error());
-  const Result<analysis::Run> b = Load(arguments.b);
-  if (!b.ok()) return Fail(b.error());
-  const analysis::Alignment alignment = analysis::AlignRuns(a.value(), b.value());
+  STEMTAP_TRY(CheckOutputs({arguments.output}, {arguments.a, arguments.b, arguments.plan}));
+  const analysis::Run a = STEMTAP_TRY(Load(arguments.a));
+  const analysis::Run b = STEMTAP_TRY(Load(arguments.b));
+  const analysis::Alignment alignment = analysis::AlignRuns(a, b);
   ordered_json json;
   std::string text;
   if (arguments.json) {
-    json = AlignmentJson(arguments, a.value(), b.value(), alignment);
+    json = AlignmentJson(arguments, a, b, alignment);
   } else {
-    text = AlignmentText(arguments, a.value(), b.value(), alignment);
+    text = AlignmentText(arguments, a, b, alignment);
   }
   if (!arguments.plan.empty()) {
-    const Result<analysis::PlanTransfer> transfer =
-        CarryPlan(arguments, a.value(), b.value(), alignment);
+    const Result<analysis::PlanTransfer> transfer = CarryPlan(arguments, a, b, alignment);
     if (!transfer.ok()) {
       if (!arguments.json) PrintText(text);  // the text shows why
-      return Fail(transfer.error());
+      return transfer.error();
     }
     Warn(transfer.value().warnings);
     if (arguments.json) {

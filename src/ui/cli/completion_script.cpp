@@ -227,9 +227,9 @@ std::string Fish(const CommandTable& table) {
 
 }  // namespace
 
-std::string CompletionScript(const CommandTable& table, const std::string& shell) {
-  if (shell == "zsh") return Zsh(table);
-  return shell == "fish" ? Fish(table) : Bash(table);
+std::string CompletionScript(const CommandTable& table, Shell shell) {
+  if (shell == Shell::kBash) return Bash(table);
+  return shell == Shell::kZsh ? Zsh(table) : Fish(table);
 }
 
 }  // namespace stemtap::ui

@@ -10,10 +10,9 @@
 
 #include "base/text.h"
 #include "model/profile_writer.h"
-#include "ui/cli/commands.h"
+#include "ui/cli/command_table.h"
+#include "ui/cli/inputs.h"
 #include "ui/cli/output.h"
-#include "ui/cli/read_progress.h"
-#include "ui/cli/recorded_run.h"
 
 namespace stemtap::ui {
 namespace {
@@ -28,42 +27,32 @@ struct ConvertArguments {
   bool quiet = false;
 };
 
-int RunConvert(const ConvertArguments& arguments) {
+Result<int> RunConvert(const ConvertArguments& arguments) {
   const bool to_stdout = arguments.output == "-";
   if (to_stdout && arguments.json) {
-    return Fail({"--json and the profile both go to standard output; expected -o FILE", 2});
+    return Error{"--json and the profile both go to standard output; expected -o FILE", 2};
   }
   std::vector<std::string> inputs = arguments.profiles;
   inputs.push_back(arguments.metrics);
-  const Status use = CheckOutputs({arguments.output}, inputs);
-  if (!use.ok()) return Fail(use.error());
+  STEMTAP_TRY(CheckOutputs({arguments.output}, inputs));
   ReadProgress progress(arguments.quiet);
-  const auto fail = [&progress](const Error& error) {
-    progress.Clear();
-    return Fail(error);
-  };
-  Result<std::unique_ptr<model::ProfileReader>> opened =
-      OpenRun(arguments.profiles, arguments.metrics, progress);
-  if (!opened.ok()) return fail(opened.error());
-  model::ProfileReader& reader = *opened.value();
-  Result<std::unique_ptr<model::ProfileWriter>> writer =
-      model::CreateProfileWriter(arguments.output);
-  if (!writer.ok()) return fail(writer.error());
+  const std::unique_ptr<model::ProfileReader> opened =
+      STEMTAP_TRY(OpenRun(arguments.profiles, arguments.metrics, progress));
+  model::ProfileReader& reader = *opened;
+  const std::unique_ptr<model::ProfileWriter> writer =
+      STEMTAP_TRY(model::CreateProfileWriter(arguments.output));
   std::uint64_t invocations = 0;
   std::uint64_t zero_duration = 0;
   for (model::ProfileBatch batch;;) {
-    const Result<std::size_t> read = reader.Read(batch, kBatch);
-    if (!read.ok()) return fail(read.error());
+    const std::size_t read = STEMTAP_TRY(reader.Read(batch, kBatch));
     // Also write the final empty batch: it carries the metric names of a profile without rows.
-    const Status written = writer.value()->Write(batch, reader.names(), reader.metric_names());
-    if (!written.ok()) return fail(written.error());
-    if (read.value() == 0) break;
-    invocations += read.value();
+    STEMTAP_TRY(writer->Write(batch, reader.names(), reader.metric_names()));
+    if (read == 0) break;
+    invocations += read;
     for (const shm::KernelRecord& record : batch.records) zero_duration += record.duration_ns == 0;
   }
   progress.Clear();
-  const Status finished = writer.value()->Finish();
-  if (!finished.ok()) return fail(finished.error());
+  STEMTAP_TRY(writer->Finish());
   Warn(reader.warnings());
   if (!arguments.quiet) {
     PrintMessage(fmt::format("stemtap: {} of {}, {} of duration 0, in {}\n",

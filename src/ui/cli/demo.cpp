@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/file.h"
@@ -18,10 +19,11 @@
 #include "model/plan_summary.h"
 #include "model/profile_writer.h"
 #include "research/workloads/llm_decode.h"
+#include "session/flags/sampling_flags.h"
+#include "session/live_session.h"
 #include "session/replay.h"
 #include "shm/session_env.h"
-#include "ui/cli/commands.h"
-#include "ui/cli/live_flags.h"
+#include "ui/cli/command_table.h"
 #include "ui/cli/output.h"
 #include "ui/cli/report_file.h"
 
@@ -32,12 +34,14 @@ struct DemoArguments {
   session::SamplingFlags sampling;
   std::string profile;
   std::string output;
-  std::string speed;  // real or full; empty: depends on the profile
+  std::optional<bool> real_time;  // nullopt: depends on the profile
   std::uint64_t launches = 400'000;
   double capture_factor = 1000.0;
   bool force = false;
   bool quiet = false;
 };
+
+constexpr Word<bool> kSpeeds[] = {{true, "real"}, {false, "full"}};
 
 constexpr std::size_t kBatch = 65536;
 
@@ -69,13 +73,12 @@ std::string Story(const model::Plan& plan, const online::SamplerStatus& sampler,
       ran, factor, sampler.captured, ShownSeconds(captured), ShownSeconds(all));
 }
 
-int DemoByReplay(const DemoArguments& arguments, const std::string& profile,
-                 const std::string& directory) {
+Result<int> DemoByReplay(const DemoArguments& arguments, const std::string& profile,
+                         const std::string& directory) {
   PrintMessage(
       "stemtap: the simulated GPU is not installed, or cannot run without glibc; the demo uses "
       "'stemtap replay' instead\n");
-  Result<std::unique_ptr<model::ProfileReader>> reader = formats::OpenProfile(profile);
-  if (!reader.ok()) return Fail(reader.error());
+  const std::unique_ptr<model::ProfileReader> reader = STEMTAP_TRY(formats::OpenProfile(profile));
   session::ReplayOptions options;
   options.sampling = arguments.sampling.Options();
   options.listed = arguments.sampling.Listed();
@@ -84,9 +87,7 @@ int DemoByReplay(const DemoArguments& arguments, const std::string& profile,
   options.place = session::PlaceOf(!arguments.output.empty(), arguments.force);
   options.threads = arguments.sampling.threads();
   options.quiet = arguments.quiet;
-  Result<session::SessionResult> outcome = session::RunReplay(*reader.value(), options);
-  if (!outcome.ok()) return Fail(outcome.error());
-  const session::SessionResult& done = outcome.value();
+  const session::SessionResult done = STEMTAP_TRY(session::RunReplay(*reader, options));
   const int printed =
       PrintText(fmt::format("{}\n{}session in {}\n", model::PlanSummary(done.plan),
                             Story(done.plan, done.report.sampler, 0.0, arguments.capture_factor),
@@ -95,11 +96,11 @@ int DemoByReplay(const DemoArguments& arguments, const std::string& profile,
   return printed;
 }
 
-int DemoLive(const DemoArguments& arguments, const std::string& profile,
-             const std::string& directory) {
+Result<int> DemoLive(const DemoArguments& arguments, const std::string& profile,
+                     const std::string& directory) {
   const std::string fake_gpu = InstalledPath("lib/fake_gpu");
   const char* before = std::getenv("LD_LIBRARY_PATH");
-  const bool real = arguments.speed.empty() ? arguments.profile.empty() : arguments.speed == "real";
+  const bool real = arguments.real_time.value_or(arguments.profile.empty());
   session::LiveOptions options;
   options.sampling = arguments.sampling.Options();
   options.listed = arguments.sampling.Listed();
@@ -123,10 +124,8 @@ int DemoLive(const DemoArguments& arguments, const std::string& profile,
                   before != nullptr ? before : ""),
       fmt::format("FAKE_GPU_CLOCK={}", real ? "real" : "virtual"),
       fmt::format("FAKE_GPU_CAPTURE_FACTOR={}", real ? arguments.capture_factor : 0.0)};
-  Result<session::SessionResult> outcome = session::RunLive(options);
-  if (!outcome.ok()) return Fail(outcome.error());
-  const session::SessionResult& done = outcome.value();
-  if (!done.failure.empty()) return Fail({done.failure});
+  const session::SessionResult done = STEMTAP_TRY(session::RunLive(options));
+  if (!done.failure.empty()) return Error{done.failure};
   const int printed = PrintText(
       fmt::format("\n{}\n{}session in {}\n", session::SessionSummary(done.report, done.plan),
                   Story(done.plan, done.report.sampler, real ? done.report.elapsed_s : 0.0,
@@ -136,9 +135,8 @@ int DemoLive(const DemoArguments& arguments, const std::string& profile,
   return done.report.exit_code != 0 ? done.report.exit_code : printed;
 }
 
-int Demo(const DemoArguments& arguments) {
-  const Status use = arguments.sampling.CheckOnline();
-  if (!use.ok()) return Fail(use.error());
+Result<int> Demo(const DemoArguments& arguments) {
+  STEMTAP_TRY(arguments.sampling.CheckOnline());
   const std::string directory =
       arguments.output.empty() ? DefaultDirectory("demo") : arguments.output;
   const std::string profile =
@@ -152,15 +150,12 @@ int Demo(const DemoArguments& arguments) {
     generated.launches = arguments.launches;
     reader = research::MakeLlmDecode(generated);
   } else {
-    auto opened = formats::OpenProfile(arguments.profile);
-    if (!opened.ok()) return Fail(opened.error());
-    reader = std::move(opened.value());
+    reader = STEMTAP_TRY(formats::OpenProfile(arguments.profile));
   }
-  const Status written = WriteProfile(*reader, profile);
-  if (!written.ok()) return Fail(written.error());
+  STEMTAP_TRY(WriteProfile(*reader, profile));
   const bool live = Exists(InstalledLibrary("libstemtap_inject.so")) &&
                     Exists(InstalledPath("lib/fake_gpu/stemtap_play")) && Exists(kLoader);
-  const int code =
+  const Result<int> code =
       live ? DemoLive(arguments, profile, directory) : DemoByReplay(arguments, profile, directory);
   std::filesystem::remove(profile);
   return code;
@@ -180,12 +175,9 @@ CommandSpec DemoCommand() {
            "session directory to write (default: stemtap-demo-<pid>)")
       .Directory();
   AddForce(command, &arguments->force);
-  command
-      .Add("--speed", &arguments->speed,
-           "real: kernels and captures take their real time; full: as fast as the CPU allows "
-           "(default: "
-           "real for the generated loop, full for a profile)")
-      .OneOf({"real", "full"});
+  command.Add("--speed", Choice(&arguments->real_time, kSpeeds),
+              "real: kernels and captures take their real time; full: as fast as the CPU allows "
+              "(default: real for the generated loop, full for a profile)");
   command.Add("-q,--quiet", &arguments->quiet, "no progress line and no next command");
   command.Add("--launches", &arguments->launches, "length of the generated loop")
       .In(1, 1'000'000'000)

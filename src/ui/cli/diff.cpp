@@ -10,13 +10,10 @@
 #include "analysis/comparison/run_diff.h"
 #include "model/json_text.h"
 #include "model/plan.h"
-#include "ui/cli/commands.h"
+#include "ui/cli/command_table.h"
+#include "ui/cli/inputs.h"
 #include "ui/cli/output.h"
-#include "ui/cli/recorded_run.h"
 #include "ui/cli/report_file.h"
-#include "ui/cli/run_comparison.h"
-#include "ui/cli/run_input.h"
-#include "ui/cli/session_path.h"
 #include "ui/cli/table_flags.h"
 #include "ui/report/session_report.h"
 
@@ -96,18 +93,15 @@ int ExitCodeOf(const analysis::DiffJudgment& judgment, const analysis::DiffPolic
   return arguments.fail_on.empty() ? 1 : kPolicyFailed;
 }
 
-int RunDiffCommand(const DiffArguments& arguments) {
-  const Result<std::optional<analysis::DiffPolicy>> policy = PolicyOf(arguments);
-  if (!policy.ok()) return Fail(policy.error());
-  const Result<analysis::RunDiff> compared = Compare(arguments, policy.value());
-  if (!compared.ok()) return Fail(compared.error());
-  const analysis::RunDiff& diff = compared.value();
+Result<int> RunDiffCommand(const DiffArguments& arguments) {
+  const std::optional<analysis::DiffPolicy> policy = STEMTAP_TRY(PolicyOf(arguments));
+  const analysis::RunDiff diff = STEMTAP_TRY(Compare(arguments, policy));
   const analysis::DiffView view = analysis::ChooseDiffRows(diff, arguments.table.Choice());
   const int printed = arguments.json  ? PrintJson(analysis::DiffJson(diff, view))
                       : arguments.csv ? Print(analysis::DiffCsv(diff, view))
                                       : PrintText(analysis::DiffText(diff, view, OutputWidth()));
   if (printed != 0 || !diff.judgment) return printed;
-  return ExitCodeOf(*diff.judgment, *policy.value(), arguments);
+  return ExitCodeOf(*diff.judgment, *policy, arguments);
 }
 
 }  // namespace

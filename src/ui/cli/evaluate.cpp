@@ -15,10 +15,9 @@
 #include "research/evaluation/report.h"
 #include "session/flags/sampling_flags.h"
 #include "session/replay.h"
-#include "ui/cli/commands.h"
+#include "ui/cli/command_table.h"
+#include "ui/cli/inputs.h"
 #include "ui/cli/output.h"
-#include "ui/cli/read_progress.h"
-#include "ui/cli/recorded_run.h"
 
 namespace stemtap::ui {
 namespace {
@@ -47,13 +46,12 @@ struct EvaluateArguments {
 
 Result<model::Profile> Load(const std::string& path, const std::string& metrics) {
   ReadProgress progress;
-  Result<model::Profile> profile = LoadRun({path}, metrics, progress);
-  if (!profile.ok()) return profile.error();
-  STEMTAP_TRY(CheckNotEmpty(profile.value().records.size(), path));
-  for (std::string& warning : profile.value().warnings) {
+  model::Profile profile = STEMTAP_TRY(LoadRun({path}, metrics, progress));
+  STEMTAP_TRY(CheckNotEmpty(profile.records.size(), path));
+  for (std::string& warning : profile.warnings) {
     warning = fmt::format("{}: {}", path, warning);
   }
-  Warn(profile.value().warnings);
+  Warn(profile.warnings);
   return profile;
 }
 
@@ -85,9 +83,7 @@ Result<std::vector<const research::MethodEntry*>> FindMethods(const std::vector<
                                                               const char* option) {
   std::vector<const research::MethodEntry*> methods;
   for (const std::string& name : names) {
-    const Result<const research::MethodEntry*> method = FindMethod(name, option);
-    if (!method.ok()) return method.error();
-    methods.push_back(method.value());
+    methods.push_back(STEMTAP_TRY(FindMethod(name, option)));
   }
   return methods;
 }
@@ -130,18 +126,17 @@ Status CheckUse(const EvaluateArguments& arguments) {
   return CheckOutputs({arguments.csv}, inputs);
 }
 
-int Deliver(const EvaluateArguments& arguments, const std::string& csv, const std::string& text) {
+Result<int> Deliver(const EvaluateArguments& arguments, const std::string& csv,
+                    const std::string& text) {
   if (!arguments.csv.empty()) {
-    const Status written = WriteOutput(arguments.csv, csv);
-    if (!written.ok()) return Fail(written.error());
+    STEMTAP_TRY(WriteOutput(arguments.csv, csv));
   }
   return arguments.json ? PrintJson(text) : PrintText(text);
 }
 
-int CompareEqualError(const EvaluateArguments& arguments,
-                      const research::BasicBlockVectors* vectors, WorkerPool& pool) {
-  const auto methods = FindMethods(arguments.equal_error, "--equal-error");
-  if (!methods.ok()) return Fail(methods.error());
+Result<int> CompareEqualError(const EvaluateArguments& arguments,
+                              const research::BasicBlockVectors* vectors, WorkerPool& pool) {
+  const auto methods = STEMTAP_TRY(FindMethods(arguments.equal_error, "--equal-error"));
   const std::uint64_t runs = arguments.Given("--runs") ? arguments.runs : kEqualErrorRuns;
   const sampling::SamplingOptions options = arguments.sampling.Options();
   research::EqualErrorReport report;
@@ -166,7 +161,7 @@ int CompareEqualError(const EvaluateArguments& arguments,
       return;
     }
     const Result<research::EqualError> result = research::CompareAtEqualError(
-        workload.value(), *methods.value()[0], *methods.value()[1], options, vectors, runs, pool);
+        workload.value(), *methods[0], *methods[1], options, vectors, runs, pool);
     if (!result.ok()) {
       compared[i].error = result.error();
       return;
@@ -175,7 +170,7 @@ int CompareEqualError(const EvaluateArguments& arguments,
     compared[i].result = result.value();
   });
   for (std::size_t i = 0; i < compared.size(); ++i) {
-    if (compared[i].fatal) return Fail(compared[i].error);
+    if (compared[i].fatal) return compared[i].error;
     if (!compared[i].error.message.empty()) {
       PrintMessage(fmt::format("stemtap: {} skipped: {}\n",
                                EscapeForTerminal(arguments.profiles[i]),
@@ -186,21 +181,18 @@ int CompareEqualError(const EvaluateArguments& arguments,
     report.results.push_back(compared[i].result);
   }
   if (report.results.empty()) {
-    return Fail({"no workload could be compared; expected at least one"});
+    return Error{"no workload could be compared; expected at least one"};
   }
   return Deliver(
       arguments, research::EqualErrorCsv(report),
       arguments.json ? research::EqualErrorJson(report) : research::EqualErrorTable(report));
 }
 
-int Evaluate(const EvaluateArguments& arguments) {
-  const Status use = CheckUse(arguments);
-  if (!use.ok()) return Fail(use.error());
+Result<int> Evaluate(const EvaluateArguments& arguments) {
+  STEMTAP_TRY(CheckUse(arguments));
   std::optional<research::BasicBlockVectors> vectors;
   if (!arguments.bbv.empty()) {
-    Result<research::BasicBlockVectors> read = research::ReadBasicBlockVectors(arguments.bbv);
-    if (!read.ok()) return Fail(read.error());
-    vectors = std::move(read).value();
+    vectors = STEMTAP_TRY(research::ReadBasicBlockVectors(arguments.bbv));
   }
   const research::BasicBlockVectors* const given = vectors ? &*vectors : nullptr;
   WorkerPool pool(arguments.sampling.threads());
@@ -218,17 +210,10 @@ int Evaluate(const EvaluateArguments& arguments) {
     for (const research::MethodEntry& entry : research::Methods())
       request.methods.push_back(&entry);
   } else {
-    auto methods = FindMethods(arguments.methods, "--methods");
-    if (!methods.ok()) return Fail(methods.error());
-    request.methods = std::move(methods).value();
+    request.methods = STEMTAP_TRY(FindMethods(arguments.methods, "--methods"));
   }
   if (request.online) {
-    for (const sampling::MethodSpec& spec : sampling::kMethods) {
-      if (spec.method != request.options.method) continue;
-      const auto two_pass = FindMethod(spec.name, "--method");
-      if (!two_pass.ok()) return Fail(two_pass.error());
-      request.two_pass = two_pass.value();
-    }
+    request.two_pass = STEMTAP_TRY(FindMethod(arguments.sampling.method(), "--method"));
   }
 
   research::Evaluation evaluation;
@@ -238,17 +223,16 @@ int Evaluate(const EvaluateArguments& arguments) {
   evaluation.confidence = request.options.confidence;
   ReadProgress progress;
   for (const std::string& path : arguments.profiles) {
-    const Result<research::EvaluatedRun> workload = LoadWorkload(path, arguments);
-    if (!workload.ok()) return Fail(workload.error());
+    const research::EvaluatedRun workload = STEMTAP_TRY(LoadWorkload(path, arguments));
     request.watch = [&](const char* method, std::size_t done, std::size_t all) {
       progress.Show(fmt::format("{}: {}", EscapeForTerminal(path), method), done, all);
     };
-    research::AddWorkload(workload.value(), request, pool, evaluation);
+    research::AddWorkload(workload, request, pool, evaluation);
   }
   progress.End();
   PrintMessage(research::SkippedLines(evaluation));
   if (evaluation.rows.empty()) {
-    return Fail({"no method could be evaluated; expected the inputs of at least one"});
+    return Error{"no method could be evaluated; expected the inputs of at least one"};
   }
   return Deliver(arguments, research::EvaluationCsv(evaluation),
                  arguments.json ? research::EvaluationJson(evaluation)

@@ -20,11 +20,10 @@
 #include "formats/importers/ranks.h"
 #include "model/plan_reader.h"
 #include "shm/record.h"
-#include "ui/cli/commands.h"
+#include "ui/cli/command_table.h"
+#include "ui/cli/inputs.h"
 #include "ui/cli/live_run.h"
 #include "ui/cli/output.h"
-#include "ui/cli/recorded_run.h"
-#include "ui/cli/session_path.h"
 
 namespace stemtap::ui {
 namespace {
@@ -38,51 +37,25 @@ struct ExportArguments {
   std::string output;
   std::vector<std::string> profiles;
   std::string list;
-  std::string weights_csv;
-  std::optional<std::uint16_t> device;
+  formats::ExportOptions options;
   std::string except;
-  bool plain_launches = false;
-  std::string processes;
-  std::string graphs;
-  std::string copies = "keep";
-  std::string mode = "auto";
-  std::string name_base;
-  std::uint64_t timeline_launches = formats::ExportOptions().timeline_launches;
   bool explain = false;
   bool json = false;
   bool quiet = false;
   const CommandSpec* command = nullptr;  // reports which options were given
 };
 
-// Option words and their meanings.
-template <typename T>
-using Words = std::vector<std::pair<std::string, T>>;
-
-const Words<formats::Processes> kProcesses = {{"one", formats::Processes::kOne},
-                                              {"per-device", formats::Processes::kPerDevice}};
-const Words<formats::Graphs> kGraphs = {{"off", formats::Graphs::kOff},
-                                        {"uncounted", formats::Graphs::kUncounted}};
-const Words<formats::NcuRuns> kModes = {{"auto", formats::NcuRuns::kAuto},
-                                        {"kernels", formats::NcuRuns::kKernels},
-                                        {"windows", formats::NcuRuns::kWindows}};
-const Words<formats::NcuNames> kNameBases = {{"function", formats::NcuNames::kFunction},
-                                             {"demangled", formats::NcuNames::kDemangled},
-                                             {"mangled", formats::NcuNames::kMangled}};
-
-template <typename T>
-T Chosen(const Words<T>& words, const std::string& word, T otherwise) {
-  for (const auto& [name, value] : words) {
-    if (name == word) return value;
-  }
-  return otherwise;
-}
-
-template <typename T>
-std::vector<std::string> NamesOf(const Words<T>& words) {
-  std::vector<std::string> names;
-  for (const auto& [name, value] : words) names.push_back(name);
-  return names;
-}
+constexpr Word<formats::Processes> kProcesses[] = {{formats::Processes::kOne, "one"},
+                                                   {formats::Processes::kPerDevice, "per-device"}};
+constexpr Word<formats::Graphs> kGraphs[] = {{formats::Graphs::kOff, "off"},
+                                             {formats::Graphs::kUncounted, "uncounted"}};
+constexpr Word<bool> kCopies[] = {{true, "keep"}, {false, "drop"}};
+constexpr Word<formats::NcuRuns> kModes[] = {{formats::NcuRuns::kAuto, "auto"},
+                                             {formats::NcuRuns::kKernels, "kernels"},
+                                             {formats::NcuRuns::kWindows, "windows"}};
+constexpr Word<formats::NcuNames> kNameBases[] = {{formats::NcuNames::kFunction, "function"},
+                                                  {formats::NcuNames::kDemangled, "demangled"},
+                                                  {formats::NcuNames::kMangled, "mangled"}};
 
 bool Given(const ExportArguments& arguments, const char* option) {
   return arguments.command->Given(option);
@@ -106,11 +79,10 @@ Status CheckUse(const ExportArguments& arguments, const formats::Consumer& consu
     if (!Given(arguments, option) || name == of) return Success{};
     return Error{fmt::format("{} applies to --to {}, not to {}", option, of, name), 2};
   };
-  for (const Status& use :
-       {only_of("--copies", "accelsim-kernelslist"), only_of("--mode", "ncu"),
-        only_of("--kernel-name-base", "ncu"), only_of("--timeline-launches", "perfetto")}) {
-    if (!use.ok()) return use;
-  }
+  STEMTAP_TRY(only_of("--copies", "accelsim-kernelslist"));
+  STEMTAP_TRY(only_of("--mode", "ncu"));
+  STEMTAP_TRY(only_of("--kernel-name-base", "ncu"));
+  STEMTAP_TRY(only_of("--timeline-launches", "perfetto"));
   if (consumer.needs_list && arguments.list.empty()) {
     return Error{
         fmt::format("--to {}: selects a part of an existing list; expected --list FILE", name), 2};
@@ -132,12 +104,11 @@ Status CheckUse(const ExportArguments& arguments, const formats::Consumer& consu
     return Error{"--json and the selection both go to standard output; expected -o FILE", 2};
   }
   const bool printed = to_stdout || arguments.json || arguments.explain;
-  if (arguments.weights_csv == "-" && printed) {
+  if (arguments.options.weights_name == "-" && printed) {
     return Error{"--weights-csv: something else goes to standard output; expected a file", 2};
   }
-  const Status kept = CheckOutputs({arguments.output, arguments.weights_csv},
-                                   InputsOf(arguments, arguments.profiles));
-  if (!kept.ok()) return kept;
+  STEMTAP_TRY(CheckOutputs({arguments.output, arguments.options.weights_name},
+                           InputsOf(arguments, arguments.profiles)));
   if (name == "macsim-config" && !to_stdout &&
       std::filesystem::path(arguments.output).filename().string().find('.') == std::string::npos) {
     return Error{
@@ -175,7 +146,7 @@ Result<std::unique_ptr<model::ProfileReader>> OpenPlanned(const ExportArguments&
   Result<std::unique_ptr<model::ProfileReader>> opened =
       !given && paths.front() == "-" ? Error{"was standard input"} : formats::OpenRanks(paths);
   if (opened.ok() || given) return opened;
-  if (arguments.plain_launches && !consumer.needs_timeline)
+  if (arguments.options.counting.plain_launches && !consumer.needs_timeline)
     return std::unique_ptr<model::ProfileReader>();
   const std::string shown = EscapeForTerminal(arguments.plan);
   const char* const or_plain =
@@ -193,9 +164,10 @@ Result<std::unique_ptr<model::ProfileReader>> OpenPlanned(const ExportArguments&
                     "every launch; expected --profile FILE",
                     shown, consumer.tool)};
   }
-  const std::string why = WhyNotPlain(arguments.plan, plan, consumer.model, arguments.device);
+  const std::string why =
+      WhyNotPlain(arguments.plan, plan, consumer.model, arguments.options.counting.device);
   if (why.empty()) return std::unique_ptr<model::ProfileReader>();
-  if (plan.sessions.size() > 1 && !arguments.device) {
+  if (plan.sessions.size() > 1 && !arguments.options.counting.device) {
     return Error{fmt::format(
         "{}: {}, but {} numbers the launches of each by itself; export one after another with {}",
         shown, why, consumer.tool, formats::DeviceChoices(DevicesOf(plan)))};
@@ -280,25 +252,11 @@ Status ReadList(const ExportArguments& arguments, formats::ExportOptions& option
   return Success{};
 }
 
-formats::ExportOptions OptionsOf(const ExportArguments& arguments) {
-  formats::ExportOptions options;
-  options.counting.processes = Chosen(kProcesses, arguments.processes, formats::Processes::kUnsaid);
-  options.counting.graphs = Chosen(kGraphs, arguments.graphs, formats::Graphs::kUnsaid);
-  options.counting.plain_launches = arguments.plain_launches;
-  options.counting.device = arguments.device;
-  options.keep_copies = arguments.copies == "keep";
-  options.ncu_runs = Chosen(kModes, arguments.mode, formats::NcuRuns::kAuto);
-  options.ncu_names = Chosen(kNameBases, arguments.name_base, formats::NcuNames::kGuess);
-  options.weights_name = arguments.weights_csv;
-  options.timeline_launches = arguments.timeline_launches;
-  return options;
-}
-
 // Writes the files to -o PATH, after a check of all of them and of the run that the plan names.
 Status WriteToPath(const ExportArguments& arguments, const formats::Consumer& consumer,
                    const formats::Exported& exported, const std::vector<std::string>& paths,
                    std::vector<std::string>& written) {
-  std::vector<std::string> outputs = {arguments.weights_csv};
+  std::vector<std::string> outputs = {arguments.options.weights_name};
   for (const formats::ExportedFile& file : exported.files) {
     outputs.push_back(arguments.output + file.suffix);
   }
@@ -332,11 +290,11 @@ std::string ExportJson(const ExportArguments& arguments, const formats::CountedP
 // Returns the options of extrapolate for the results of the tool or its simulator, RESULTS. The
 // script for ncu names its results itself.
 std::string NextOptions(const ExportArguments& arguments, const formats::Consumer& consumer) {
-  if (consumer.name == "ncu") return formats::NcuResultsOptions(OptionsOf(arguments).counting);
+  if (consumer.name == "ncu") return formats::NcuResultsOptions(arguments.options.counting);
   std::string options;
-  if (arguments.device && !arguments.weights_csv.empty()) {
+  if (arguments.options.counting.device && !arguments.options.weights_name.empty()) {
     // The results have the numbers of one process, which the table maps to launches of the plan.
-    options = fmt::format("--ids {} ", ShellPath(arguments.weights_csv));
+    options = fmt::format("--ids {} ", ShellPath(arguments.options.weights_name));
   }
   return options + "--results RESULTS";
 }
@@ -385,7 +343,7 @@ Result<std::string> Export(const ExportArguments& arguments) {
   const bool to_stdout = arguments.output.empty() || arguments.output == "-";
   STEMTAP_TRY(CheckUse(arguments, consumer));
   const model::Plan plan = STEMTAP_TRY(model::LoadPlan(arguments.plan));
-  formats::ExportOptions options = OptionsOf(arguments);
+  formats::ExportOptions options = arguments.options;
   if (consumer.needs_list) STEMTAP_TRY(ReadList(arguments, options));
 
   const std::vector<std::string> paths =
@@ -418,16 +376,16 @@ Result<std::string> Export(const ExportArguments& arguments) {
   if (counted.left_out != 0) {
     notes.push_back(fmt::format("{} on other devices; omitted (--device {})",
                                 Plural(counted.left_out, "sample is", "samples are"),
-                                *arguments.device));
+                                *arguments.options.counting.device));
   }
   if (counted.excepted != 0) {
     notes.push_back(fmt::format("{} also in {}; omitted (--except)",
                                 Plural(counted.excepted, "sample is", "samples are"),
                                 EscapeForTerminal(arguments.except)));
   }
-  if (!arguments.weights_csv.empty()) {
-    STEMTAP_TRY(WriteOutput(arguments.weights_csv, formats::WeightsCsv(counted)));
-    written.push_back(arguments.weights_csv);
+  if (!arguments.options.weights_name.empty()) {
+    STEMTAP_TRY(WriteOutput(arguments.options.weights_name, formats::WeightsCsv(counted)));
+    written.push_back(arguments.options.weights_name);
   } else if (consumer.model.scope != formats::CountScope::kNone) {
     notes.push_back("weights: keep the plan for 'stemtap extrapolate', or use --weights-csv");
   }
@@ -441,11 +399,6 @@ Result<std::string> Export(const ExportArguments& arguments) {
   if (arguments.explain) return EscapeLines(formats::Explain(consumer, counted));
   if (!arguments.json) return std::string();
   return ExportJson(arguments, counted, exported, path, written, notes);
-}
-
-int RunExport(const ExportArguments& arguments) {
-  const Result<std::string> printed = Export(arguments);
-  return printed.ok() ? Print(printed.value()) : Fail(printed.error());
 }
 
 }  // namespace
@@ -470,47 +423,44 @@ CommandSpec ExportCommand() {
       .Add("--except", &arguments->except,
            "leave out the samples of this plan, which 'stemtap plan --top-up' added others to")
       .File(PlanPath);
-  command.Add("--device", &arguments->device, "only samples of this device")
+  command.Add("--device", &arguments->options.counting.device, "only samples of this device")
       .In(0, shm::kUnknown16 - 1);
   command.Add("--list", &arguments->list, "existing kernelslist.g or kernel_config.txt to filter")
       .File();
   command
-      .Add("--weights-csv", &arguments->weights_csv,
+      .Add("--weights-csv", &arguments->options.weights_name,
            "also write the id and weight of each launch to this file")
       .File();
   command.Add("--json", &arguments->json, "print the totals as JSON");
   command.Add("-q,--quiet", &arguments->quiet, "print neither the totals nor the next command");
   command
-      .Add("--processes", &arguments->processes,
+      .Add("--processes", Choice(&arguments->options.counting.processes, kProcesses),
            "with several devices: one process used all devices, or each device had a process")
-      .OneOf(NamesOf(kProcesses))
       .Advanced();
   command
-      .Add("--graphs", &arguments->graphs,
+      .Add("--graphs", Choice(&arguments->options.counting.graphs, kGraphs),
            "CUDA graphs in the run to trace: off if their kernels are launched one by one; "
            "uncounted if neither capture nor replay advances the tool's count")
-      .OneOf(NamesOf(kGraphs))
       .Advanced();
   command
-      .Add("--plain-launches", &arguments->plain_launches,
+      .Add("--plain-launches", &arguments->options.counting.plain_launches,
            "without a profile: the run was one process with one device and no CUDA graph")
       .Advanced();
-  command.Add("--copies", &arguments->copies, "memory copies of a kernelslist.g")
-      .OneOf({"keep", "drop"})
+  command
+      .Add("--copies", Choice(&arguments->options.keep_copies, kCopies),
+           "memory copies of a kernelslist.g")
       .Advanced();
   command
-      .Add("--mode", &arguments->mode,
+      .Add("--mode", Choice(&arguments->options.ncu_runs, kModes),
            "runs of ncu: one per kernel, one per window of consecutive launches, or (auto) per "
            "kernel if all versions of ncu agree")
-      .OneOf(NamesOf(kModes))
       .Advanced();
   command
-      .Add("--kernel-name-base", &arguments->name_base,
+      .Add("--kernel-name-base", Choice(&arguments->options.ncu_names, kNameBases),
            "kind of ncu kernel names in the profile (default: guessed)")
-      .OneOf(NamesOf(kNameBases))
       .Advanced();
   command
-      .Add("--timeline-launches", &arguments->timeline_launches,
+      .Add("--timeline-launches", &arguments->options.timeline_launches,
            "perfetto: show every launch if the run has at most this many")
       .Advanced();
   command
@@ -518,9 +468,9 @@ CommandSpec ExportCommand() {
            "print how the tool counts and the first ids, instead of the selection or in addition "
            "to -o")
       .Advanced();
-  command.run = [arguments](const CommandSpec& parsed) {
+  command.run = [arguments](const CommandSpec& parsed) -> Result<int> {
     arguments->command = &parsed;
-    return RunExport(*arguments);
+    return Print(STEMTAP_TRY(Export(*arguments)));
   };
   return command;
 }

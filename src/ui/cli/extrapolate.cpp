@@ -20,10 +20,9 @@
 #include "formats/results/results_reader.h"
 #include "model/plan_reader.h"
 #include "shm/record.h"
-#include "ui/cli/commands.h"
+#include "ui/cli/command_table.h"
+#include "ui/cli/inputs.h"
 #include "ui/cli/output.h"
-#include "ui/cli/recorded_run.h"
-#include "ui/cli/session_path.h"
 
 namespace stemtap::ui {
 namespace {
@@ -31,25 +30,26 @@ namespace {
 struct ExtrapolateArguments {
   std::string plan;
   std::vector<std::string> results;
-  std::string from = "auto";
-  double confidence = 0.95;
-  std::string id_column;
-  std::uint64_t id_base = 0;
+  formats::ResultsOptions reading;
+  analysis::MatchOptions matching;
+  analysis::ExtrapolateOptions options;
   std::string ids;
-  std::optional<std::uint16_t> device;
-  std::vector<std::string> metrics;
   std::vector<std::string> ratios;
   std::vector<std::string> sums;
   std::vector<std::string> means;
-  bool allow_cut = false;
-  std::string by;
   std::string csv;
   bool json = false;
 };
 
-constexpr formats::ResultsSource kSources[] = {
-    formats::ResultsSource::kAccelsim, formats::ResultsSource::kMacsim,
-    formats::ResultsSource::kNcu, formats::ResultsSource::kCsv};
+constexpr Word<std::optional<formats::ResultsSource>> kSources[] = {
+    {std::nullopt, "auto"},
+    {formats::ResultsSource::kAccelsim, NameOf(formats::ResultsSource::kAccelsim)},
+    {formats::ResultsSource::kMacsim, NameOf(formats::ResultsSource::kMacsim)},
+    {formats::ResultsSource::kNcu, NameOf(formats::ResultsSource::kNcu)},
+    {formats::ResultsSource::kCsv, NameOf(formats::ResultsSource::kCsv)}};
+constexpr Word<analysis::GroupBy> kGroups[] = {
+    {analysis::GroupBy::kKernel, NameOf(analysis::GroupBy::kKernel)},
+    {analysis::GroupBy::kRange, NameOf(analysis::GroupBy::kRange)}};
 
 // Parses "name=numerator/denominator". Splits at the last slash, because metric names may contain
 // slashes.
@@ -78,11 +78,6 @@ Status SetKind(formats::KernelResults& results, const std::vector<std::string>& 
   return Success{};
 }
 
-analysis::GroupBy GroupOf(const std::string& by) {
-  if (by == "kernel") return analysis::GroupBy::kKernel;
-  return by == "range" ? analysis::GroupBy::kRange : analysis::GroupBy::kNone;
-}
-
 // Checks that --csv names a file that is not an input.
 Status CheckCsv(const ExtrapolateArguments& arguments) {
   if (arguments.csv == "-") {
@@ -105,10 +100,10 @@ void PrintNextTopUp(const std::string& path, const model::Plan& plan) {
   PrintNextFor(path, "stemtap plan" + profiles + " --top-up", "-o " + ShellPath(more));
 }
 
-int Deliver(const ExtrapolateArguments& arguments, const analysis::ExtrapolationReport& report) {
+Result<int> Deliver(const ExtrapolateArguments& arguments,
+                    const analysis::ExtrapolationReport& report) {
   if (!arguments.csv.empty()) {
-    const Status written = WriteOutput(arguments.csv, analysis::ReportCsv(report));
-    if (!written.ok()) return Fail(written.error());
+    STEMTAP_TRY(WriteOutput(arguments.csv, analysis::ReportCsv(report)));
   }
   if (arguments.json) return PrintJson(analysis::ReportJson(report));
   const int printed = PrintText(analysis::ReportText(report));
@@ -116,68 +111,44 @@ int Deliver(const ExtrapolateArguments& arguments, const analysis::Extrapolation
   return printed;
 }
 
-int RunExtrapolate(const ExtrapolateArguments& arguments) {
+Result<int> RunExtrapolate(const ExtrapolateArguments& arguments) {
   if (arguments.plan.empty()) {
-    return Fail({"extrapolate: no plan; expected stemtap extrapolate PLAN --results FILE", 2});
+    return Error{"extrapolate: no plan; expected stemtap extrapolate PLAN --results FILE", 2};
   }
-  formats::ResultsOptions reading;
-  for (const formats::ResultsSource source : kSources) {
-    if (arguments.from == formats::NameOf(source)) reading.source = source;
-  }
-  reading.id_column = arguments.id_column;
-  reading.allow_cut = arguments.allow_cut;
-  analysis::ExtrapolateOptions options;
-  options.confidence = arguments.confidence;
-  options.metrics = arguments.metrics;
-  options.by = GroupOf(arguments.by);
+  analysis::ExtrapolateOptions options = arguments.options;
   for (const std::string& text : arguments.ratios) {
-    const Result<formats::ResultRatio> ratio = ParseRatio(text);
-    if (!ratio.ok()) return Fail(ratio.error());
-    options.ratios.push_back(ratio.value());
+    options.ratios.push_back(STEMTAP_TRY(ParseRatio(text)));
   }
-  const Status outputs = CheckCsv(arguments);
-  if (!outputs.ok()) return Fail(outputs.error());
-  analysis::MatchOptions matching;
-  matching.id_base = arguments.id_base;
-  matching.device = arguments.device;
+  STEMTAP_TRY(CheckCsv(arguments));
+  analysis::MatchOptions matching = arguments.matching;
 
-  const Result<model::Plan> plan = model::LoadPlan(arguments.plan);
-  if (!plan.ok()) return Fail(plan.error());
-  if (options.by == analysis::GroupBy::kRange && !model::HasRanges(plan.value())) {
-    return Fail(
-        Error{fmt::format("{}: {}", EscapeForTerminal(arguments.plan), model::kNoRanges), 2});
+  const model::Plan plan = STEMTAP_TRY(model::LoadPlan(arguments.plan));
+  if (options.by == analysis::GroupBy::kRange && !model::HasRanges(plan)) {
+    return Error{fmt::format("{}: {}", EscapeForTerminal(arguments.plan), model::kNoRanges), 2};
   }
   if (!arguments.ids.empty()) {
     const auto ids = analysis::LoadIds(arguments.ids);
-    if (!ids.ok()) return Fail(ids.error());
+    if (!ids.ok()) return ids.error();
     matching.index_of = ids.value();
     matching.use_ids = true;
   }
-  Result<formats::KernelResults> results = formats::LoadResults(arguments.results, reading);
-  if (!results.ok()) return Fail(results.error());
-  const Status summed =
-      SetKind(results.value(), arguments.sums, formats::MetricKind::kSum, "--sum");
-  if (!summed.ok()) return Fail(summed.error());
-  const Status averaged =
-      SetKind(results.value(), arguments.means, formats::MetricKind::kMean, "--mean");
-  if (!averaged.ok()) return Fail(averaged.error());
-  const Result<analysis::Match> match =
-      analysis::MatchResults(plan.value(), results.value(), matching);
-  if (!match.ok()) return Fail(match.error());
-  const Result<analysis::Extrapolation> extrapolation =
-      analysis::Extrapolate(plan.value(), results.value(), match.value(), options);
-  if (!extrapolation.ok()) return Fail(extrapolation.error());
-  Warn(results.value().warnings);
-  Warn(match.value().warnings);
-  if (const std::size_t sessions = plan.value().sessions.size(); sessions > 1) {
+  formats::KernelResults results =
+      STEMTAP_TRY(formats::LoadResults(arguments.results, arguments.reading));
+  STEMTAP_TRY(SetKind(results, arguments.sums, formats::MetricKind::kSum, "--sum"));
+  STEMTAP_TRY(SetKind(results, arguments.means, formats::MetricKind::kMean, "--mean"));
+  const analysis::Match match = STEMTAP_TRY(analysis::MatchResults(plan, results, matching));
+  const analysis::Extrapolation extrapolation =
+      STEMTAP_TRY(analysis::Extrapolate(plan, results, match, options));
+  Warn(results.warnings);
+  Warn(match.warnings);
+  if (const std::size_t sessions = plan.sessions.size(); sessions > 1) {
     Warn(
         {fmt::format("the plan contains {} sessions: the intervals assume independent errors; "
                      "ranks with the same launches may have errors {:.1f} times as large",
                      sessions, std::sqrt(static_cast<double>(sessions)))});
   }
-  const analysis::ExtrapolationReport report{plan.value(),         results.value(),
-                                             match.value(),        extrapolation.value(),
-                                             arguments.confidence, options.by};
+  const analysis::ExtrapolationReport report{
+      plan, results, match, extrapolation, options.confidence, options.by};
   return Deliver(arguments, report);
 }
 
@@ -194,27 +165,26 @@ CommandSpec ExtrapolateCommand() {
            "simulator log, ncu CSV or CSV table; several files are read as one")
       .File()
       .Required();
-  command.Add("--from", &arguments->from, "tool that wrote the results; auto: detected by content")
-      .OneOf({"auto", "accelsim", "macsim", "ncu", "csv"});
-  command.Add("--confidence", &arguments->confidence, "confidence of the intervals")
+  command.Add("--from", Choice(&arguments->reading.source, kSources),
+              "tool that wrote the results; auto: detected by content");
+  command.Add("--confidence", &arguments->options.confidence, "confidence of the intervals")
       .Share(0.01, 0.999999);
-  command.Add("--metrics", &arguments->metrics, "only these metrics").Delimited("NAME,...");
+  command.Add("--metrics", &arguments->options.metrics, "only these metrics").Delimited("NAME,...");
   command
       .Add("--ratio", &arguments->ratios,
            "ratio of two totals, for example IPC=instructions/cycles; repeatable")
       .Type("NAME=NUMERATOR/DENOMINATOR");
-  command
-      .Add("--by", &arguments->by,
-           "also print totals and rates of each kernel, or of each range that the program marked")
-      .OneOf({"kernel", "range"});
+  command.Add("--by", Choice(&arguments->options.by, kGroups),
+              "also print totals and rates of each kernel, or of each range that the program "
+              "marked");
   command.Add("--csv", &arguments->csv, "also write the rows to this file").File();
   command.Add("--json", &arguments->json, "print the result as JSON");
   command
-      .Add("--id-column", &arguments->id_column,
+      .Add("--id-column", &arguments->reading.id_column,
            "CSV column with the id (default: the first of index, id, kernel_id, ID)")
       .Type("NAME")
       .Advanced();
-  command.Add("--id-base", &arguments->id_base, "id of the first launch in a CSV")
+  command.Add("--id-base", &arguments->matching.id_base, "id of the first launch in a CSV")
       .In(0, 1)
       .Advanced();
   command
@@ -222,7 +192,8 @@ CommandSpec ExtrapolateCommand() {
            "CSV with the columns id and index, which maps each id to a launch")
       .File()
       .Advanced();
-  command.Add("--device", &arguments->device, "the results are for launches on this device")
+  command
+      .Add("--device", &arguments->matching.device, "the results are for launches on this device")
       .In(0, shm::kUnknown16 - 1)
       .Advanced();
   command.Add("--sum", &arguments->sums, "metrics to add up, regardless of their names")
@@ -234,7 +205,7 @@ CommandSpec ExtrapolateCommand() {
       .Delimited("NAME,...")
       .Advanced();
   command
-      .Add("--allow-cut", &arguments->allow_cut,
+      .Add("--allow-cut", &arguments->reading.allow_cut,
            "accept a log that ends early, and use its complete kernels")
       .Advanced();
   command.run = [arguments](const CommandSpec&) { return RunExtrapolate(*arguments); };

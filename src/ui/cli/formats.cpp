@@ -8,7 +8,7 @@
 
 #include "formats/importers/registry.h"
 #include "formats/importers/unread_formats.h"
-#include "ui/cli/commands.h"
+#include "ui/cli/command_table.h"
 #include "ui/cli/output.h"
 
 namespace stemtap::ui {

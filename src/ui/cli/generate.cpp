@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "model/profile_writer.h"
 #include "research/workloads/workload.h"
-#include "ui/cli/commands.h"
+#include "ui/cli/command_table.h"
 #include "ui/cli/output.h"
 
 namespace stemtap::ui {
@@ -26,33 +26,27 @@ struct GenerateArguments {
   bool quiet = false;
 };
 
-int Generate(const GenerateArguments& arguments) {
+Result<int> Generate(const GenerateArguments& arguments) {
   const bool to_stdout = arguments.output == "-";
   if (to_stdout && arguments.json) {
-    return Fail({"--json and the profile both go to standard output; expected -o FILE", 2});
+    return Error{"--json and the profile both go to standard output; expected -o FILE", 2};
   }
-  research::MadeWorkload reader = research::MakeWorkload(arguments.workload, arguments.options);
-  if (!reader.ok()) return Fail(reader.error());
-  auto writer = model::CreateProfileWriter(arguments.output);
-  if (!writer.ok()) return Fail(writer.error());
+  const auto reader = STEMTAP_TRY(research::MakeWorkload(arguments.workload, arguments.options));
+  const auto writer = STEMTAP_TRY(model::CreateProfileWriter(arguments.output));
   std::uint64_t launches = 0;
   std::uint64_t duration_ns = 0;
   for (model::ProfileBatch batch;;) {
-    const Result<std::size_t> read = reader.value()->Read(batch, kBatch);
-    if (!read.ok()) return Fail(read.error());
-    if (read.value() == 0) break;
-    const Status written =
-        writer.value()->Write(batch, reader.value()->names(), reader.value()->metric_names());
-    if (!written.ok()) return Fail(written.error());
-    launches += read.value();
+    const std::size_t read = STEMTAP_TRY(reader->Read(batch, kBatch));
+    if (read == 0) break;
+    STEMTAP_TRY(writer->Write(batch, reader->names(), reader->metric_names()));
+    launches += read;
     for (const shm::KernelRecord& record : batch.records) duration_ns += record.duration_ns;
   }
-  const Status finished = writer.value()->Finish();
-  if (!finished.ok()) return Fail(finished.error());
+  STEMTAP_TRY(writer->Finish());
   if (!arguments.quiet) {
     PrintMessage(fmt::format(
         "stemtap: {} of {}, {:.3f} ms of GPU time, in {}\n", Plural(launches, "launch", "launches"),
-        Plural(reader.value()->names().size(), "kernel"), static_cast<double>(duration_ns) * 1e-6,
+        Plural(reader->names().size(), "kernel"), static_cast<double>(duration_ns) * 1e-6,
         to_stdout ? "standard output" : EscapeForTerminal(arguments.output)));
     PrintNextMaking("plan.json", arguments.output, "stemtap plan");
   }
@@ -61,7 +55,7 @@ int Generate(const GenerateArguments& arguments) {
                                        {"output", arguments.output},
                                        {"invocations", launches},
                                        {"duration_ns", duration_ns},
-                                       {"kernels", reader.value()->names().size()}};
+                                       {"kernels", reader->names().size()}};
   return PrintJson(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 

@@ -8,10 +8,10 @@
 
 #include "base/text.h"
 #include "session/merge/merge_sessions.h"
-#include "ui/cli/commands.h"
+#include "ui/cli/command_table.h"
+#include "ui/cli/inputs.h"
 #include "ui/cli/output.h"
 #include "ui/cli/report_file.h"
-#include "ui/cli/session_path.h"
 
 namespace stemtap::ui {
 namespace {
@@ -24,18 +24,17 @@ struct MergeArguments {
   bool quiet = false;
 };
 
-int RunMerge(const MergeArguments& arguments) {
-  const Result<session::MergeOutcome> merged = session::MergeSessions(
-      arguments.sessions, arguments.output, session::PlaceOf(true, arguments.force));
-  if (!merged.ok()) return Fail(merged.error());
-  Warn(merged.value().warnings);
-  const model::Plan& plan = merged.value().plan;
+Result<int> RunMerge(const MergeArguments& arguments) {
+  const session::MergeOutcome merged = STEMTAP_TRY(session::MergeSessions(
+      arguments.sessions, arguments.output, session::PlaceOf(true, arguments.force)));
+  Warn(merged.warnings);
+  const model::Plan& plan = merged.plan;
   if (!arguments.quiet) {
     PrintMessage(fmt::format("stemtap: {} in {}\n", Plural(plan.sessions.size(), "session"),
                              EscapeForTerminal(arguments.output)));
     PrintNextReport(arguments.output);
   }
-  return arguments.json ? PrintJson(TotalsJson(plan)) : PrintText(merged.value().summary);
+  return arguments.json ? PrintJson(TotalsJson(plan)) : PrintText(merged.summary);
 }
 
 }  // namespace
@@ -53,7 +52,8 @@ CommandSpec MergeCommand() {
       .Required();
   AddForce(command, &arguments->force);
   command.Add("--json", &arguments->json, "print the plan's totals as JSON");
-  command.Add("-q,--quiet", &arguments->quiet, "print neither the location of the session nor the next command");
+  command.Add("-q,--quiet", &arguments->quiet,
+              "print neither the location of the session nor the next command");
   command.run = [arguments](const CommandSpec&) { return RunMerge(*arguments); };
   return command;
 }

@@ -97,10 +97,9 @@ std::size_t OutputWidth() {
 }
 
 Status WriteOutput(const std::string& path, std::string_view content) {
-  Result<std::unique_ptr<ByteSink>> sink = CreateByteSink(path);
-  if (!sink.ok()) return sink.error();
-  const Status written = sink.value()->Write(content);
-  return written.ok() ? sink.value()->Finish() : written;
+  const std::unique_ptr<ByteSink> sink = STEMTAP_TRY(CreateByteSink(path));
+  STEMTAP_TRY(sink->Write(content));
+  return sink->Finish();
 }
 
 namespace {

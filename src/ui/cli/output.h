@@ -10,7 +10,7 @@
 
 #include "base/result.h"
 #include "model/plan.h"
-#include "session/flags/option_table.h"
+#include "session/flags/command_line.h"
 
 namespace stemtap::ui {
 

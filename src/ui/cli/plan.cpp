@@ -4,8 +4,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -19,13 +22,10 @@
 #include "sampling/top_up.h"
 #include "sampling/two_pass.h"
 #include "session/flags/sampling_flags.h"
-#include "ui/cli/commands.h"
+#include "ui/cli/command_table.h"
+#include "ui/cli/inputs.h"
 #include "ui/cli/output.h"
-#include "ui/cli/read_progress.h"
-#include "ui/cli/recorded_run.h"
 #include "ui/cli/report_file.h"
-#include "ui/cli/run_plan.h"
-#include "ui/cli/session_path.h"
 #include "ui/cli/table_flags.h"
 
 namespace stemtap::ui {
@@ -44,13 +44,10 @@ struct PlanArguments {
   bool quiet = false;
 };
 
-// Returns the method of that name, or nullptr if it is one of the sampler's streaming methods.
-const research::MethodEntry* OtherMethod(const std::string& name) {
-  for (const sampling::MethodSpec& own : sampling::kMethods) {
-    if (name == own.name) return nullptr;
-  }
+// Returns the method that needs all launches in memory, or nullptr for a streaming method.
+const research::MethodEntry* OtherMethod(const session::SamplingFlags& sampling) {
   for (const research::MethodEntry& entry : research::Methods()) {
-    if (name == entry.name) return &entry;
+    if (sampling.other_method() == entry.name) return &entry;
   }
   return nullptr;
 }
@@ -116,7 +113,7 @@ Result<sampling::TwoPassPlan> MorePlan(const PlanArguments& arguments, const std
 }
 
 Result<model::Plan> MakePlan(const PlanArguments& arguments) {
-  const research::MethodEntry* other = OtherMethod(arguments.sampling.method());
+  const research::MethodEntry* other = OtherMethod(arguments.sampling);
   // Hold the run in memory if it is a pipe, which cannot be read twice, or if the method needs
   // metrics. Otherwise stream the file.
   const bool hold =
@@ -165,15 +162,11 @@ std::string SummaryText(const model::Plan& plan, const PlanArguments& arguments)
   return model::PlanSummary(plan, table) + '\n' + WrappedLines(costs, width);
 }
 
-int RunPlan(const PlanArguments& arguments, const CommandSpec& parsed) {
-  const Status use = CheckUse(arguments, parsed);
-  if (!use.ok()) return Fail(use.error());
-  const Result<model::Plan> made = MakePlan(arguments);
-  if (!made.ok()) return Fail(made.error());
-  const model::Plan& plan = made.value();
+Result<int> RunPlan(const PlanArguments& arguments, const CommandSpec& parsed) {
+  STEMTAP_TRY(CheckUse(arguments, parsed));
+  const model::Plan plan = STEMTAP_TRY(MakePlan(arguments));
   if (!arguments.output.empty()) {
-    const Status written = WriteOutput(arguments.output, model::PlanToJson(plan));
-    if (!written.ok()) return Fail(written.error());
+    STEMTAP_TRY(WriteOutput(arguments.output, model::PlanToJson(plan)));
   }
   const int printed =
       arguments.json ? PrintJson(model::PlanToJson(plan)) : PrintText(SummaryText(plan, arguments));
@@ -196,7 +189,10 @@ CommandSpec PlanCommand() {
   AddMethodInputs(command, &arguments->bbv, &arguments->metrics);
   std::vector<std::pair<std::string, std::string>> others;
   for (const research::MethodEntry& entry : research::Methods()) {
-    if (OtherMethod(entry.name) != nullptr) others.emplace_back(entry.name, entry.help);
+    const bool is_streaming =
+        std::ranges::find(sampling::kMethods, std::string_view(entry.name),
+                          &sampling::MethodSpec::name) != std::end(sampling::kMethods);
+    if (!is_streaming) others.emplace_back(entry.name, entry.help);
   }
   arguments->sampling.AddTo(command, others);
   arguments->sampling.AddTwoPassTo(command);

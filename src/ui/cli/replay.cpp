@@ -12,10 +12,9 @@
 #include "base/text.h"
 #include "model/plan_summary.h"
 #include "session/flags/sampling_flags.h"
-#include "ui/cli/commands.h"
+#include "ui/cli/command_table.h"
+#include "ui/cli/inputs.h"
 #include "ui/cli/output.h"
-#include "ui/cli/read_progress.h"
-#include "ui/cli/recorded_run.h"
 #include "ui/cli/report_file.h"
 
 namespace stemtap::ui {
@@ -44,14 +43,13 @@ std::string Speed(double kernels_per_second) {
              : fmt::format("{:.2f} million kernels/s", kernels_per_second * 1e-6);
 }
 
-int Replay(const ReplayArguments& arguments) {
-  const Status use = arguments.sampling.CheckOnline();
-  if (!use.ok()) return Fail(use.error());
+Result<int> Replay(const ReplayArguments& arguments) {
+  STEMTAP_TRY(arguments.sampling.CheckOnline());
   // The sampler prints its own progress line from here on.
   ReadProgress progress(arguments.quiet);
-  Result<std::unique_ptr<model::ProfileReader>> reader = OpenRun(arguments.profiles, "", progress);
+  const std::unique_ptr<model::ProfileReader> reader =
+      STEMTAP_TRY(OpenRun(arguments.profiles, "", progress));
   progress.End();
-  if (!reader.ok()) return Fail(reader.error());
   session::ReplayOptions options;
   options.sampling = arguments.sampling.Options();
   options.listed = arguments.sampling.Listed();
@@ -62,16 +60,14 @@ int Replay(const ReplayArguments& arguments) {
   options.place = session::PlaceOf(!arguments.output.empty(), arguments.force);
   options.threads = arguments.sampling.threads();
   options.quiet = arguments.quiet;
-  Result<session::SessionResult> outcome = session::RunReplay(*reader.value(), options);
-  if (!outcome.ok()) return Fail(outcome.error());
-  Warn(outcome.value().report.warnings);
-  const model::Plan& plan = outcome.value().plan;
+  const session::SessionResult outcome = STEMTAP_TRY(session::RunReplay(*reader, options));
+  Warn(outcome.report.warnings);
+  const model::Plan& plan = outcome.plan;
   if (!arguments.quiet) {
-    const std::string& directory = outcome.value().folder;
-    PrintMessage(
-        fmt::format("stemtap: {}, session in {}\n",
-                    Speed(static_cast<double>(plan.totals.invocations) / outcome.value().seconds),
-                    EscapeForTerminal(directory)));
+    const std::string& directory = outcome.folder;
+    PrintMessage(fmt::format("stemtap: {}, session in {}\n",
+                             Speed(static_cast<double>(plan.totals.invocations) / outcome.seconds),
+                             EscapeForTerminal(directory)));
     PrintNextReport(directory);
   }
   return arguments.json ? PrintJson(TotalsJson(plan)) : PrintText(model::PlanSummary(plan));

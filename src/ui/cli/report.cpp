@@ -16,12 +16,10 @@
 #include "base/text.h"
 #include "model/json_text.h"
 #include "model/session_files.h"
-#include "ui/cli/commands.h"
+#include "ui/cli/command_table.h"
+#include "ui/cli/inputs.h"
 #include "ui/cli/output.h"
-#include "ui/cli/recorded_run.h"
 #include "ui/cli/report_file.h"
-#include "ui/cli/run_comparison.h"
-#include "ui/cli/session_path.h"
 #include "ui/report/session_report.h"
 #include "ui/top/session_finder.h"
 
@@ -125,10 +123,9 @@ Result<std::string> MakeReport(ReportArguments arguments) {
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-int RunReport(const ReportArguments& arguments) {
-  const Result<std::string> json = MakeReport(arguments);
-  if (!json.ok()) return Fail(json.error());
-  return arguments.json ? PrintJson(json.value()) : 0;
+Result<int> RunReport(const ReportArguments& arguments) {
+  const std::string json = STEMTAP_TRY(MakeReport(arguments));
+  return arguments.json ? PrintJson(json) : 0;
 }
 
 }  // namespace

@@ -15,11 +15,8 @@
 #include "base/text.h"
 #include "base/unix_ms.h"
 #include "session/flags/sampling_flags.h"
+#include "ui/cli/inputs.h"
 #include "ui/cli/output.h"
-#include "ui/cli/read_progress.h"
-#include "ui/cli/recorded_run.h"
-#include "ui/cli/run_input.h"
-#include "ui/cli/run_plan.h"
 #include "ui/report/page.h"
 
 namespace stemtap::ui {

@@ -2,8 +2,6 @@
 // stemtap stats: prints tables of time, launches, durations and bounds of a run.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
@@ -11,12 +9,9 @@
 
 #include "analysis/statistics/stats_table.h"
 #include "base/text.h"
-#include "ui/cli/commands.h"
+#include "ui/cli/command_table.h"
+#include "ui/cli/inputs.h"
 #include "ui/cli/output.h"
-#include "ui/cli/read_progress.h"
-#include "ui/cli/recorded_run.h"
-#include "ui/cli/run_input.h"
-#include "ui/cli/session_path.h"
 #include "ui/cli/table_flags.h"
 
 namespace stemtap::ui {
@@ -27,29 +22,22 @@ using analysis::StatsTable;
 
 struct StatsArguments {
   std::vector<std::string> runs;
-  std::string by = "kernel";
+  StatsAxis by = StatsAxis::kKernel;
   TableFlags table;
   bool csv = false;
   bool json = false;
 };
 
-StatsAxis AxisOf(const std::string& name) {
-  const auto* const at =
-      std::find(std::begin(analysis::kStatsAxisNames), std::end(analysis::kStatsAxisNames), name);
-  return static_cast<StatsAxis>(at - std::begin(analysis::kStatsAxisNames));
-}
-
 Result<StatsTable> ProfileTable(const StatsArguments& arguments, ReadProgress& progress) {
-  const StatsAxis by = AxisOf(arguments.by);
   const std::string name = RunName(arguments.runs);
-  if (by == StatsAxis::kRank && arguments.runs.size() > 1) {
+  if (arguments.by == StatsAxis::kRank && arguments.runs.size() > 1) {
     const auto open = [&progress](const std::string& path) {
       return OpenRun({path}, "", progress);
     };
     return analysis::TableOfRanks(arguments.runs, open, name);
   }
   std::unique_ptr<model::ProfileReader> reader = STEMTAP_TRY(OpenRun(arguments.runs, "", progress));
-  Result<StatsTable> table = analysis::TableOfProfile(*reader, by, name);
+  Result<StatsTable> table = analysis::TableOfProfile(*reader, arguments.by, name);
   progress.Clear();
   Warn(reader->warnings());
   return table;
@@ -70,23 +58,22 @@ Result<StatsTable> MakeTable(const StatsArguments& arguments, ReadProgress& prog
                  2};
   }
   const analysis::SampledRun run = STEMTAP_TRY(analysis::LoadSampledRun(arguments.runs.front()));
-  return analysis::TableOfPlan(run, AxisOf(arguments.by), arguments.runs.front());
+  return analysis::TableOfPlan(run, arguments.by, arguments.runs.front());
 }
 
-int RunStats(const StatsArguments& arguments) {
+Result<int> RunStats(const StatsArguments& arguments) {
   ReadProgress progress;
-  const Result<StatsTable> table = MakeTable(arguments, progress);
+  const StatsTable table = STEMTAP_TRY(MakeTable(arguments, progress));
   progress.Clear();
-  if (!table.ok()) return Fail(table.error());
-  const model::RowView view = analysis::ChooseStatsRows(table.value(), arguments.table.Choice());
-  if (arguments.json) return PrintJson(analysis::StatsJson(table.value(), view));
+  const model::RowView view = analysis::ChooseStatsRows(table, arguments.table.Choice());
+  if (arguments.json) return PrintJson(analysis::StatsJson(table, view));
   if (!arguments.csv) {
-    return PrintText(analysis::StatsText(table.value(), view, OutputWidth()));
+    return PrintText(analysis::StatsText(table, view, OutputWidth()));
   }
-  for (const std::string& note : table.value().notes) {
+  for (const std::string& note : table.notes) {
     PrintMessage(fmt::format("stemtap: {}\n", note));
   }
-  return Print(analysis::StatsCsv(table.value(), view));
+  return Print(analysis::StatsCsv(table, view));
 }
 
 }  // namespace
@@ -99,8 +86,8 @@ CommandSpec StatsCommand() {
            "session directory, plan.json, or recorded run (several files are its ranks)")
       .File(SessionPath)
       .Required();
-  command.Add("--by", &arguments->by, "what a row of the table is")
-      .OneOf({std::begin(analysis::kStatsAxisNames), std::end(analysis::kStatsAxisNames)});
+  command.Add("--by", Choice(&arguments->by, analysis::kStatsAxisNames),
+              "what a row of the table is");
   std::vector<std::string> sort_keys;
   for (const analysis::StatsSortKey& key : analysis::StatsSortKeys()) {
     sort_keys.emplace_back(key.name);

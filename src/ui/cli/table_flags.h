@@ -9,7 +9,7 @@
 
 #include "base/result.h"
 #include "model/row_view.h"
-#include "session/flags/option_table.h"
+#include "session/flags/command_line.h"
 
 namespace stemtap::ui {
 

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "ui/cli/commands.h"
+#include "ui/cli/command_table.h"
+#include "ui/cli/inputs.h"
 #include "ui/cli/output.h"
-#include "ui/cli/session_path.h"
 #include "ui/cli/table_flags.h"
 #include "ui/top/model.h"
 #include "ui/top/session_finder.h"
@@ -26,34 +26,28 @@ struct TopArguments {
   TableFlags table;
 };
 
-int RunTop(const TopArguments& arguments, const CommandSpec& parsed) {
+Result<int> RunTop(const TopArguments& arguments, const CommandSpec& parsed) {
   if (arguments.json) {
-    const Status use = CheckWholeJson(parsed, "overview.json");
-    if (!use.ok()) return Fail(use.error());
+    STEMTAP_TRY(CheckWholeJson(parsed, "overview.json"));
   }
   TopOptions options;
   options.rows = arguments.table.Choice();
   options.width = OutputWidth();
   options.interval_s = arguments.interval_s;
   for (const std::string& word : arguments.sessions) {
-    Result<std::string> directory = FindSession(word);
-    if (!directory.ok()) return Fail(directory.error());
-    options.directories.push_back(std::move(directory).value());
+    options.directories.push_back(STEMTAP_TRY(FindSession(word)));
   }
   if (options.directories.empty()) {
-    Result<std::string> directory = NewestSession(Newest::kRunningFirst);
-    if (!directory.ok()) return Fail(directory.error());
-    options.directories.push_back(std::move(directory).value());
+    options.directories.push_back(STEMTAP_TRY(NewestSession(Newest::kRunningFirst)));
   }
   if (arguments.once || arguments.json) {
-    const Result<std::string> text = arguments.json ? OverviewsOf(options) : SnapshotOf(options);
-    if (!text.ok()) return Fail(text.error());
-    return arguments.json ? PrintJson(text.value()) : PrintText(text.value());
+    const std::string text =
+        STEMTAP_TRY(arguments.json ? OverviewsOf(options) : SnapshotOf(options));
+    return arguments.json ? PrintJson(text) : PrintText(text);
   }
   std::string snapshot;
-  const Result<int> code = Watch(options, snapshot);
-  if (!code.ok()) return Fail(code.error());
-  return snapshot.empty() ? code.value() : PrintText(snapshot);
+  const int code = STEMTAP_TRY(Watch(options, snapshot));
+  return snapshot.empty() ? code : PrintText(snapshot);
 }
 
 }  // namespace

@@ -133,9 +133,8 @@ Result<MaskEvents> ReadMask(std::unique_ptr<ByteSource> source, const PlanPositi
   LineReader lines(std::move(source));
   simdjson::dom::parser parser;
   for (;;) {
-    const Result<bool> next = lines.Next();
-    if (!next.ok()) return next.error();
-    if (!next.value()) return thinner.Take();
+    const bool next = STEMTAP_TRY(lines.Next());
+    if (!next) return thinner.Take();
     simdjson::dom::element line;
     const simdjson::error_code damaged =
         parser.parse(lines.text().data(), lines.text().size()).get(line);

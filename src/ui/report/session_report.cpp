@@ -24,7 +24,6 @@
 #include "model/plan_summary.h"
 #include "model/session.h"
 #include "stemtap/version.h"
-#include "ui/report/packed_text.h"
 #include "ui/report/page.h"
 
 namespace stemtap::ui {
@@ -47,10 +46,8 @@ Status CheckSize(const std::string& text, const std::string& path, const char* p
 // Reads a JSON part. `check` validates the text and uses the file name in its error.
 template <typename Check>
 Result<std::string> ReadPart(const std::string& path, const char* expected, const Check& check) {
-  Result<std::string> text = model::ReadJsonFile(path, kMaxPartBytes, expected);
-  if (!text.ok()) return text;
-  const Status checked = check(text.value(), model::NameOfSource(path));
-  if (!checked.ok()) return checked.error();
+  std::string text = STEMTAP_TRY(model::ReadJsonFile(path, kMaxPartBytes, expected));
+  STEMTAP_TRY(check(text, model::NameOfSource(path)));
   return text;
 }
 

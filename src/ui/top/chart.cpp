@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ui/top/chart.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 #include <iterator>
 #include <utility>
 
+#include "ui/top/draw.h"
 #include "ui/top/figures.h"
 
 namespace stemtap::ui {

@@ -10,10 +10,7 @@
 #include <vector>
 
 #include "ui/top/canvas.h"
-#include "ui/top/chart.h"
 #include "ui/top/figures.h"
-#include "ui/top/header.h"
-#include "ui/top/tables.h"
 
 namespace stemtap::ui {
 namespace {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ui/top/header.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "ui/top/draw.h"
 #include "ui/top/figures.h"
 
 namespace stemtap::ui {

@@ -7,7 +7,7 @@
 
 #include "model/brief_name.h"
 #include "model/name_pattern.h"
-#include "ui/top/text_cells.h"
+#include "ui/top/canvas.h"
 
 namespace stemtap::ui {
 namespace {

@@ -10,7 +10,7 @@
 #include <chrono>
 #include <memory>
 
-#include "ui/top/frame.h"
+#include "ui/top/canvas.h"
 #include "ui/top/model.h"
 
 namespace stemtap::ui {

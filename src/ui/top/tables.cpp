@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ui/top/tables.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 #include <utility>
 
 #include "model/brief_name.h"
+#include "ui/top/draw.h"
 #include "ui/top/figures.h"
 
 namespace stemtap::ui {

@@ -66,18 +66,15 @@ Result<Watches> ReadOnce(const TopOptions& options) {
 
 Result<std::string> SnapshotOf(const TopOptions& options) {
   const bool unicode = TakeLocale();
-  const Result<Watches> watches = ReadOnce(options);
-  if (!watches.ok()) return watches.error();
+  const Watches watches = STEMTAP_TRY(ReadOnce(options));
   Model model;
   model.Choose(options.rows);
-  model.Show(SessionsOf(watches.value()));
+  model.Show(SessionsOf(watches));
   return Snapshot(model, unicode, options.width);
 }
 
 Result<std::string> OverviewsOf(const TopOptions& options) {
-  const Result<Watches> read = ReadOnce(options);
-  if (!read.ok()) return read.error();
-  const Watches& watches = read.value();
+  const Watches watches = STEMTAP_TRY(ReadOnce(options));
   for (const auto& watch : watches) {
     if (watch->overview() == nullptr) return Error{watch->problem()};
   }
@@ -94,9 +91,7 @@ Result<int> Watch(const TopOptions& options, std::string& snapshot) {
   const bool unicode = TakeLocale();
   const std::unique_ptr<Screen> screen = Screen::Open();
   if (screen == nullptr) {
-    Result<std::string> text = SnapshotOf(options);
-    if (!text.ok()) return text.error();
-    snapshot = std::move(text).value();
+    snapshot = STEMTAP_TRY(SnapshotOf(options));
     return 0;
   }
   const auto interval = std::chrono::duration_cast<Clock::duration>(

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ui/report/packed_text.h"
-
 #include <doctest/doctest.h>
 
 #include "base/rng.h"
+#include "ui/report/page.h"
 #include "ui/report/unpack.h"
 
 namespace stemtap::ui {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ui/top/chart.h"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -8,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "ui/top/draw.h"
 #include "ui/top/figures.h"
 
 namespace stemtap::ui {

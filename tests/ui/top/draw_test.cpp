@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "ui/top/canvas.h"
 #include "ui/top/made_overview.h"
 #include "ui/top/shown.h"
-#include "ui/top/text_cells.h"
 
 namespace stemtap::ui {
 namespace {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ui/top/text_cells.h"
-
 #include <doctest/doctest.h>
 
 #include <clocale>
@@ -8,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "ui/top/canvas.h"
 #include "ui/top/figures.h"
 
 using namespace stemtap;

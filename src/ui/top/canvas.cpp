@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ui/top/text_cells.h"
+#include "ui/top/canvas.h"
 
 #include <wchar.h>
 
@@ -9,6 +9,7 @@
 #include "base/text.h"
 
 namespace stemtap::ui {
+
 namespace {
 
 // Cell is the display form of the first character of `text` and its size in bytes.
