@@ -96,7 +96,7 @@ struct PlanKernel {
   // Has no samples because --max-uncovered allows it, and its samples would cost more than its
   // uncovered time.
   bool uncovered_by_choice = false;
-  // In files, the short name (brief_name.h) if it differs from the name. Set when a plan is written.
+  // In files, the short name (brief_name.h) if it differs from the name. Set when it is written.
   std::string short_name = {};
   // If this is the pool: the kernels that share its clusters, in order of first launch.
   std::vector<PooledKernel> pooled = {};

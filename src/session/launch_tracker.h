@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a traced process does at a launch, done by the collector or a tracer instead: the keys of the
-// launch (LaunchTracker) and the answer of the gate (LocalGate).
+// What a traced process does at a launch, done by the collector or a tracer instead: the keys of
+// the launch (LaunchTracker) and the answer of the gate (LocalGate).
 #pragma once
 
 #include <algorithm>

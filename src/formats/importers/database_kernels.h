@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is read of the databases that database_profile.cpp opens: the SQLite export of Nsight Systems
-// (docs/formats/nsys-sqlite.md) and rocpd, the database that AMD's rocprofv3 writes since ROCm 7
+// Readers of the databases that database_profile.cpp opens: the SQLite export of Nsight Systems
+// (docs/formats/nsys-sqlite.md), and rocpd, the database that AMD's rocprofv3 writes since ROCm 7
 // (docs/formats/rocpd.md).
 #pragma once
 

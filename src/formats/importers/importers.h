@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The importers, one per profile format, each in the source of its name. LooksLike... returns whether
-// a file that starts with `leading` has the format, and Open... opens it. registry.cpp lists them.
+// The importers, one per profile format, each in the source of its name. LooksLike... returns
+// whether a file that starts with `leading` has the format. Open... opens it. See registry.cpp.
 //
 // ERRORS: a damaged file is an error with the line or the place.
 #pragma once
