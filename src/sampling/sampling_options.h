@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SamplingOptions contains the sampling options that run, replay, and plan share. Their
-// command-line names, defaults, and ranges are in session/flags/sampling_flags.cpp.
+// SamplingOptions contains the sampling options that run, replay, and plan share, with their
+// defaults. Their command-line names and ranges are in session/flags/sampling_flags.cpp.
 #pragma once
 
 #include <cstdint>
