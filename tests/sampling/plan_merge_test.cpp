@@ -31,7 +31,7 @@ struct MadeKernel {
 
 using MadeSession = std::vector<MadeKernel>;
 
-stats::Moments MomentsOf(const std::vector<std::uint64_t>& durations) {
+stats::Moments MomentsOfDurations(const std::vector<std::uint64_t>& durations) {
   stats::Moments moments;
   for (const std::uint64_t d : durations) moments.Add(static_cast<double>(d));
   return moments;
@@ -61,7 +61,7 @@ model::Plan PlanOf(const MadeSession& session, const std::string& id, std::mt199
     std::uint64_t duration_ns = 0;
     for (const MadeCluster& made : kernel.clusters) {
       SampledCluster cluster;
-      cluster.moments = MomentsOf(made.durations);
+      cluster.moments = MomentsOfDurations(made.durations);
       cluster.cells = CellsOf(made.durations);
       cluster.lower_ns = *std::min_element(made.durations.begin(), made.durations.end());
       cluster.upper_ns = *std::max_element(made.durations.begin(), made.durations.end());
@@ -319,7 +319,7 @@ Coverage Cover(const MadeSession& session, std::size_t machines, bool same_draws
             sum += static_cast<double>(left[i]);
           }
           estimate += sum * static_cast<double>(left.size()) / static_cast<double>(c.samples);
-          total += MomentsOf(c.durations).sum();
+          total += MomentsOfDurations(c.durations).sum();
         }
       }
     }
@@ -387,7 +387,7 @@ model::Plan OnlyShort(const std::string& id, std::size_t samples) {
   SampledCluster cluster;
   std::vector<std::uint64_t> durations(100, 1000);
   durations.insert(durations.end(), 100, 3000);
-  cluster.moments = MomentsOf(durations);
+  cluster.moments = MomentsOfDurations(durations);
   cluster.cells = CellsOf(durations);
   cluster.lower_ns = 1000;
   cluster.upper_ns = 3000;
@@ -445,7 +445,7 @@ TEST_CASE("joined launches add their bias and their share of the time to the mer
       durations.insert(durations.end(), 10, 7000);
       cluster.joined_launches = 10;
     }
-    cluster.moments = MomentsOf(durations);
+    cluster.moments = MomentsOfDurations(durations);
     cluster.lower_ns = 1000;
     cluster.upper_ns = 7000;
     for (std::size_t i = 0; i < 4; ++i) {
