@@ -24,20 +24,20 @@ namespace stemtap::model {
 // them that are requested. Returns all of `name` if these cannot be identified.
 std::string BriefName(std::string_view name, NameParts parts = {});
 
-// CutNames shortens the kernel names of a table so that they stay different. Names of one library
-// often begin alike, and only an inner part distinguishes them:
-//
-//   elementwise_kernel<128, 4, gpu_kernel_impl_nocast<BinaryFunctor<float, float, MulFunctor>>>
-//   -> elementwise_kernel..BinaryFunctor..MulFunctor..
-//
-// report/src/labels.ts is the same for the page of `stemtap report`.  THREADS: none.
-
 // Returns the brief name of each kernel. Different names stay different: if several have the same
 // brief name, they are shown with their namespaces, their parameters or both, and if that does not
 // distinguish them, whole. Pass all kernels of a run, or a brief name may have two meanings in it.
 // Takes O(total size of the names) time, unless longer forms of names collide again.
 std::vector<std::string> BriefNames(std::span<const std::string_view> names);
 
+// CutNames shortens the kernel names of a table so that they stay different. Names of one library
+// often begin alike, and only an inner part distinguishes them:
+//
+//   elementwise_kernel<128, 4, gpu_kernel_impl_nocast<BinaryFunctor<float, float, MulFunctor>>>
+//   -> elementwise_kernel..BinaryFunctor..MulFunctor..
+//
+// report/src/labels.ts is the same for the page of `stemtap report`.
+//
 // Returns names of at most `max_columns` columns; `mark` replaces the parts that are left out.
 // Different names stay different: if all parts that differ are too long, the names are numbered.
 // REQUIRES: names are escaped for the terminal, and max_columns >= 16.

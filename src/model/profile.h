@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Profile is a recorded run in memory, for algorithms that need the whole run, such as a two-pass
-// plan. Streaming algorithms use a ProfileReader instead.
+// A recorded run: ProfileReader streams its launches, and Profile has all of them in memory, for
+// algorithms that need the whole run at once.
 #pragma once
 
 #include <cstddef>

@@ -144,8 +144,6 @@ void TakeClusters(const model::Plan& plan, model::Overview& overview) {
   model::TakeBounds(plan.totals, overview);
 }
 
-// OnlineSampler::Describe, which reports the sampler's state as an overview.
-
 namespace {
 
 model::ClusterState StateOf(const Cluster& cluster) {

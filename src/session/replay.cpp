@@ -137,7 +137,6 @@ Result<SessionResult> RunReplay(model::ProfileReader& reader, const ReplayOption
   if (std::string warning = TooShort(report.sampler, lag); !warning.empty()) {
     report.warnings.push_back(std::move(warning));
   }
-  outcome.seconds = report.elapsed_s;
   STEMTAP_TRY(session.Finish(report, outcome.plan));
   if (report.mask_events_missing != 0) return Error{report.incomplete.front()};
   return outcome;

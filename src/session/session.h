@@ -36,7 +36,6 @@
 namespace stemtap::session {
 
 // Names of the types of session.json (model/session.h) that this module fills in.
-
 using model::DeviceTotals;
 using model::ProcessReport;
 using model::ProcessState;
@@ -76,7 +75,6 @@ struct SessionResult {
   std::string folder;    // session directory; empty: none
   std::string failure;   // why the session's files could not be written; empty on success
   bool gave_up = false;  // only the program's exit code and the failure are valid
-  double seconds = 0.0;  // of a replay, from the first read to the plan
 };
 
 // Adds a process to `sum`, the report of several. Its state is kRecording if a process is

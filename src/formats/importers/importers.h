@@ -17,17 +17,13 @@
 namespace stemtap::formats {
 
 // Reads binary profiles (.stemtap) and validates every byte. See docs/formats/profile-binary.md.
-
-// Returns whether `leading`, the first bytes of a file, starts like a binary profile.
 bool LooksLikeBinaryProfile(std::string_view leading);
 
 Result<std::unique_ptr<model::ProfileReader>> OpenBinaryProfile(std::unique_ptr<ByteSource> source);
 
 // Reads the canonical profile CSV: one row per launch, in launch order. Columns are found by name;
-// see docs/formats/canonical-csv.md.
-
-// Returns whether `leading`, the first bytes of a file, starts with a header line that contains a
-// canonical column.
+// see docs/formats/canonical-csv.md. LooksLikeCanonicalCsv: `leading` starts with a header line
+// that contains a canonical column.
 bool LooksLikeCanonicalCsv(std::string_view leading);
 
 Result<std::unique_ptr<model::ProfileReader>> OpenCanonicalCsv(std::unique_ptr<ByteSource> source);
@@ -50,9 +46,9 @@ bool LooksLikeNvprofCsv(std::string_view leading);
 
 Result<std::unique_ptr<model::ProfileReader>> OpenNvprofCsv(std::unique_ptr<ByteSource> source);
 
-// Reads a CSV page of Nsight Compute (ncu_page.h) as a profile.
-
-// Reads the page as a profile of its own; every launch needs a duration.
+// A CSV page of Nsight Compute (ncu_page.h).
+//
+// Reads the page as a profile; every launch needs a duration.
 Result<std::unique_ptr<model::ProfileReader>> OpenNcuCsv(std::unique_ptr<ByteSource> source);
 
 // Reads the page only for its metrics (metric_join.h); missing durations become 0.
@@ -60,7 +56,7 @@ Result<std::unique_ptr<model::ProfileReader>> OpenNcuMetrics(std::unique_ptr<Byt
 
 // Reads the tables of kernels that AMD's profilers write as CSV: rocprofv3, rocprofv2, rocprof and
 // Omniperf. See docs/formats/rocprofv3-csv.md.
-
+//
 // What a row of a table is. Only launches with times can be read.
 enum class RocprofRow : std::uint8_t {
   kUnknown,  // not a table of rocprof

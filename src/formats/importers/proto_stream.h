@@ -19,10 +19,9 @@
 
 namespace stemtap::formats {
 
-// Reads the fields of a serialized protocol buffer message: a tag (the number of the field and its
-// wire type), then a value (https://protobuf.dev/programming-guides/encoding). The caller knows the
-// meaning of the numbers. Values are not decoded further, so that any bytes can be read safely.
-
+// ProtoField is a field of a serialized protocol buffer message: a tag (the number of the field and
+// its wire type), then a value (https://protobuf.dev/programming-guides/encoding). The caller knows
+// the meaning of the numbers. Values are not decoded further, so that any bytes can be read safely.
 struct ProtoField {
   std::uint64_t number = 0;
   bool is_varint = false;

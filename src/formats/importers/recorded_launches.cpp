@@ -390,7 +390,7 @@ struct Call {
   std::uint64_t start = kNever;
   std::uint64_t end = 0;
   std::uint32_t id = 0;
-  std::uint32_t graph = 0;  // if the kernels have ids of their own
+  std::uint32_t graph = 0;  // if the kernels have their own ids
 
   bool Includes(const shm::KernelRecord& record) const {
     return (id != 0 && id == record.correlation_id) ||

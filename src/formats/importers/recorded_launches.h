@@ -34,12 +34,7 @@
 
 namespace stemtap::formats {
 
-// CutOverruns corrects durations that are too long to be true. A stream runs its launches one by
-// one. Two launches may overlap (programmatic dependent launch, rounded times), but the later one
-// ends last. If a launch ends long after the next launch of its stream ended, and after the launch
-// after that one started, its end is wrong: it is set to the start of the next launch.
-// docs/design/launch-order.md explains the rule and its limits.
-
+// Overruns is what CutOverruns cut and kept.
 struct Overruns {
   std::uint64_t cut = 0;     // launches
   std::uint64_t cut_ns = 0;  // duration that was removed, at most 2^64 - 1
@@ -50,6 +45,12 @@ struct Overruns {
   std::uint64_t kept_ns = 0;
 };
 
+// CutOverruns corrects durations that are too long to be true. A stream runs its launches one by
+// one. Two launches may overlap (programmatic dependent launch, rounded times), but the later one
+// ends last. If a launch ends long after the next launch of its stream ended, and after the launch
+// after that one started, its end is wrong: it is set to the start of the next launch.
+// docs/design/launch-order.md explains the rule and its limits.
+//
 // Launches whose start or id is wrong are not compared. `processes` has the process of each launch,
 // or is empty if there is one. `are_streams`: stream numbers identify streams; otherwise nothing is
 // cut. REQUIRES: `records` are in order of start; a launch without a start may be

@@ -223,8 +223,8 @@ Status CheckIndices(const model::Plan& plan, const std::string& shown) {
   return Success{};
 }
 
-// Numbers the devices of a session as a merged plan does: from 0, in the order of their own
-// numbers.
+// Numbers the devices of a session as a merged plan does: from 0, in the order of their numbers in
+// the session.
 void NumberDevices(SessionPart& part, model::PlanSession& session) {
   std::set<std::uint16_t> own;
   for (const model::DeviceTotals& device : part.session.devices) {

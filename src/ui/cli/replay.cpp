@@ -65,9 +65,10 @@ Result<int> Replay(const ReplayArguments& arguments) {
   const model::Plan& plan = outcome.plan;
   if (!arguments.quiet) {
     const std::string& directory = outcome.folder;
-    PrintMessage(fmt::format("stemtap: {}, session in {}\n",
-                             Speed(static_cast<double>(plan.totals.invocations) / outcome.seconds),
-                             EscapeForTerminal(directory)));
+    PrintMessage(
+        fmt::format("stemtap: {}, session in {}\n",
+                    Speed(static_cast<double>(plan.totals.invocations) / outcome.report.elapsed_s),
+                    EscapeForTerminal(directory)));
     PrintNextReport(directory);
   }
   return arguments.json ? PrintJson(TotalsJson(plan)) : PrintText(model::PlanSummary(plan));

@@ -50,8 +50,8 @@ struct Frame {
 };
 
 // Returns `text` with everything escaped as \xHH or \u{H...} that a terminal would interpret or
-// that has no width of its own (control characters, invalid UTF-8, bidirectional marks). Without
-// `unicode`, also escapes every non-ASCII byte. Returns at most `max` columns and omits the rest.
+// show without a width (control characters, invalid UTF-8, bidirectional marks). Without `unicode`,
+// also escapes every non-ASCII byte. Returns at most `max` columns and omits the rest.
 std::string ShownText(std::string_view text, bool unicode, int max);
 
 // Returns the number of columns of a text made by ShownText.
