@@ -42,13 +42,13 @@ std::uint32_t KernelGroups::Find(const shm::KernelRecord& record, const NameTabl
   const auto next = static_cast<std::uint32_t>(groups_.size());
   const std::string& name = names.name(record.name_id);
   if (by_ == GroupBy::kName) {
-    groups_.push_back({name, {}});
+    groups_.push_back({name, names.process(record.name_id)});
     return by_name_[record.name_id] = next;
   }
   if (by_ == GroupBy::kFunction) {
     const auto [at, added] =
         by_function_.emplace(std::pair(FunctionName(name), names.process(record.name_id)), next);
-    if (added) groups_.push_back({at->first.first, {}});
+    if (added) groups_.push_back({at->first.first, at->first.second});
     return by_name_[record.name_id] = at->second;
   }
   shm::LaunchConfig config = shm::ConfigOf(record);
@@ -56,7 +56,7 @@ std::uint32_t KernelGroups::Find(const shm::KernelRecord& record, const NameTabl
   // Further configurations count as unknown.
   if (next >= kMaxConfigs && !by_launch_.contains(shm::ConfigKey(hash, config))) config = {};
   const auto [at, added] = by_launch_.emplace(shm::ConfigKey(hash, config), next);
-  if (added) groups_.push_back({name, config});
+  if (added) groups_.push_back({name, names.process(record.name_id), config});
   return at->second;
 }
 

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "model/kernel_id.h"
 #include "model/name_table.h"
 #include "shm/context_key.h"
 #include "shm/record.h"
@@ -59,11 +60,6 @@ class KernelGroups {
   // configuration. The recorded profiles have at most 30,000.
   static constexpr std::uint32_t kMaxConfigs = 1u << 17;
 
-  struct Group {
-    std::string name;               // as plans contain it: the kernel name, or the function
-    shm::LaunchConfig config = {};  // grid 0 unless kLaunch, or if unknown
-  };
-
   // Excludes kernel names that contain a match of the regular expression `exclude` (RE2 syntax). An
   // empty expression excludes nothing. Fails with exit code 2 if the expression is malformed.
   static Result<KernelGroups> Create(GroupBy by, const std::string& exclude);
@@ -102,7 +98,7 @@ class KernelGroups {
   }
 
   std::size_t size() const { return groups_.size(); }
-  const Group& group(std::uint32_t id) const { return groups_[id]; }
+  const KernelId& group(std::uint32_t id) const { return groups_[id]; }
   const ExcludedTotals& excluded() const { return excluded_; }
 
  private:
@@ -120,7 +116,7 @@ class KernelGroups {
   // Group by function and owning process.
   std::map<std::pair<std::string, std::int32_t>, std::uint32_t> by_function_;
   std::vector<std::uint64_t> occurrences_;  // by group; kLaunch: by name id
-  std::vector<Group> groups_;
+  std::vector<KernelId> groups_;
   ExcludedTotals excluded_;
 };
 

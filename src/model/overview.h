@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/kernel_id.h"
 #include "shm/context_key.h"
 
 namespace stemtap::model {
@@ -44,10 +45,7 @@ struct KernelSlice {
   std::uint64_t duration_ns = 0;
 };
 
-struct OverviewKernel {
-  std::string name;
-  std::int32_t process = 0;       // owning process id, or 0 if shared by all processes
-  shm::LaunchConfig config = {};  // grid 0 if not part of the kernel
+struct OverviewKernel : KernelId {
   // Of all launches; grid 0 if they differ, or if a launch has none.
   shm::LaunchConfig launched_config = {};
   std::uint64_t invocations = 0;
@@ -89,8 +87,8 @@ struct Activity {
   std::uint32_t devices = 0;  // with kernels whose start is known
   std::uint64_t start_ns = 0;
   std::uint64_t width_ns = 0;
-  std::uint32_t count = 0;            // slices, including empty ones
-  std::vector<ActivitySlice> slices;  // ascending, without empty slices
+  std::uint32_t count = 0;                     // slices, including empty ones
+  std::vector<ActivitySlice> slices;           // ascending, without empty slices
   std::vector<DeviceActivity> by_device = {};  // if there are several devices, at most kMaxDevices
 
   bool empty() const { return slices.empty(); }

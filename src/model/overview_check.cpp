@@ -13,7 +13,7 @@
 #include "base/saturating.h"
 #include "base/text.h"
 #include "model/json_text.h"
-#include "model/kernel_keys.h"
+#include "model/kernel_id.h"
 #include "model/run_time.h"
 
 namespace stemtap::model {
@@ -106,8 +106,8 @@ class Check {
       return [&path, field] { return path + "." + field; };
     };
     Expect(
-        keys_.Add(k.name, k.config, k.process, overview_.mode == "merged"),
-        [&path] { return path; }, "listed twice", "each kernel once");
+        listed_.Add(k, overview_.mode == "merged"), [&path] { return path; }, "listed twice",
+        "each kernel once");
     Expect(k.duration_ns <= RunTime::kMaxNs, at("duration_ns"), k.duration_ns, "at most 2^63 - 1");
     Expect(k.captured <= k.invocations, at("captured"), k.captured, "at most the invocations");
     Expect(k.imputed <= k.invocations, at("imputed"), k.imputed, "at most the invocations");
@@ -158,7 +158,7 @@ class Check {
 
   const Overview& overview_;
   const std::string slice_range_ = fmt::format("a slice below {}", overview_.slices);
-  KernelKeys keys_;
+  ListedKernels listed_;
   std::string wrong_;
 };
 
@@ -173,12 +173,13 @@ std::string CompareWithPlan(const Overview& overview, const Plan& plan) {
     return fmt::format("overview.json has {} launches and plan.json has {}", overview.observed,
                        plan.totals.invocations);
   }
-  std::unordered_map<std::string, std::uint64_t> planned;  // several kernels may have equal keys
+  std::unordered_map<KernelId, std::uint64_t, KernelIdHash>
+      planned;  // several kernels may have equal keys
   for (const PlanKernel& k : plan.kernels) {
-    AddSaturated(k.invocations, planned[KernelKeys::Of(k.name, k.config, k.process)]);
+    AddSaturated(k.invocations, planned[k]);
   }
   for (const OverviewKernel& k : overview.kernels) {
-    const auto found = planned.find(KernelKeys::Of(k.name, k.config, k.process));
+    const auto found = planned.find(k);
     const std::uint64_t launches = found == planned.end() ? 0 : found->second;
     if (k.invocations <= launches) continue;
     return fmt::format("overview.json has {} launches of '{}' and plan.json has {}", k.invocations,

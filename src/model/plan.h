@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "model/kernel_id.h"
 #include "shm/context_key.h"
 #include "shm/record.h"
 #include "stats/moments.h"
@@ -76,23 +77,16 @@ double JoinedTime(const PlanCluster& cluster);
 inline constexpr const char* kPoolName = "(pooled kernels)";
 
 // PooledKernel is a small kernel that shares clusters with others (--pool-small).
-struct PooledKernel {
-  std::string name;
+struct PooledKernel : KernelId {
   std::uint64_t invocations = 0;
   std::uint64_t duration_ns = 0;
-  shm::LaunchConfig config = {};  // as in PlanKernel
 };
 
 // PlanKernel is a kernel with clusters of its own, or the pool of all small kernels.
-struct PlanKernel {
-  std::string name;
+struct PlanKernel : KernelId {
   std::uint64_t invocations = 0;
   std::uint64_t duration_ns = 0;
   std::vector<PlanCluster> clusters;  // ascending
-  // Grid and block of the kernel with --group-by launch. Otherwise, grid is 0.
-  shm::LaunchConfig config = {};
-  // Owning process id with --share-captures off. Otherwise 0.
-  std::int32_t process = 0;
   // Has no samples because --max-uncovered allows it, and its samples would cost more than its
   // uncovered time.
   bool uncovered_by_choice = false;

@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "model/json_text.h"
-#include "model/kernel_keys.h"
+#include "model/kernel_id.h"
 #include "model/run_time.h"
 
 namespace stemtap::model {
@@ -164,8 +164,8 @@ class Check {
     Counter duration_ns;
     for (std::size_t i = 0; i < kernel.pooled.size(); ++i) {
       const PooledKernel& pooled = kernel.pooled[i];
-      Expect(keys_.Add(pooled.name, pooled.config, 0, false), fmt::format("{}.pooled[{}]", path, i),
-             "listed twice", "each kernel once");
+      Expect(listed_.Add(pooled, false), fmt::format("{}.pooled[{}]", path, i), "listed twice",
+             "each kernel once");
       invocations.Add(pooled.invocations);
       duration_ns.Add(pooled.duration_ns);
     }
@@ -194,8 +194,7 @@ class Check {
 
   void Kernel(const PlanKernel& kernel, const std::string& path) {
     const bool merged = plan_.sessions.size() > 1;
-    Expect(keys_.Add(kernel.name, kernel.config, kernel.process, merged), path, "listed twice",
-           "each kernel once");
+    Expect(listed_.Add(kernel, merged), path, "listed twice", "each kernel once");
     Counter count;
     double time_ns = 0.0;
     for (std::size_t c = 0; c < kernel.clusters.size() && wrong_.empty(); ++c) {
@@ -376,7 +375,7 @@ class Check {
   std::uint64_t samples_ = 0;
   double estimate_ns_ = 0.0;  // estimate of duration_ns with the weights in force
   double joined_ns_ = 0.0;    // time of joined launches
-  KernelKeys keys_;
+  ListedKernels listed_;
   std::unordered_set<std::uint64_t> indices_;
 };
 

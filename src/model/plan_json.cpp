@@ -72,19 +72,15 @@ inline constexpr auto kTable<PlanCluster> = std::tuple(
     Optional<&C::mean_index>("mean_index", kNaN).OnlyIf(HasMeanIndex),
     Required<&C::samples>("samples").Items({"\n          ", ",\n          ", "\n        "}));
 
-constexpr bool HasPooledConfig(const PooledKernel& kernel) {
-  return kernel.config.grid[0] != shm::kUnknownExtent;
+constexpr bool HasLaunchConfig(const KernelId& kernel) {
+  return kernel.has_config();
 }
 
 template <>
 inline constexpr auto kTable<PooledKernel> = std::tuple(
-    Required<&O::name>("name"), Nullable<&O::config, &L::grid>("grid").OnlyIf(HasPooledConfig),
-    Nullable<&O::config, &L::block>("block").OnlyIf(HasPooledConfig),
+    Required<&O::name>("name"), Nullable<&O::config, &L::grid>("grid").OnlyIf(HasLaunchConfig),
+    Nullable<&O::config, &L::block>("block").OnlyIf(HasLaunchConfig),
     Required<&O::invocations>("invocations"), Required<&O::duration_ns>("duration_ns"));
-
-constexpr bool HasLaunchConfig(const PlanKernel& kernel) {
-  return kernel.config.grid[0] != shm::kUnknownExtent;
-}
 
 template <>
 inline constexpr auto kTable<PlanKernel> =

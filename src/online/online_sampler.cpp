@@ -317,9 +317,8 @@ model::Plan OnlineSampler::BuildPlan() const {
     if (options_.bound == sampling::BoundScope::kKernel) bias_ns = 0.0;
     std::vector<sampling::SampledCluster> clusters =
         FinalClusters(kernel, JoinClusters(kernel.clusters(), CountedCaptures::kAll, bias_ns));
-    builder.AddKernel(std::string(names_.name(kernel.name_id())), kernel.launches(),
-                      kernel.duration_ns(), kernel.sketch().zero_duration(), std::move(clusters),
-                      kernel.config(), names_.process(kernel.name_id()));
+    builder.AddKernel(IdOf(kernel), kernel.launches(), kernel.duration_ns(),
+                      kernel.sketch().zero_duration(), std::move(clusters));
     imputed.imputed += kernel.imputed();
     imputed.imputed_duration_ns += kernel.imputed_ns();
     if (kernel.native_unknown()) imputed.native_unknown += kernel.imputed();

@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "base/parallel.h"
+#include "model/kernel_id.h"
 #include "model/name_table.h"
 #include "model/overview.h"
 #include "model/plan.h"
@@ -224,6 +225,9 @@ class OnlineSampler {
   void PublishKernel(std::uint32_t id);
   void PublishAll();
   void Emit(MaskEventKind kind, std::uint32_t kernel, std::size_t cluster);
+  model::KernelId IdOf(const KernelState& kernel) const {
+    return {names_.name(kernel.name_id()), names_.process(kernel.name_id()), kernel.config()};
+  }
   // Returns the plan of the current cuts.
   model::Plan BuildPlan() const;
   // Builds the plan of the present cuts; if it misses the error bound, from the captures that give

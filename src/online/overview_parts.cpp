@@ -8,13 +8,11 @@
 #include <cstdint>
 #include <limits>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "online/online_sampler.h"
-#include "shm/context_key.h"
 
 namespace stemtap::online {
 
@@ -24,13 +22,6 @@ namespace {
 std::uint64_t UpperEdge(std::uint32_t bin) {
   const std::uint64_t edge = stats::LogSketch::LowerEdge(bin + 1);
   return edge > stats::LogSketch::LowerEdge(bin) ? edge : std::numeric_limits<std::uint64_t>::max();
-}
-
-// Returns a hash of everything that identifies a kernel.
-std::uint64_t KeyOf(std::string_view name, const shm::LaunchConfig& config, std::int32_t process) {
-  std::uint64_t hash = shm::NameHash(name.data(), name.size());
-  if (process != 0) hash = shm::ProcessNameHash(hash, process);
-  return shm::ConfigKey(hash, config);
 }
 
 bool Closed(const model::PlanCluster& cluster) {
@@ -122,17 +113,17 @@ void SetSlices(std::span<const stats::TimeSlices* const> slices, model::Overview
 }
 
 void TakeClusters(const model::Plan& plan, model::Overview& overview) {
-  std::unordered_map<std::uint64_t, const model::PlanKernel*> planned;
+  std::unordered_map<model::KernelId, const model::PlanKernel*, model::KernelIdHash> planned;
   overview.clusters_open = overview.clusters_closed = 0;
   for (const model::PlanKernel& kernel : plan.kernels) {
-    planned[KeyOf(kernel.name, kernel.config, kernel.process)] = &kernel;
+    planned[kernel] = &kernel;
     for (const model::PlanCluster& cluster : kernel.clusters) {
       ++(Closed(cluster) ? overview.clusters_closed : overview.clusters_open);
     }
   }
   for (model::OverviewKernel& kernel : overview.kernels) {
     std::vector<model::OverviewCluster> clusters;
-    const auto found = planned.find(KeyOf(kernel.name, kernel.config, kernel.process));
+    const auto found = planned.find(kernel);
     if (found != planned.end()) {
       for (const model::PlanCluster& c : found->second->clusters) {
         clusters.push_back({c.lower_ns, c.upper_ns, c.count, c.mean_ns, c.stddev_ns, c.captured,
@@ -199,9 +190,7 @@ void OnlineSampler::Describe(model::Overview& overview) const {
   std::vector<const stats::TimeSlices*> slices;
   for (const auto& [duration_ns, kernel] : ranking) {
     model::OverviewKernel& shown = overview.kernels.emplace_back();
-    shown.name = names_.name(kernel->name_id());
-    shown.process = names_.process(kernel->name_id());
-    shown.config = kernel->config();
+    static_cast<model::KernelId&>(shown) = IdOf(*kernel);
     shown.launched_config = kernel->sketch().config();
     shown.invocations = kernel->launches();
     shown.duration_ns = duration_ns;

@@ -52,11 +52,10 @@ void ErrorSources::Describe(double confidence, model::PlanTotals& totals) const 
   }
 }
 
-void PlanBuilder::AddKernel(std::string name, std::uint64_t invocations, std::uint64_t duration_ns,
-                            std::uint64_t zero_duration, std::vector<SampledCluster> clusters,
-                            const shm::LaunchConfig& config, std::int32_t process) {
-  Add({std::move(name), invocations, duration_ns, {}, config, process}, zero_duration,
-      std::move(clusters));
+void PlanBuilder::AddKernel(model::KernelId id, std::uint64_t invocations,
+                            std::uint64_t duration_ns, std::uint64_t zero_duration,
+                            std::vector<SampledCluster> clusters) {
+  Add({std::move(id), invocations, duration_ns}, zero_duration, std::move(clusters));
 }
 
 void PlanBuilder::AddPool(std::vector<model::PooledKernel> pooled, std::uint64_t zero_duration,

@@ -66,11 +66,9 @@ class PlanBuilder {
   explicit PlanBuilder(const SamplingOptions& options) : options_(options) {}
 
   // Adds a kernel. REQUIRES: kernels are added in order of first launch; clusters are ascending,
-  // except that the cluster of exploratory captures is last. `config` and `process` are set only if
-  // they identify the kernel.
-  void AddKernel(std::string name, std::uint64_t invocations, std::uint64_t duration_ns,
-                 std::uint64_t zero_duration, std::vector<SampledCluster> clusters,
-                 const shm::LaunchConfig& config = {}, std::int32_t process = 0);
+  // except that the cluster of exploratory captures is last.
+  void AddKernel(model::KernelId id, std::uint64_t invocations, std::uint64_t duration_ns,
+                 std::uint64_t zero_duration, std::vector<SampledCluster> clusters);
 
   // Adds the pool of kernels that share `clusters`, whose samples refer to `pooled`.
   void AddPool(std::vector<model::PooledKernel> pooled, std::uint64_t zero_duration,

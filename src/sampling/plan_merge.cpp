@@ -4,14 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
 #include <iterator>
 #include <map>
 #include <span>
 #include <string>
-#include <tuple>
+#include <unordered_map>
 #include <utility>
 
 #include "sampling/certificate.h"
@@ -166,12 +165,9 @@ class Kernels {
   explicit Kernels(std::vector<model::PlanKernel>& kernels) : kernels_(kernels) {}
 
   void Add(model::PlanKernel kernel) {
-    const auto& [grid, block] = kernel.config;
-    const Key key = {kernel.name, {grid[0], grid[1], grid[2], block[0], block[1], block[2]}};
-    // The same process id on another machine is another process, so its kernels are not joined.
-    const auto found = kernel.process != 0 ? place_.end() : place_.find(key);
+    const auto found = kernel.spans_sessions() ? place_.find(kernel) : place_.end();
     if (found == place_.end()) {
-      if (kernel.process == 0) place_.emplace(key, kernels_.size());
+      if (kernel.spans_sessions()) place_.emplace(kernel, kernels_.size());
       kernels_.push_back(std::move(kernel));
       joined_.push_back(false);
       return;
@@ -195,10 +191,9 @@ class Kernels {
   }
 
  private:
-  using Key = std::tuple<std::string, std::array<std::uint32_t, 6>>;
   std::vector<model::PlanKernel>& kernels_;
   std::vector<bool> joined_;
-  std::map<Key, std::size_t> place_;
+  std::unordered_map<model::KernelId, std::size_t, model::KernelIdHash> place_;
 };
 
 }  // namespace
@@ -217,7 +212,7 @@ Result<model::Plan> MergePlans(std::vector<model::Plan> plans, double confidence
     STEMTAP_TRY(AppendSessions(plan, next, sums, merged));
     std::map<std::string, std::uint64_t> here;
     for (model::PlanKernel& kernel : plan.kernels) {
-      const bool of_process = kernel.process != 0;  // occurrences are counted per process
+      const bool of_process = !kernel.spans_sessions();  // occurrences are counted per process
       MoveSamples(first, of_process ? 0 : launches[kernel.name], kernel);
       if (!of_process) here[kernel.name] += kernel.invocations;
       kernels.Add(std::move(kernel));

@@ -12,7 +12,7 @@
 #include "base/rng.h"
 #include "base/text.h"
 #include "model/json_text.h"
-#include "model/kernel_keys.h"
+#include "model/kernel_id.h"
 #include "sampling/plan_builder.h"
 #include "sampling/selection.h"
 #include "sampling/sizes.h"
@@ -50,9 +50,9 @@ class Adder {
     Rng rng(seed);
     for (std::size_t k = 0; k < plan.kernels.size(); ++k) {
       const model::PlanKernel& kernel = plan.kernels[k];
-      if (kernel.pooled.empty()) places_.emplace(KeyOf(kernel.name, kernel.config), Place{k});
+      if (kernel.pooled.empty()) places_.emplace(kernel, Place{k});
       for (std::uint32_t i = 0; i < kernel.pooled.size(); ++i) {
-        places_.emplace(KeyOf(kernel.pooled[i].name, kernel.pooled[i].config), Place{k, i});
+        places_.emplace(kernel.pooled[i], Place{k, i});
       }
       std::vector<Picks>& picks = picks_.emplace_back();
       std::vector<std::vector<model::PlanSample>>& samples = samples_.emplace_back();
@@ -80,8 +80,7 @@ class Adder {
         if (group == model::kExcludedKernel) continue;
         const std::uint64_t occurrence = groups.NextOccurrence(group, record);
         if (group == of_group_.size()) {
-          const auto found =
-              places_.find(KeyOf(groups.group(group).name, groups.group(group).config));
+          const auto found = places_.find(groups.group(group));
           if (found == places_.end()) return false;
           of_group_.push_back(found->second);
         }
@@ -98,8 +97,8 @@ class Adder {
       const model::PlanKernel& kernel = plan_.kernels[k];
       std::vector<SampledCluster> clusters = ClustersOf(k);
       if (kernel.pooled.empty()) {
-        builder.AddKernel(kernel.name, kernel.invocations, kernel.duration_ns, durations_[k].zeros,
-                          std::move(clusters), kernel.config);
+        builder.AddKernel(kernel, kernel.invocations, kernel.duration_ns, durations_[k].zeros,
+                          std::move(clusters));
       } else {
         builder.AddPool(kernel.pooled, durations_[k].zeros, std::move(clusters));
       }
@@ -108,10 +107,6 @@ class Adder {
   }
 
  private:
-  static std::string KeyOf(const std::string& name, const shm::LaunchConfig& config) {
-    return model::KernelKeys::Of(name, config, 0);
-  }
-
   // Counts a launch, and keeps it if it is a sample or is added. Returns whether the plan can be
   // of this run.
   bool Take(const Place& place, model::PlanSample launch) {
@@ -170,7 +165,7 @@ class Adder {
   }
 
   const model::Plan& plan_;
-  std::unordered_map<std::string, Place> places_;  // by KernelKeys
+  std::unordered_map<model::KernelId, Place, model::KernelIdHash> places_;
   std::vector<Place> of_group_;
   std::vector<Durations> durations_;  // by kernel of the plan
   std::vector<std::vector<Picks>> picks_;

@@ -28,8 +28,8 @@ struct KernelDurations {
 
 // Survey is the result of pass 1.
 struct Survey {
-  std::vector<KernelDurations> kernels;            // by group
-  std::vector<model::KernelGroups::Group> groups;  // by group
+  std::vector<KernelDurations> kernels;  // by group
+  std::vector<model::KernelId> groups;   // by group
   std::uint64_t records = 0;
   model::ExcludedTotals excluded;
   std::vector<std::string> warnings;
@@ -266,17 +266,16 @@ Result<TwoPassPlan> PlanTwoPass(const OpenReader& open, const std::string& sourc
   for (std::size_t g = 0; g < survey.kernels.size(); ++g) {
     if (design.places[g].pooled != model::kNotPooled) continue;
     const KernelDurations& kernel = survey.kernels[g];
-    builder.AddKernel(survey.groups[g].name, kernel.sketch.count(),
+    builder.AddKernel(survey.groups[g], kernel.sketch.count(),
                       static_cast<std::uint64_t>(kernel.sketch.total_duration()), kernel.zeros,
-                      std::move(units[design.places[g].unit].clusters), survey.groups[g].config);
+                      std::move(units[design.places[g].unit].clusters));
   }
   if (!design.pooled.empty()) {
     std::vector<model::PooledKernel> pooled;
     for (const std::size_t g : design.pooled) {
       const stats::LogSketch& sketch = survey.kernels[g].sketch;
-      pooled.push_back({survey.groups[g].name, sketch.count(),
-                        static_cast<std::uint64_t>(sketch.total_duration()),
-                        survey.groups[g].config});
+      pooled.push_back(
+          {survey.groups[g], sketch.count(), static_cast<std::uint64_t>(sketch.total_duration())});
     }
     builder.AddPool(std::move(pooled), design.units.back().zeros, std::move(units.back().clusters));
   }

@@ -70,11 +70,9 @@ std::uint32_t Engine::KernelOf(const shm::KernelRecord& record) {
   const std::uint32_t group = groups_.Of(record, sampler_.names());
   if (group == model::kExcludedKernel) return group;
   if (group == sampler_.kernels()) {
-    // Beyond KernelGroups::kMaxConfigs, the kernel has no configuration.
-    const bool known = groups_.group(group).config.grid[0] == record.grid[0];
-    const shm::LaunchConfig config = known ? shm::ConfigOf(record) : shm::LaunchConfig{};
-    sampler_.AddKernel(PlanName(record.name_id),
-                       group_by_ == model::GroupBy::kLaunch ? &config : nullptr);
+    sampler_.AddKernel(PlanName(record.name_id), group_by_ == model::GroupBy::kLaunch
+                                                     ? &groups_.group(group).config
+                                                     : nullptr);
   }
   if (group_by_ == model::GroupBy::kFunction) {
     if (record.name_id >= is_name_of_kernel_.size()) is_name_of_kernel_.resize(record.name_id + 1);

@@ -16,6 +16,7 @@
 // SOURCE: docs/math/online.md, finding 1.
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 
@@ -45,6 +46,8 @@ constexpr std::uint64_t MixKeys(std::uint64_t a, std::uint64_t b) {
 struct LaunchConfig {
   std::uint32_t grid[3];
   std::uint16_t block[3];
+
+  auto operator<=>(const LaunchConfig&) const = default;
 };
 
 // Returns the hash of a kernel name in one process. Both sides use it instead of NameHash if

@@ -485,7 +485,7 @@ Plan WithPool() {
   pool.name = kPoolName;
   pool.process = 0;
   pool.config = {};
-  pool.pooled = {{"copy", 5, 234}, {"fill", 7, 1000}};
+  pool.pooled = {{{"copy"}, 5, 234}, {{"fill"}, 7, 1000}};
   pool.clusters[0].samples[0].pooled = 1;
   pool.clusters[0].samples[1].pooled = 0;
   plan.totals.kernels = 2;

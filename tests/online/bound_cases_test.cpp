@@ -283,7 +283,7 @@ TEST_CASE("generated metrics have the stated correlation with duration within a 
   cluster.mean_ns = durations.mean();
   cluster.stddev_ns = std::sqrt(durations.variance());
   model::Plan plan;
-  plan.kernels.push_back({.name = test::KernelName(0), .clusters = {cluster}});
+  plan.kernels.push_back({{test::KernelName(0)}, 0, 0, {cluster}});
   for (const MetricShape shape : {MetricShape::kProportional, MetricShape::kLinear}) {
     CAPTURE(static_cast<int>(shape));
     const double correlation = Correlation(stream, test::DrawMetric(stream, plan, shape, rng));

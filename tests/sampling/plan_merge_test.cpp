@@ -82,8 +82,8 @@ model::Plan PlanOf(const MadeSession& session, const std::string& id, std::mt199
       for (const std::uint64_t d : made.durations) duration_ns += d;
       clusters.push_back(std::move(cluster));
     }
-    builder.AddKernel(kernel.name, invocations, duration_ns, 0, std::move(clusters), {},
-                      kernel.process);
+    builder.AddKernel({kernel.name, kernel.process}, invocations, duration_ns, 0,
+                      std::move(clusters));
   }
   model::Plan plan = builder.Finish();
   model::PlanSession self;
@@ -397,7 +397,7 @@ model::Plan OnlyShort(const std::string& id, std::size_t samples) {
     sample.record.device = 0;
     sample.record.duration_ns = 1000;
   }
-  builder.AddKernel("k", 200, 400'000, 0, {std::move(cluster)}, {}, 0);
+  builder.AddKernel({"k"}, 200, 400'000, 0, {std::move(cluster)});
   model::Plan plan = builder.Finish();
   model::PlanSession self;
   self.id = id;
@@ -456,7 +456,7 @@ TEST_CASE("joined launches add their bias and their share of the time to the mer
     }
     std::uint64_t sum = 0;
     for (const std::uint64_t d : durations) sum += d;
-    builder.AddKernel("k", durations.size(), sum, 0, {std::move(cluster)}, {}, 0);
+    builder.AddKernel({"k"}, durations.size(), sum, 0, {std::move(cluster)});
     model::Plan plan = builder.Finish();
     model::PlanSession self;
     self.id = id;

@@ -195,7 +195,7 @@ TEST_CASE("the cells of clusters are written next to the plan") {
   cluster.cells = {stats::Moments(1, 6.0, 0.0), stats::Moments(2, 12.000000000000002, 2.0 / 3.0)};
   model::PlanCluster other;
   other.count = 1;
-  plan.kernels.push_back({"k", 4, 30, {cluster, other}});
+  plan.kernels.push_back({{"k"}, 4, 30, {cluster, other}});
   plan.totals.invocations = 4;
   plan.totals.duration_ns = 30;
   plan.totals.kernels = 1;

@@ -40,7 +40,7 @@ shm::KernelRecord RecordOf(const RunLaunch& launch) {
 // Population is the launches of a run by kernel, with the plan's options for grouping.
 struct Population {
   std::vector<std::vector<std::uint32_t>> launches;  // by group, ascending
-  std::vector<model::KernelGroups::Group> groups;
+  std::vector<model::KernelId> groups;
   std::vector<std::uint64_t> occurrence;  // by launch (KernelGroups::NextOccurrence)
   model::ExcludedTotals excluded;
 };
@@ -172,17 +172,16 @@ class Transfer {
       unequal_.insert(by_function ? model::FunctionName(count.name) : count.name);
     }
     for (std::size_t g = 0; g < in_b_.groups.size(); ++g) {
-      const model::KernelGroups::Group& group = in_b_.groups[g];
-      groups_of_b_[ComparableKey(group.name, group.config)].push_back(g);
+      groups_of_b_[Comparable(in_b_.groups[g])].push_back(g);
     }
     transferred_.assign(in_b_.groups.size(), false);
 
     result_.plan.source = options_.source_b;
     result_.plan.options = plan_.options;
     for (std::size_t g = 0; g < in_a_.groups.size(); ++g) {
-      const model::KernelGroups::Group& group = in_a_.groups[g];
-      group_of_a_.emplace(KeyOf(group.name, group.config), g);
-      ++alike_in_a_[ComparableKey(group.name, group.config)];
+      const model::KernelId& group = in_a_.groups[g];
+      group_of_a_.emplace(group, g);
+      ++alike_in_a_[Comparable(group)];
     }
     for (const model::PlanKernel& kernel : plan_.kernels) {
       STEMTAP_TRY(Kernel(kernel));
@@ -194,17 +193,13 @@ class Transfer {
   }
 
  private:
-  static std::string KeyOf(const std::string& name, const shm::LaunchConfig& c) {
-    return fmt::format("{},{},{},{},{},{},{}", c.grid[0], c.grid[1], c.grid[2], c.block[0],
-                       c.block[1], c.block[2], name);
-  }
-
-  std::string ComparableKey(const std::string& name, const shm::LaunchConfig& c) const {
-    return KeyOf(Comparable(name), c);
-  }
-
   std::string Comparable(const std::string& name) const {
     return alignment_.names_cut ? ComparableName(name) : name;
+  }
+
+  // Process ids of A are not valid in B.
+  model::KernelId Comparable(const model::KernelId& id) const {
+    return {Comparable(id.name), 0, id.config};
   }
 
   Error NotOfA(const std::string& what) const {
@@ -220,7 +215,7 @@ class Transfer {
   };
 
   Counterpart CounterpartOf(const model::PlanKernel& kernel, std::size_t launches) const {
-    const std::string key = ComparableKey(kernel.name, kernel.config);
+    const model::KernelId key = Comparable(kernel);
     const auto other = groups_of_b_.find(key);
     const bool present = other != groups_of_b_.end();
     if (alike_in_a_.at(key) > 1 || (present && other->second.size() > 1)) {
@@ -255,7 +250,7 @@ class Transfer {
   }
 
   Status Kernel(const model::PlanKernel& kernel) {
-    const auto known = group_of_a_.find(KeyOf(kernel.name, kernel.config));
+    const auto known = group_of_a_.find({kernel.name, 0, kernel.config});
     if (known == group_of_a_.end() || in_a_.launches[known->second].size() != kernel.invocations) {
       return NotOfA(fmt::format(
           "the kernel '{}' is launched {} times in the plan and {} times in the run",
@@ -471,11 +466,11 @@ class Transfer {
   const PlanTransferOptions& options_;
   Population in_a_;
   Population in_b_;
-  std::set<std::string> unequal_;                            // kernels whose counts differ
-  std::unordered_map<std::string, std::size_t> group_of_a_;  // by full name, as in the plan
+  std::set<std::string> unequal_;  // kernels whose counts differ
+  std::unordered_map<model::KernelId, std::size_t, model::KernelIdHash> group_of_a_;
   // By compared name, which several kernels may share.
-  std::unordered_map<std::string, std::size_t> alike_in_a_;
-  std::unordered_map<std::string, std::vector<std::size_t>> groups_of_b_;
+  std::unordered_map<model::KernelId, std::size_t, model::KernelIdHash> alike_in_a_;
+  std::unordered_map<model::KernelId, std::vector<std::size_t>, model::KernelIdHash> groups_of_b_;
   std::vector<bool> transferred_;  // by group of B
   PlanTransfer result_;
 };

@@ -352,18 +352,6 @@ bool OwnWeights(const model::Plan& plan) {
   return false;
 }
 
-// Returns the name of a kernel, with what distinguishes kernels of the same name.
-std::string LabelOf(const model::PlanKernel& kernel) {
-  std::string label = kernel.name;
-  const auto& [grid, block] = std::pair(kernel.config.grid, kernel.config.block);
-  if (grid[0] != shm::kUnknownExtent) {
-    label += fmt::format(" grid {}x{}x{} block {}x{}x{}", grid[0], grid[1], grid[2], block[0],
-                         block[1], block[2]);
-  }
-  if (kernel.process != 0) label += fmt::format(" process {}", kernel.process);
-  return label;
-}
-
 class Extrapolator {
  public:
   Extrapolator(const model::Plan& plan, const formats::KernelResults& results, const Match& match,
@@ -459,7 +447,7 @@ std::vector<MetricGroup> Extrapolator::Groups() const {
   std::vector<MetricGroup> groups;
   if (options_.by == GroupBy::kKernel) {
     for (std::size_t k = 0; k < plan_.kernels.size(); ++k) {
-      groups.push_back(Group(LabelOf(plan_.kernels[k]), {.kernel = k, .range = {}}));
+      groups.push_back(Group(model::KernelLabel(plan_.kernels[k]), {.kernel = k, .range = {}}));
       groups.back().uncovered_by_choice = plan_.kernels[k].uncovered_by_choice;
     }
   }

@@ -4,17 +4,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <map>
-#include <string_view>
 #include <utility>
 #include <variant>
 
 #include "base/text.h"
 #include "model/kernel_groups.h"
-#include "model/kernel_keys.h"
+#include "model/kernel_id.h"
 #include "sampling/plan_builder.h"
 #include "stats/log_sketch.h"
 #include "stats/moments.h"
@@ -119,13 +118,11 @@ class RowGroups {
   std::vector<StatsRow> Rows() const {
     std::vector<StatsRow> rows;
     for (const auto& [device, durations] : devices_) {
-      rows.push_back({DeviceName(device)});
+      rows.push_back({{DeviceName(device)}});
       SetDurations(durations, rows.back());
     }
     for (std::uint32_t i = 0; i < kernels_.size(); ++i) {
-      const model::KernelGroups::Group& group = groups_.group(i);
-      rows.push_back({group.name});
-      rows.back().config = group.config;
+      rows.push_back({groups_.group(i)});
       SetDurations(kernels_[i], rows.back());
     }
     return rows;
@@ -188,7 +185,7 @@ double BoundOf(const model::Plan& plan, const model::PlanKernel& kernel, double 
 
 StatsRow ClusterRow(const model::PlanKernel& kernel, std::size_t number) {
   const model::PlanCluster& cluster = kernel.clusters[number];
-  StatsRow row{kernel.name, {}, kernel.process, kernel.config, number};
+  StatsRow row{kernel, {}, number};
   row.launches = cluster.count;
   row.mean_ns = cluster.mean_ns;
   row.duration_ns = static_cast<std::uint64_t>(
@@ -202,7 +199,7 @@ StatsRow ClusterRow(const model::PlanKernel& kernel, std::size_t number) {
 }
 
 StatsRow KernelRow(const model::Plan& plan, const model::PlanKernel& kernel, double confidence) {
-  StatsRow row{kernel.name, {}, kernel.process, kernel.config};
+  StatsRow row{kernel};
   row.launches = kernel.invocations;
   row.duration_ns = kernel.duration_ns;
   row.clusters = kernel.clusters.size();
@@ -259,7 +256,7 @@ std::vector<StatsRow> DeviceRows(const model::RecordedSession& session, StatsAxi
 std::vector<StatsRow> SessionRows(const model::Plan& plan) {
   std::vector<StatsRow> rows;
   for (const model::PlanSession& session : plan.sessions) {
-    StatsRow row{std::to_string(rows.size()),
+    StatsRow row{{std::to_string(rows.size())},
                  session.host.empty() ? session.folder : session.host + ", " + session.folder};
     row.launches = session.launches;
     row.duration_ns = session.duration_ns;
@@ -292,26 +289,24 @@ struct SampleRow {
 // Adds `sample` to the row with its device, shape or range. Returns whether the property is known.
 bool AddSample(const model::PlanKernel& kernel, const model::PlanCluster& cluster,
                const model::PlanSample& sample, StatsAxis by,
-               std::map<std::string, SampleRow>& rows) {
+               std::map<model::KernelId, SampleRow>& rows) {
   const shm::KernelRecord& record = sample.record;
   StatsRow row;
-  std::string key;
   bool is_known = true;
   if (by == StatsAxis::kDevice) {
     is_known = record.device != shm::kUnknown16;
-    key = row.name = DeviceName(record.device);
+    row.name = DeviceName(record.device);
   } else if (by == StatsAxis::kRange) {
     is_known = !sample.range.empty();
-    key = row.name = is_known ? sample.range : "(none)";
+    row.name = is_known ? sample.range : "(none)";
   } else {
     is_known = record.grid[0] != shm::kUnknownExtent;
     row.name = model::KernelNameOf(kernel, sample);
     row.process = kernel.process;
     row.config = {{record.grid[0], record.grid[1], record.grid[2]},
                   {record.block[0], record.block[1], record.block[2]}};
-    key = model::KernelKeys::Of(row.name, row.config, row.process);
   }
-  SampleRow& sum = rows.emplace(key, SampleRow{std::move(row)}).first->second;
+  SampleRow& sum = rows.emplace(row, SampleRow{row}).first->second;
   const auto duration = static_cast<double>(record.duration_ns);
   sum.row.samples = sum.row.samples.value_or(0) + 1;
   sum.row.weight = (std::isnan(sum.row.weight) ? 0.0 : sum.row.weight) + sample.weight;
@@ -323,7 +318,7 @@ bool AddSample(const model::PlanKernel& kernel, const model::PlanCluster& cluste
 
 // Sets the rows that only the samples carry. Returns whether any sample has the property.
 bool EstimateRows(const model::Plan& plan, StatsAxis by, StatsTable& table) {
-  std::map<std::string, SampleRow> rows;
+  std::map<model::KernelId, SampleRow> rows;
   bool is_known = false;
   for (const model::PlanKernel& kernel : plan.kernels) {
     for (const model::PlanCluster& cluster : kernel.clusters) {
@@ -332,7 +327,7 @@ bool EstimateRows(const model::Plan& plan, StatsAxis by, StatsTable& table) {
       }
     }
   }
-  for (auto& [key, sum] : rows) {
+  for (auto& [id, sum] : rows) {
     sum.row.launches = static_cast<std::uint64_t>(std::llround(sum.launches));
     sum.row.duration_ns = static_cast<std::uint64_t>(std::llround(sum.time_ns));
     if (sum.launches > 0.0) sum.row.mean_ns = sum.time_ns / sum.launches;
@@ -373,9 +368,6 @@ Status SetOtherRows(const SampledRun& run, StatsTable& table) {
   const bool has_processes =
       has_devices && std::any_of(run.session->devices.begin(), run.session->devices.end(),
                                  [](const model::DeviceTotals& device) { return device.pid != 0; });
-  const auto has_config = [](const model::PlanKernel& kernel) {
-    return kernel.config.grid[0] != shm::kUnknownExtent;
-  };
   const char* missing = nullptr;
   switch (table.by) {
     case StatsAxis::kProcess:
@@ -401,7 +393,8 @@ Status SetOtherRows(const SampledRun& run, StatsTable& table) {
       missing = "has no sample with a device number; expected a run with device numbers";
       break;
     case StatsAxis::kShape:
-      if (std::any_of(plan.kernels.begin(), plan.kernels.end(), has_config)) {
+      if (std::any_of(plan.kernels.begin(), plan.kernels.end(),
+                      std::mem_fn(&model::KernelId::has_config))) {
         SetKernelRows(run, table);
         return Success{};
       }
@@ -464,7 +457,7 @@ Result<StatsTable> TableOfRanks(std::span<const std::string> paths, const OpenRa
     for (std::uint32_t id = 0; id < reader->names().size(); ++id) {
       names.Intern(reader->names().name(id));
     }
-    table.rows.push_back({std::to_string(i), paths[i]});
+    table.rows.push_back({{std::to_string(i)}, paths[i]});
     SetDurations(durations, table.rows.back());
     table.launches += table.rows.back().launches;
     table.duration_ns += table.rows.back().duration_ns;

@@ -32,12 +32,10 @@ enum class StatsAxis { kKernel, kCluster, kShape, kDevice, kRank, kProcess, kRan
 inline constexpr const char* kStatsAxisNames[] = {"kernel", "cluster", "shape", "device",
                                                   "rank",   "process", "range"};
 
-struct StatsRow {
-  std::string name;               // of the kernel; otherwise device, rank, pid or range; empty: an
-                                  // unknown device
-  std::string detail = {};        // of a rank: its file or host; of a process: its program
-  std::int32_t process = 0;       // owning process id, or 0
-  shm::LaunchConfig config = {};  // grid 0 if not part of the row
+// A row that is not of a kernel has the name of its device, rank, pid or range; an empty name is an
+// unknown device.
+struct StatsRow : model::KernelId {
+  std::string detail = {};  // of a rank: its file or host; of a process: its program
   std::optional<std::uint64_t> cluster = {};  // number of the cluster in its kernel, from 0
   std::uint64_t launches = 0;
   std::uint64_t duration_ns = 0;

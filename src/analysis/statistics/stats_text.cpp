@@ -19,10 +19,6 @@ namespace {
 
 using nlohmann::ordered_json;
 
-bool HasConfig(const StatsRow& row) {
-  return row.config.grid[0] != shm::kUnknownExtent;
-}
-
 template <typename Extent>
 std::string Extents(const Extent (&of)[3]) {
   return fmt::format("{}x{}x{}", of[0], of[1], of[2]);
@@ -59,7 +55,7 @@ void AddName(const StatsTable& table, const StatsRow& row, const std::string& na
   const bool is_kernel = HasKernels(table);
   std::string before;
   if (row.process != 0 && is_kernel) before = fmt::format("{} ", row.process);
-  if (HasConfig(row)) {
+  if (row.has_config()) {
     before += fmt::format("{}/{} ", Extents(row.config.grid), Extents(row.config.block));
   }
   std::string behind;
@@ -214,8 +210,8 @@ std::string StatsCsv(const StatsTable& table, const model::RowView& view) {
   text += ",estimated\n";
   for (const std::size_t i : view.rows) {
     const StatsRow& row = table.rows[i];
-    const std::string grid = HasConfig(row) ? Extents(row.config.grid) : "";
-    const std::string block = HasConfig(row) ? Extents(row.config.block) : "";
+    const std::string grid = row.has_config() ? Extents(row.config.grid) : "";
+    const std::string block = row.has_config() ? Extents(row.config.block) : "";
     text += fmt::format("{},{},{},{},{},{}", CsvCell(row.name), CsvCell(row.detail),
                         row.process == 0 ? "" : std::to_string(row.process), grid, block,
                         row.cluster ? std::to_string(*row.cluster) : "");
@@ -236,8 +232,8 @@ std::string StatsJson(const StatsTable& table, const model::RowView& view) {
         {"name", IsUnknownDevice(table, row) ? ordered_json() : ordered_json(row.name)}};
     if (!row.detail.empty()) json["detail"] = row.detail;
     json["process"] = row.process == 0 ? ordered_json() : ordered_json(row.process);
-    json["grid"] = HasConfig(row) ? ordered_json(row.config.grid) : ordered_json();
-    json["block"] = HasConfig(row) ? ordered_json(row.config.block) : ordered_json();
+    json["grid"] = row.has_config() ? ordered_json(row.config.grid) : ordered_json();
+    json["block"] = row.has_config() ? ordered_json(row.config.block) : ordered_json();
     json["cluster"] = row.cluster ? ordered_json(*row.cluster) : ordered_json();
     json.update(Fields(table, row));
     rows.push_back(std::move(json));

@@ -50,8 +50,7 @@ Result<model::Plan> PlanByMethod(const model::Profile& profile, const MethodEntr
   model::Plan plan;
   model::PlanTotals& totals = plan.totals;
   for (std::uint32_t g = 0; g < kernels.size(); ++g) {
-    const model::KernelGroups::Group& group = kernels.group(g);
-    plan.kernels.push_back({group.name, 0, 0, {}, group.config});
+    plan.kernels.push_back({kernels.group(g)});
   }
   std::vector<WholeCluster> clusters(prepared->cluster_count());
   std::vector<std::map<std::uint32_t, Part>> parts(kernels.size());  // by kernel, then cluster

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
 #include <iterator>
@@ -13,7 +12,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <tuple>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -261,18 +260,13 @@ void JoinBins(std::vector<model::HistogramBin>& bins) {
 // shared.
 void AddKernels(std::span<const SessionPart> parts, const model::Plan& plan,
                 model::Overview& merged) {
-  using Key = std::tuple<std::string, std::array<std::uint32_t, 6>>;
-  const auto key_of = [](const auto& kernel) {
-    const auto& [grid, block] = kernel.config;
-    return Key{kernel.name, {grid[0], grid[1], grid[2], block[0], block[1], block[2]}};
-  };
-  std::map<Key, std::size_t> place;
+  std::unordered_map<model::KernelId, std::size_t, model::KernelIdHash> place;
   std::vector<model::OverviewKernel>& kernels = merged.kernels;
   for (const SessionPart& part : parts) {
     for (const model::OverviewKernel& kernel : part.overview->kernels) {
-      const auto found = kernel.process != 0 ? place.end() : place.find(key_of(kernel));
+      const auto found = kernel.spans_sessions() ? place.find(kernel) : place.end();
       if (found == place.end()) {
-        if (kernel.process == 0) place.emplace(key_of(kernel), kernels.size());
+        if (kernel.spans_sessions()) place.emplace(kernel, kernels.size());
         kernels.push_back(kernel);
         kernels.back().slices.clear();
         kernels.back().launched_config = {};  // other sessions may have other ones
@@ -290,7 +284,7 @@ void AddKernels(std::span<const SessionPart> parts, const model::Plan& plan,
   // An overview contains only the kernels with the most time, so a kernel may be missing in some
   // sessions. Its totals come from the plan.
   for (const model::PlanKernel& kernel : plan.kernels) {
-    const auto found = kernel.process != 0 ? place.end() : place.find(key_of(kernel));
+    const auto found = kernel.spans_sessions() ? place.find(kernel) : place.end();
     if (found == place.end()) continue;
     kernels[found->second].invocations = kernel.invocations;
     kernels[found->second].duration_ns = kernel.duration_ns;
@@ -449,7 +443,7 @@ Status WriteMergedMask(std::span<const SessionPart> parts, ByteSink& sink,
     for (const model::PlanSession& session : part.plan.sessions) offsets.index += session.launches;
     for (const model::PlanKernel& kernel : part.plan.kernels) {
       // Kernels of one process are counted within that process.
-      if (kernel.process == 0) offsets.occurrence[kernel.name] += kernel.invocations;
+      if (kernel.spans_sessions()) offsets.occurrence[kernel.name] += kernel.invocations;
     }
   }
   return Success{};

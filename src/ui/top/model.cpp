@@ -37,19 +37,17 @@ bool ContainsIgnoringCase(std::string_view text, std::string_view part) {
 
 const std::string& Model::SessionOf(const KernelRow& row) const {
   static const std::string kNone;
-  return row.kernel->process == 0 ? kNone : sessions_[run_.part_sessions[row.first_part]].directory;
+  return row.kernel->spans_sessions() ? kNone
+                                      : sessions_[run_.part_sessions[row.first_part]].directory;
 }
 
 Model::Identity Model::IdentityOf(const KernelRow& row) const {
-  return {row.kernel->name, row.kernel->process, SessionOf(row), row.kernel->config};
+  return {*row.kernel, SessionOf(row)};
 }
 
 bool Model::Is(const KernelRow& row, const Identity& identity) const {
-  const model::OverviewKernel& kernel = *row.kernel;
-  return kernel.process == identity.process && SessionOf(row) == identity.session &&
-         std::equal(kernel.config.grid, kernel.config.grid + 3, identity.config.grid) &&
-         std::equal(kernel.config.block, kernel.config.block + 3, identity.config.block) &&
-         kernel.name == identity.name;
+  const model::KernelId& kernel = *row.kernel;
+  return kernel == identity.kernel && SessionOf(row) == identity.session;
 }
 
 void Model::Show(std::vector<Session> sessions) {

@@ -102,10 +102,8 @@ class Model {
  private:
   // Identity identifies a kernel across overviews.
   struct Identity {
-    std::string name;
-    std::int32_t process = 0;
+    model::KernelId kernel;
     std::string session;  // directory; empty if the kernel is not of a single process
-    shm::LaunchConfig config = {};
   };
   Identity IdentityOf(const KernelRow& row) const;
   bool Is(const KernelRow& row, const Identity& identity) const;

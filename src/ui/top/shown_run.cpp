@@ -8,15 +8,10 @@
 #include <utility>
 
 #include "base/saturating.h"
-#include "shm/context_key.h"
 #include "ui/top/figures.h"
 
 namespace stemtap::ui {
 namespace {
-
-std::uint64_t KeyOf(const model::OverviewKernel& kernel) {
-  return shm::ConfigKey(shm::NameHash(kernel.name.data(), kernel.name.size()), kernel.config);
-}
 
 void Add(const model::OverviewKernel& kernel, KernelRow& row) {
   AddSaturated(kernel.invocations, row.invocations);
@@ -48,13 +43,14 @@ void RowsOfAll(std::span<const Session> sessions, ShownRun& run) {
     const model::OverviewKernel* kernel;
   };
   std::vector<Part> parts;
-  std::unordered_map<std::uint64_t, std::uint32_t> rows;
+  std::unordered_map<std::size_t, std::uint32_t> rows;  // by hash, to copy no names
   for (std::size_t i = 0; i < sessions.size(); ++i) {
     if (sessions[i].overview == nullptr) continue;
     for (const model::OverviewKernel& kernel : sessions[i].overview->kernels) {
       auto at = static_cast<std::uint32_t>(run.kernels.size());
-      // Equal pids of two sessions are unrelated processes, so their kernels are not combined.
-      if (kernel.process == 0) at = rows.try_emplace(KeyOf(kernel), at).first->second;
+      if (kernel.spans_sessions()) {
+        at = rows.try_emplace(model::KernelIdHash{}(kernel), at).first->second;
+      }
       if (at == run.kernels.size()) run.kernels.emplace_back().kernel = &kernel;
       KernelRow& row = run.kernels[at];
       Add(kernel, row);

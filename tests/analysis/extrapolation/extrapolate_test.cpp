@@ -360,13 +360,13 @@ model::PlanSample Sample(std::uint64_t index, std::uint64_t duration, double wei
 model::Plan SmallPlan() {
   model::Plan plan;
   plan.totals.duration_ns = 140;
-  model::PlanKernel a{"a(int)", 10, 100, {}};
+  model::PlanKernel a{{"a(int)"}, 10, 100};
   model::PlanCluster ca;
   ca.count = 10;
   ca.mean_ns = 10.0;
   ca.samples = {Sample(3, 10, 5.0), Sample(5, 10, 5.0)};
   a.clusters = {ca};
-  model::PlanKernel b{"b(int)", 4, 40, {}};
+  model::PlanKernel b{{"b(int)"}, 4, 40};
   model::PlanCluster cb;
   cb.count = 4;
   cb.mean_ns = 10.0;
@@ -556,7 +556,7 @@ TEST_CASE("ncu rows are the samples of a name in launch order, or its occurrence
 
 // A kernel of two launches, both sampled.
 model::PlanKernel Pair(const std::string& name, std::uint64_t first, std::uint64_t second) {
-  model::PlanKernel kernel{name, 2, 20, {}};
+  model::PlanKernel kernel{{name}, 2, 20};
   model::PlanCluster cluster;
   cluster.count = 2;
   cluster.mean_ns = 10.0;

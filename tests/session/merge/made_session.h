@@ -58,7 +58,7 @@ inline model::Plan PlanOf(const MadeSession& made) {
     }
     cluster.target = 2;
     index += made.launches;
-    builder.AddKernel(name, made.launches, sum, 0, {cluster}, {}, made.process);
+    builder.AddKernel({name, made.process}, made.launches, sum, 0, {cluster});
   }
   model::Plan plan = builder.Finish();
   plan.source = "python3 train.py";
