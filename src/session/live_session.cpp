@@ -46,7 +46,7 @@ constexpr int kIdleMs = 20;
 class LiveRun {
  public:
   // All referenced objects must outlive the run.
-  LiveRun(const LiveOptions& options, SessionBuilder& session, shm::GateTable& gate);
+  LiveRun(const LiveOptions& options, Session& session, shm::GateTable& gate);
 
   // Opens the mask. On failure, the session is discarded.
   Status Begin() {
@@ -65,7 +65,7 @@ class LiveRun {
   std::string WhyAllDisabled(const std::vector<ProcessReport>& processes) const;
 
   const LiveOptions& options_;
-  SessionBuilder& session_;
+  Session& session_;
   WorkerPool pool_;
   Engine engine_;
   TracedProcesses processes_;
@@ -80,15 +80,17 @@ Captures CapturesOf(const LiveOptions& options) {
 }
 
 void LogEnd(const SessionResult& outcome) {
-  const SessionReport& report = outcome.report;
-  for (const std::string& warning : report.warnings) spdlog::warn("{}", EscapeForTerminal(warning));
+  const model::RecordedSession& session = outcome.session;
+  for (const std::string& warning : session.warnings) {
+    spdlog::warn("{}", EscapeForTerminal(warning));
+  }
   if (!outcome.failure.empty()) spdlog::error("{}", EscapeForTerminal(outcome.failure));
-  spdlog::info("ended: {:.3f} s, exit {}, {} launches, {} dropped, {} captured", report.elapsed_s,
-               report.exit_code, report.sampler.observed, outcome.plan.totals.dropped,
-               report.sampler.captured);
+  spdlog::info("ended: {:.3f} s, exit {}, {} launches, {} dropped, {} captured", session.elapsed_s,
+               session.exit_code, outcome.sampler.observed, outcome.plan.totals.dropped,
+               outcome.sampler.captured);
 }
 
-LiveRun::LiveRun(const LiveOptions& options, SessionBuilder& session, shm::GateTable& gate)
+LiveRun::LiveRun(const LiveOptions& options, Session& session, shm::GateTable& gate)
     : options_(options),
       session_(session),
       pool_(options.threads),
@@ -183,44 +185,43 @@ std::string LiveRun::WhyAllDisabled(const std::vector<ProcessReport>& processes)
 
 SessionResult LiveRun::Finish(const std::optional<ChildProcess>& child, const GateMemory& gate) {
   const double elapsed_s = session_.elapsed_s();
-  SessionResult outcome;
-  outcome.folder = session_.path();
-  outcome.plan = engine_.Finish();
+  model::Plan plan = engine_.Finish();
+  SessionResult outcome = session_.Draft();
+  outcome.plan = std::move(plan);
   outcome.plan.source = options_.command.empty()
                             ? fmt::format("pid {}", options_.attach_pid)
                             : fmt::format("{}", fmt::join(options_.command, " "));
-  SessionReport& report = outcome.report;
-  report = session_.Report();
-  report.elapsed_s = elapsed_s;
+  model::RecordedSession& recorded = outcome.session;
+  recorded.elapsed_s = elapsed_s;
   if (child) {
-    report.exit_code = child->exit_code();
-    report.signal = child->signal();
+    recorded.exit_code = child->exit_code();
+    recorded.signal = child->signal();
   }
-  report.devices = processes_.devices();
-  report.warnings = processes_.CloseAll();
-  engine_.AddWarnings(report.warnings);
-  report.processes = processes_.Reports();
+  recorded.devices = processes_.devices();
+  recorded.warnings = processes_.CloseAll();
+  engine_.AddWarnings(recorded.warnings);
+  recorded.processes = processes_.Reports();
   session_.directory().Remove(shm::kGateFileName);
-  if (!processes_.any()) report.warnings.push_back(WhyNoProcess(outcome));
+  if (!processes_.any()) recorded.warnings.push_back(WhyNoProcess(outcome));
   // In quiet mode no summary reports this either.
-  if (options_.quiet && processes_.any()) outcome.failure = WhyAllDisabled(report.processes);
+  if (options_.quiet && processes_.any()) outcome.failure = WhyAllDisabled(recorded.processes);
   if (options_.quiet && outcome.failure.empty()) outcome.failure = processes_.WhyUnread();
   if (engine_.excluded_captured() != 0) {
-    report.warnings.push_back(
+    recorded.warnings.push_back(
         fmt::format("{} launches of excluded kernels were captured before the gate excluded them",
                     engine_.excluded_captured()));
   }
   if (processes_.refused_captures() != 0) {
-    report.warnings.push_back(
+    recorded.warnings.push_back(
         fmt::format("{} launches that processes reported as captured count as not captured: "
                     "stemtap had not requested their captures",
                     processes_.refused_captures()));
   }
   if (gate.lost()) {
-    report.warnings.push_back(
+    recorded.warnings.push_back(
         "gate.table was truncated by another process: no launch was captured afterwards");
   }
-  const Status written = session_.Finish(report, outcome.plan);
+  const Status written = session_.Finish(outcome);
   if (!written.ok()) outcome.failure = written.error().message;
   LogEnd(outcome);
   processes_.RemoveLeftovers();
@@ -262,22 +263,17 @@ SessionResult Collect(std::optional<LiveRun>& run, const GateMemory& gate,
       outcome.failure = trouble.what();
     }
     if (child) AwaitEnd(*child, signals);
-    if (child) outcome.report.exit_code = child->exit_code();
+    if (child) outcome.session.exit_code = child->exit_code();
     return outcome;
   }
 }
 
-Result<std::unique_ptr<SessionBuilder>> OpenSession(const LiveOptions& options) {
-  return SessionBuilder::Open(
-      {.mode = SessionMode::kLive,
-       .sampling = options.sampling,
-       .listed = options.listed,
-       .command = options.command,
-       .directory = options.folder,
-       .place = options.command.empty() ? SessionPlace::kExisting : options.place});
+Result<std::unique_ptr<Session>> OpenSession(SessionOptions options) {
+  if (options.command.empty()) options.place = SessionPlace::kExisting;
+  return Session::Open(SessionMode::kLive, std::move(options));
 }
 
-Result<ChildProcess> StartProgram(const LiveOptions& options, const SessionBuilder& session,
+Result<ChildProcess> StartProgram(const LiveOptions& options, const Session& session,
                                   const SignalRelay& signals, const sigset_t& defaults) {
   // Printed now, because the program may run long and quiet mode has no summary.
   const std::string why_not = WhyNotRecorded();
@@ -306,9 +302,8 @@ Result<SessionResult> RunLive(const LiveOptions& options) {
   SignalRelay signals;  // before the pool's threads start
 
   const bool attach = options.command.empty();
-  Result<std::unique_ptr<SessionBuilder>> opened = OpenSession(options);
-  if (!opened.ok()) return opened.error();
-  SessionBuilder& session = *opened.value();
+  const std::unique_ptr<Session> opened = STEMTAP_TRY(OpenSession(options));
+  Session& session = *opened;
   Result<GateMemory> gate =
       options.level == TraceLevel::kGate
           ? GateMemory::CreateIn(session.directory(),

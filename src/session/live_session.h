@@ -38,14 +38,10 @@ constexpr const char* NameOf(TraceLevel level) {
   return kTraceLevelNames[static_cast<std::size_t>(level)];
 }
 
-struct LiveOptions {
-  sampling::SamplingOptions sampling;
-  model::OptionList listed;          // all options with their values, for the files
-  std::vector<std::string> command;  // empty: attach
+// The files are in a directory that exists if `command` is empty: the collector attaches.
+struct LiveOptions : SessionOptions {
   // If attaching: the process whose library started this collector.
   std::int32_t attach_pid = 0;
-  std::string folder;
-  SessionPlace place = SessionPlace::kNamed;  // unless attaching
   TraceLevel level = TraceLevel::kKernels;
   std::string actuator = "log";  // STEMTAP_ACTUATOR
   bool native_captures = false;  // the actuator's captures do not slow launches

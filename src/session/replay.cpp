@@ -40,7 +40,7 @@ Result<Records> ReadFirst(model::ProfileReader& reader, std::size_t count) {
 // Pushes all launches of the profile to the engine: `first`, which have been read, and the rest.
 // Fails if there is no launch to sample.
 Status Play(model::ProfileReader& reader, Records first, const ReplayOptions& options,
-            const SessionBuilder& session, Engine& engine, DeviceUse& devices) {
+            const Session& session, Engine& engine, DeviceUse& devices) {
   ProgressLine progress(options.quiet);
   std::vector<std::uint32_t> engine_ids;  // indexed by the reader's name id
   const auto add_names = [&] {
@@ -95,15 +95,8 @@ std::string TooShort(const online::SamplerStatus& status, std::uint64_t lag) {
 }  // namespace
 
 Result<SessionResult> RunReplay(model::ProfileReader& reader, const ReplayOptions& options) {
-  Result<std::unique_ptr<SessionBuilder>> opened =
-      SessionBuilder::Open({.mode = SessionMode::kReplay,
-                            .sampling = options.sampling,
-                            .listed = options.listed,
-                            .command = {},
-                            .directory = options.folder,
-                            .place = options.place});
-  if (!opened.ok()) return opened.error();
-  SessionBuilder& session = *opened.value();
+  const std::unique_ptr<Session> opened = STEMTAP_TRY(Session::Open(SessionMode::kReplay, options));
+  Session& session = *opened;
   // Without a lag, the launches are held until the run is known to be short or long.
   Result<Records> first = ReadFirst(reader, options.lag ? 0 : kLongRun);
   if (!first.ok()) {
@@ -125,21 +118,20 @@ Result<SessionResult> RunReplay(model::ProfileReader& reader, const ReplayOption
     return played.error();
   }
 
-  SessionResult outcome;
-  outcome.folder = session.path();
-  outcome.plan = engine.Finish();
-  outcome.plan.source = options.source;
-  SessionReport& report = outcome.report;
-  report = session.Report();
-  report.devices = devices.Totals(engine.names());
-  report.warnings = reader.warnings();
-  engine.AddWarnings(report.warnings);
-  if (std::string warning = TooShort(report.sampler, lag); !warning.empty()) {
-    report.warnings.push_back(std::move(warning));
+  model::Plan plan = engine.Finish();
+  SessionResult result = session.Draft();
+  result.plan = std::move(plan);
+  result.plan.source = options.source;
+  result.session.devices = devices.Totals(engine.names());
+  std::vector<std::string>& warnings = result.session.warnings;
+  warnings = reader.warnings();
+  engine.AddWarnings(warnings);
+  if (std::string warning = TooShort(result.sampler, lag); !warning.empty()) {
+    warnings.push_back(std::move(warning));
   }
-  STEMTAP_TRY(session.Finish(report, outcome.plan));
-  if (report.mask_events_missing != 0) return Error{report.incomplete.front()};
-  return outcome;
+  STEMTAP_TRY(session.Finish(result));
+  if (result.session.counters.mask_events_missing != 0) return Error{result.incomplete.front()};
+  return result;
 }
 
 }  // namespace stemtap::session

@@ -37,13 +37,10 @@ constexpr std::uint64_t DefaultLag(std::uint64_t launches) {
 inline constexpr std::uint64_t kLongRun = kLagsPerRun * kMaxDefaultLag;
 static_assert(DefaultLag(kLongRun - 1) < kMaxDefaultLag);
 
-struct ReplayOptions {
-  sampling::SamplingOptions sampling;
-  model::OptionList listed;          // RunReplay adds the lag
+// RunReplay adds the lag to the listed options.
+struct ReplayOptions : SessionOptions {
   std::optional<std::uint64_t> lag;  // default: DefaultLag
   std::string source;                // profile name, for the files
-  std::string folder;                // session directory; empty: none
-  SessionPlace place = SessionPlace::kNamed;
   unsigned threads = 0;
   bool quiet = false;
 };

@@ -31,30 +31,33 @@ void RemoveUnfinishedOverviews(const Directory& directory) {
   for (const std::string& name : leftovers) directory.Remove(name);
 }
 
+model::SessionHost ThisHost() {
+  utsname host{};
+  uname(&host);
+  return {host.nodename, fmt::format("{} {}", host.sysname, host.release), host.machine,
+          std::thread::hardware_concurrency()};
+}
+
 }  // namespace
 
-SessionBuilder::SessionBuilder(SessionSetup setup, std::optional<Directory> directory)
-    : setup_(std::move(setup)),
+Session::Session(SessionMode mode, SessionOptions options, std::optional<Directory> directory)
+    : mode_(mode),
+      options_(std::move(options)),
       directory_(std::move(directory)),
       timeline_([this] { return elapsed_s(); }) {
   if (directory_) overview_.emplace(*directory_, [this](model::Overview& o) { Describe(o); });
 }
 
-Result<std::unique_ptr<SessionBuilder>> SessionBuilder::Open(SessionSetup setup) {
-  const Result<model::KernelGroups> groups =
-      model::KernelGroups::Create(setup.sampling.group_by, setup.sampling.exclude);
-  if (!groups.ok()) return groups.error();
+Result<std::unique_ptr<Session>> Session::Open(SessionMode mode, SessionOptions options) {
+  STEMTAP_TRY(model::KernelGroups::Create(options.sampling.group_by, options.sampling.exclude));
   std::optional<Directory> directory;
-  if (!setup.directory.empty()) {
-    Result<Directory> claimed = ClaimSession(setup.directory, setup.place);
-    if (!claimed.ok()) return claimed.error();
-    directory = std::move(claimed).value();
+  if (!options.folder.empty()) {
+    directory = STEMTAP_TRY(ClaimSession(options.folder, options.place));
   }
-  return std::unique_ptr<SessionBuilder>(
-      new SessionBuilder(std::move(setup), std::move(directory)));
+  return std::unique_ptr<Session>(new Session(mode, std::move(options), std::move(directory)));
 }
 
-Status SessionBuilder::Begin(Engine& engine, std::function<void(model::Overview&)> details) {
+Status Session::Begin(Engine& engine, std::function<void(model::Overview&)> details) {
   engine_ = &engine;
   engine.AddObserver(mask_);
   engine.AddObserver(timeline_);
@@ -70,98 +73,68 @@ Status SessionBuilder::Begin(Engine& engine, std::function<void(model::Overview&
   return Success{};
 }
 
-void SessionBuilder::Describe(model::Overview& overview) const {
-  overview.mode = NameOf(setup_.mode);
+void Session::Describe(model::Overview& overview) const {
+  overview.mode = NameOf(mode_);
   // A replay is not a process that `stemtap top` can check.
-  if (setup_.mode != SessionMode::kReplay) overview.pid = ::getpid();
+  if (mode_ != SessionMode::kReplay) overview.pid = ::getpid();
   overview.started_unix_ms = started_unix_ms_;
   overview.elapsed_s = elapsed_s();
-  overview.command = setup_.command;
-  overview.error_bound = setup_.sampling.error_bound;
-  overview.confidence = setup_.sampling.confidence;
+  overview.command = options_.command;
+  overview.error_bound = options_.sampling.error_bound;
+  overview.confidence = options_.sampling.confidence;
   overview.timeline = timeline_.points();
   engine_->Describe(overview);
   if (details_) details_(overview);
   if (end_) end_(overview);
 }
 
-SessionReport SessionBuilder::Report() const {
-  SessionReport report;
-  report.mode = setup_.mode;
-  report.command = setup_.command;
-  report.options = setup_.listed;
-  report.elapsed_s = elapsed_s();
-  report.sampler = engine_->status();
-  return report;
+SessionResult Session::Draft() const {
+  SessionResult result;
+  result.folder = path();
+  result.sampler = engine_->status();
+  model::RecordedSession& session = result.session;
+  session.tool = fmt::format("stemtap {}", kVersion);
+  session.mode = NameOf(mode_);
+  session.command = options_.command;
+  session.options = options_.listed;
+  session.host = ThisHost();
+  session.elapsed_s = elapsed_s();
+  return result;
 }
 
-Status SessionBuilder::Finish(SessionReport& report, model::Plan& plan) {
-  plan.options = setup_.listed;
-  AddLosses(report, plan);
+Status Session::Finish(SessionResult& result) {
+  model::RecordedSession& session = result.session;
+  result.plan.options = session.options;
+  Complete(result);
   if (!directory_) return Success{};
   // The last overview may reuse the mask's descriptor, if there are few.
   if (const Status mask = mask_.Close(); !mask.ok()) {
-    report.incomplete.push_back(mask.error().message);
+    result.incomplete.push_back(mask.error().message);
   }
-  report.mask_events_missing = mask_.missing();
-  timeline_.SetDropped(plan.totals.dropped);
+  session.counters.mask_events_missing = mask_.missing();
+  timeline_.SetDropped(result.plan.totals.dropped);
   timeline_.End(engine_->status());
-  end_ = [&](model::Overview& overview) { EndOverview(report, plan, overview); };
+  end_ = [&](model::Overview& overview) { EndOverview(result, overview); };
   overview_->Write();
   end_ = nullptr;
   if (const std::string warning = overview_->Warning(); !warning.empty()) {
-    (overview_->is_current() ? report.warnings : report.incomplete).push_back(warning);
+    (overview_->is_current() ? session.warnings : result.incomplete).push_back(warning);
   }
-  report.warnings.insert(report.warnings.end(), report.incomplete.begin(), report.incomplete.end());
-  const Status written =
-      WriteResults(*directory_, plan, SessionToJson(report, plan), SessionSummary(report, plan));
+  session.warnings.insert(session.warnings.end(), result.incomplete.begin(),
+                          result.incomplete.end());
+  const Status written = WriteResults(*directory_, result.plan, model::SessionToJson(session),
+                                      SessionSummary(session, result.plan));
   RemoveUnfinishedOverviews(*directory_);
   return written;
 }
 
-void SessionBuilder::Discard() {
+void Session::Discard() {
   if (!directory_) return;
   directory_->Remove(shm::kMaskFileName);
-  if (setup_.place == SessionPlace::kExisting) return;
+  if (options_.place == SessionPlace::kExisting) return;
   directory_->Remove(shm::kGateFileName);
   directory_->RemoveSelf();
 }
-
-namespace {
-
-// Returns the counts that session.json and the last overview share.
-SessionCounts CountSession(const SessionReport& report, const model::Plan& plan) {
-  SessionCounts counts = CountProcesses(report.processes);
-  counts.kept = report.sampler.observed + plan.totals.excluded_invocations;
-  counts.dropped = plan.totals.dropped;
-  if (report.processes.empty()) counts.seen = counts.kept + counts.dropped;
-  return counts;
-}
-
-model::SessionHost ThisHost() {
-  utsname host{};
-  uname(&host);
-  return {host.nodename, fmt::format("{} {}", host.sysname, host.release), host.machine,
-          std::thread::hardware_concurrency()};
-}
-
-model::SessionCounters Counters(const SessionReport& report, const model::Plan& plan) {
-  const online::SamplerStatus& s = report.sampler;
-  model::SessionCounters counters = {CountSession(report, plan)};
-  counters.gaps = plan.totals.gaps;
-  counters.captured = s.captured;
-  counters.captured_duration_ns = s.captured_duration_ns;
-  counters.zero_duration = s.zero_duration;
-  counters.slowed = s.perturbed;
-  counters.slowed_beside = s.perturbed_uncaptured;
-  counters.native_unknown = plan.totals.native_unknown;
-  counters.contexts_refused = s.contexts_refused;
-  counters.slots_refused = s.slots_refused;
-  counters.mask_events_missing = report.mask_events_missing;
-  return counters;
-}
-
-}  // namespace
 
 void AddProcess(const ProcessReport& process, ProcessReport& sum) {
   using P = ProcessReport;
@@ -191,10 +164,33 @@ SessionCounts CountProcesses(std::span<const ProcessReport> processes) {
   return counts;
 }
 
-void AddLosses(const SessionReport& report, model::Plan& plan) {
-  for (const ProcessReport& p : report.processes) {
-    plan.totals.dropped += p.dropped();
-    plan.totals.gaps += p.gaps();
+void Complete(SessionResult& result) {
+  model::PlanTotals& totals = result.plan.totals;
+  model::RecordedSession& session = result.session;
+  for (const ProcessReport& p : session.processes) {
+    totals.dropped += p.dropped();
+    totals.gaps += p.gaps();
+  }
+  const online::SamplerStatus& s = result.sampler;
+  model::SessionCounters& counters = session.counters;
+  static_cast<SessionCounts&>(counters) = CountProcesses(session.processes);
+  counters.kept = s.observed + totals.excluded_invocations;
+  counters.dropped = totals.dropped;
+  if (session.processes.empty()) counters.seen = counters.kept + counters.dropped;
+  counters.gaps = totals.gaps;
+  counters.captured = s.captured;
+  counters.captured_duration_ns = s.captured_duration_ns;
+  counters.zero_duration = s.zero_duration;
+  counters.slowed = s.perturbed;
+  counters.slowed_beside = s.perturbed_uncaptured;
+  counters.native_unknown = totals.native_unknown;
+  counters.contexts_refused = s.contexts_refused;
+  counters.slots_refused = s.slots_refused;
+  session.completeness = model::CompletenessLine(session.processes);
+  for (DeviceTotals& device : session.devices) {
+    if (device.process < session.processes.size()) {
+      device.pid = session.processes[device.process].pid;
+    }
   }
 }
 
@@ -210,32 +206,11 @@ void SetCounts(const SessionCounts& counts, model::Overview& overview) {
   }
 }
 
-void EndOverview(const SessionReport& report, const model::Plan& plan, model::Overview& overview) {
-  SetCounts(CountSession(report, plan), overview);
+void EndOverview(const SessionResult& result, model::Overview& overview) {
+  SetCounts(result.session.counters, overview);
   overview.ended = true;
-  overview.elapsed_s = report.elapsed_s;
-  online::TakeClusters(plan, overview);
-}
-
-std::string SessionToJson(const SessionReport& report, const model::Plan& plan) {
-  model::RecordedSession session;
-  session.tool = fmt::format("stemtap {}", kVersion);
-  session.mode = NameOf(report.mode);
-  session.command = report.command;
-  session.options = report.options;
-  session.host = ThisHost();
-  session.elapsed_s = report.elapsed_s;
-  session.exit_code = report.exit_code;
-  session.signal = report.signal;
-  session.counters = Counters(report, plan);
-  session.completeness = model::CompletenessLine(report.processes);
-  session.processes = report.processes;
-  session.devices = report.devices;
-  for (DeviceTotals& device : session.devices) {
-    if (device.process < report.processes.size()) device.pid = report.processes[device.process].pid;
-  }
-  session.warnings = report.warnings;
-  return model::SessionToJson(session);
+  overview.elapsed_s = result.session.elapsed_s;
+  online::TakeClusters(result.plan, overview);
 }
 
 namespace {
@@ -244,11 +219,11 @@ namespace {
 constexpr std::size_t kMaxDevices = 16;
 
 // "device 0: busy 91.20 % of 12.345 s, 3 streams, 1.42 concurrent kernels on average"
-std::string DeviceLine(const DeviceTotals& d, const SessionReport& report) {
+std::string DeviceLine(const DeviceTotals& d, const model::RecordedSession& session) {
   std::string line =
       d.device == shm::kUnknown16 ? "unknown device" : fmt::format("device {}", d.device);
-  if (report.processes.size() > 1 && d.process < report.processes.size()) {
-    line += fmt::format(" of process {}", report.processes[d.process].pid);
+  if (session.processes.size() > 1 && d.process < session.processes.size()) {
+    line += fmt::format(" of process {}", session.processes[d.process].pid);
   }
   const auto busy = static_cast<double>(d.busy_ns);
   line += fmt::format(": busy {:.2f} % of {:.3f} s", 100.0 * busy / static_cast<double>(d.span_ns),
@@ -262,11 +237,11 @@ std::string DeviceLine(const DeviceTotals& d, const SessionReport& report) {
 
 // "recording cost 0.120 ms on the program's threads and 41.000 ms on its own, in 3.210 s". Other
 // slowdown, especially by CUPTI inside the driver, cannot be measured from inside the process.
-std::string CostLine(const SessionReport& report) {
+std::string CostLine(const model::RecordedSession& session) {
   double program_ns = 0;
   double background_ns = 0;
   double cupti_ns = 0;
-  for (const ProcessReport& p : report.processes) {
+  for (const ProcessReport& p : session.processes) {
     program_ns += static_cast<double>(p.cost_program_ns);
     background_ns += static_cast<double>(p.cost_background_ns);
     cupti_ns += static_cast<double>(p.cost_cupti_ns);
@@ -274,25 +249,25 @@ std::string CostLine(const SessionReport& report) {
   if (program_ns + background_ns == 0) return "";
   std::string line = fmt::format(
       "recording cost {:.3f} ms on the program's threads and {:.3f} ms on its own, in {:.3f} s",
-      program_ns * 1e-6, background_ns * 1e-6, report.elapsed_s);
+      program_ns * 1e-6, background_ns * 1e-6, session.elapsed_s);
   if (cupti_ns != 0) line += fmt::format("; CUPTI reports {:.3f} ms of overhead", cupti_ns * 1e-6);
   return line + "\n";
 }
 
-std::string DeviceLines(const SessionReport& report) {
+std::string DeviceLines(const model::RecordedSession& session) {
   std::string text;
-  for (std::size_t i = 0; i < report.devices.size() && i < kMaxDevices; ++i) {
-    if (report.devices[i].span_ns != 0) text += DeviceLine(report.devices[i], report);
+  for (std::size_t i = 0; i < session.devices.size() && i < kMaxDevices; ++i) {
+    if (session.devices[i].span_ns != 0) text += DeviceLine(session.devices[i], session);
   }
-  if (report.devices.size() > kMaxDevices) {
-    text += fmt::format("... and {} more devices\n", report.devices.size() - kMaxDevices);
+  if (session.devices.size() > kMaxDevices) {
+    text += fmt::format("... and {} more devices\n", session.devices.size() - kMaxDevices);
   }
   return text;
 }
 
 // "37 launches were not recorded: the program had paused recording"
-std::string PauseLine(const SessionReport& report) {
-  const std::uint64_t paused = CountProcesses(report.processes).paused;
+std::string PauseLine(const model::RecordedSession& session) {
+  const std::uint64_t paused = CountProcesses(session.processes).paused;
   if (paused == 0) return "";
   return fmt::format("{} launches were not recorded: the program had paused recording\n", paused);
 }
@@ -331,21 +306,19 @@ std::string ProcessLines(const ProcessReport& p) {
 
 }  // namespace
 
-std::string SessionSummary(const SessionReport& report, const model::Plan& plan) {
+std::string SessionSummary(const model::RecordedSession& session, const model::Plan& plan) {
   std::string text =
       plan.totals.invocations == 0 ? "no kernel was recorded\n" : model::PlanSummary(plan);
-  if (std::string line = model::CompletenessLine(report.processes); !line.empty()) {
-    text += line + "\n";
-  }
-  if (std::string line = model::GraphLaunchesLine(report.processes, report.devices);
+  if (!session.completeness.empty()) text += session.completeness + "\n";
+  if (std::string line = model::GraphLaunchesLine(session.processes, session.devices);
       !line.empty()) {
     text += line + "\n";
   }
-  text += DeviceLines(report);
-  text += CostLine(report);
-  text += PauseLine(report);
-  for (const ProcessReport& p : report.processes) text += ProcessLines(p);
-  for (const std::string& warning : report.warnings) {
+  text += DeviceLines(session);
+  text += CostLine(session);
+  text += PauseLine(session);
+  for (const ProcessReport& p : session.processes) text += ProcessLines(p);
+  for (const std::string& warning : session.warnings) {
     text += "warning: " + EscapeForTerminal(warning) + "\n";
   }
   return text;

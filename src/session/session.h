@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SessionBuilder assembles the session directory of one run of the engine, which may be live,
-// replayed or inside a tracer: mask.ndjson and overview.json while the run continues, and
-// plan.json, session.json, cells.json and summary.txt at the end.
+// Session writes the session directory of one run of the engine, which may be live, replayed or
+// inside a tracer: mask.ndjson and overview.json while the run continues, and plan.json,
+// session.json, cells.json and summary.txt at the end.
 //
-//   Open ─► Begin(engine) ─► UpdateOverview ... ─► Report ─► Finish
+//   Open ─► Begin(engine) ─► UpdateOverview ... ─► Draft ─► Finish
 //
 // THREADS: one caller.
 #pragma once
@@ -49,29 +49,23 @@ constexpr const char* NameOf(SessionMode mode) {
   return kSessionModeNames[static_cast<std::size_t>(mode)];
 }
 
-// SessionReport is the outcome of a session besides its plan: what session.json contains and
-// summary.txt shows. See docs/formats/session.md.
-struct SessionReport {
-  SessionMode mode = SessionMode::kLive;
-  std::vector<std::string> command;
-  model::OptionList options;
-  double elapsed_s = 0.0;
-  int exit_code = 0;
-  int signal = 0;  // signal that ended the program; 0: none
-  std::vector<ProcessReport> processes;
-  online::SamplerStatus sampler;
-  std::vector<DeviceTotals> devices;  // DeviceTotals::process is an index into `processes`
-  std::vector<std::string> warnings;
-  // Warnings about session files that are incomplete, also in `warnings`. Printed even in quiet
-  // mode.
-  std::vector<std::string> incomplete;
-  std::uint64_t mask_events_missing = 0;  // decisions that mask.ndjson lacks
+// SessionOptions are the options that live sessions, replays and tracers share.
+struct SessionOptions {
+  sampling::SamplingOptions sampling;
+  model::OptionList listed;          // all options with their values, for the files
+  std::vector<std::string> command;  // of the program; empty: attached, replay or tracer
+  std::string folder;                // session directory; empty: no files are written
+  SessionPlace place = SessionPlace::kNamed;
 };
 
-// SessionResult is what a run or a replay returns.
+// SessionResult is what a live session, a replay or a tracer returns.
 struct SessionResult {
   model::Plan plan;
-  SessionReport report;
+  model::RecordedSession session;  // DeviceTotals::process is an index of its processes
+  online::SamplerStatus sampler;
+  // Warnings about session files that are incomplete, also in session.warnings. Printed even in
+  // quiet mode.
+  std::vector<std::string> incomplete;
   std::string folder;    // session directory; empty: none
   std::string failure;   // why the session's files could not be written; empty on success
   bool gave_up = false;  // only the program's exit code and the failure are valid
@@ -84,41 +78,29 @@ void AddProcess(const ProcessReport& process, ProcessReport& sum);
 // Returns the totals over all processes of a session.
 SessionCounts CountProcesses(std::span<const ProcessReport> processes);
 
-// Adds what the processes lost to the totals of the plan. Call once, before the functions below.
-void AddLosses(const SessionReport& report, model::Plan& plan);
+// Sets what follows from other fields of `result`: the counters of the session, and the losses in
+// the totals of the plan. Call once, before the functions below.
+void Complete(SessionResult& result);
 
 // Fills in the counts that an overview shares with session.json.
 void SetCounts(const SessionCounts& counts, model::Overview& overview);
 // Completes the overview of a session that has ended. REQUIRES: the engine has filled in its part.
-void EndOverview(const SessionReport& report, const model::Plan& plan, model::Overview& overview);
-
-// Returns the content of session.json.
-std::string SessionToJson(const SessionReport& report, const model::Plan& plan);
+void EndOverview(const SessionResult& result, model::Overview& overview);
 
 // Returns the content of summary.txt: the plan's summary, followed by devices, cost, losses, and
 // processes that recorded nothing.
-std::string SessionSummary(const SessionReport& report, const model::Plan& plan);
+std::string SessionSummary(const model::RecordedSession& session, const model::Plan& plan);
 
-// SessionSetup is what a session knows before it begins.
-struct SessionSetup {
-  SessionMode mode = SessionMode::kLive;
-  sampling::SamplingOptions sampling;
-  model::OptionList listed;  // all options with their values, for the files
-  std::vector<std::string> command;
-  std::string directory;  // empty: no files are written
-  SessionPlace place = SessionPlace::kNamed;
-};
-
-class SessionBuilder {
+class Session {
  public:
   // Fails if the exclude pattern is invalid or the directory cannot be claimed.
-  static Result<std::unique_ptr<SessionBuilder>> Open(SessionSetup setup);
-  SessionBuilder(const SessionBuilder&) = delete;
-  SessionBuilder& operator=(const SessionBuilder&) = delete;
+  static Result<std::unique_ptr<Session>> Open(SessionMode mode, SessionOptions options);
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
 
   // Adds an option that is known only after Open. Call before Finish.
   void AddOption(std::string name, model::OptionValue value) {
-    setup_.listed.emplace_back(std::move(name), std::move(value));
+    options_.listed.emplace_back(std::move(name), std::move(value));
   }
   // REQUIRES: the session writes files.
   const Directory& directory() const { return *directory_; }
@@ -137,23 +119,25 @@ class SessionBuilder {
   // Writes the overview if an update is due. REQUIRES: files are written and Begin was called.
   void UpdateOverview() { overview_->Update(); }
 
-  // Returns the mode, command, options, time and sampler status of the session.
-  SessionReport Report() const;
+  // Returns the result as far as the session and the engine know it. The caller adds the plan, and
+  // what it knows of processes, devices and warnings.
+  SessionResult Draft() const;
 
-  // Closes the mask, and writes the last overview and the results. Adds what the processes lost to
-  // the totals of `plan`, and warnings to `report` if the mask or an overview could not be written.
-  // Call after the last launch.
-  Status Finish(SessionReport& report, model::Plan& plan);
+  // Completes `result`, closes the mask, and writes the last overview and the results. Adds
+  // warnings to `result` if the mask or an overview could not be written. Call after the last
+  // launch.
+  Status Finish(SessionResult& result);
 
   // Removes what Open created and the gate table, if the session failed, so that the next attempt
   // can use the name. In the directory of an injected library, removes only the claim.
   void Discard();
 
  private:
-  SessionBuilder(SessionSetup setup, std::optional<Directory> directory);
+  Session(SessionMode mode, SessionOptions options, std::optional<Directory> directory);
   void Describe(model::Overview& overview) const;
 
-  SessionSetup setup_;
+  SessionMode mode_;
+  SessionOptions options_;
   std::optional<Directory> directory_;
   MaskWriter mask_;
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();

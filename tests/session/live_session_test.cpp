@@ -72,10 +72,10 @@ TEST_CASE("a process may reuse the pid of an ended process, and ended rings are 
                "mv first session/ring.77; i=0; "
                "while [ -e session/ring.77 ] && [ $i -lt 200 ]; do sleep 0.02; i=$((i + 1)); done; "
                "[ $i -lt 200 ] || exit 9; mv second session/ring.77");
-  CHECK(outcome.report.exit_code == 0);
-  REQUIRE(outcome.report.processes.size() == 2);
-  CHECK(outcome.report.processes[0].read == 10);
-  CHECK(outcome.report.processes[1].read == 7);
+  CHECK(outcome.session.exit_code == 0);
+  REQUIRE(outcome.session.processes.size() == 2);
+  CHECK(outcome.session.processes[0].read == 10);
+  CHECK(outcome.session.processes[1].read == 7);
   CHECK(outcome.plan.totals.invocations == 17);
   CHECK_FALSE(std::filesystem::exists(scratch / "session/ring.77"));
 }
@@ -86,7 +86,7 @@ TEST_CASE("a process that executes another program has a second ring, and both a
   MakeRing((scratch / "second").string(), ::getpid(), shm::RingState::kClosed, 7);
   const SessionResult outcome =
       RunShell(scratch, "mv first session/ring.77.1; sleep 0.2; mv second session/ring.77.2");
-  REQUIRE(outcome.report.processes.size() == 2);
+  REQUIRE(outcome.session.processes.size() == 2);
   CHECK(outcome.plan.totals.invocations == 17);
   CHECK_FALSE(std::filesystem::exists(scratch / "session/ring.77.1"));
   CHECK_FALSE(std::filesystem::exists(scratch / "session/ring.77.2"));
@@ -102,11 +102,11 @@ TEST_CASE(
     script += "mv " + name + " session/; ";
   }
   const SessionResult outcome = RunShell(scratch, script);
-  REQUIRE(outcome.report.processes.size() == 8);
+  REQUIRE(outcome.session.processes.size() == 8);
   CHECK(outcome.plan.totals.invocations == 80 + 28);
-  CHECK(outcome.report.warnings.size() == 1);
-  CHECK(outcome.report.warnings[0].ends_with("was still running when the session ended"));
-  CHECK(outcome.report.processes[7].read == 17);
+  CHECK(outcome.session.warnings.size() == 1);
+  CHECK(outcome.session.warnings[0].ends_with("was still running when the session ended"));
+  CHECK(outcome.session.processes[7].read == 17);
   for (const auto& file : std::filesystem::directory_iterator(scratch / "session")) {
     CHECK_FALSE(file.path().filename().string().starts_with("ring."));
   }
@@ -117,7 +117,7 @@ TEST_CASE("a signal that is ignored, as under nohup, stays ignored in the progra
   const auto before = ::signal(SIGHUP, SIG_IGN);
   const SessionResult outcome = RunShell(scratch, "kill -HUP $$; exit 5");
   ::signal(SIGHUP, before);
-  CHECK(outcome.report.exit_code == 5);
+  CHECK(outcome.session.exit_code == 5);
 }
 
 TEST_CASE("the exit code of a program is known even if SIGCHLD is ignored") {
@@ -125,7 +125,7 @@ TEST_CASE("the exit code of a program is known even if SIGCHLD is ignored") {
   ::signal(SIGCHLD, SIG_IGN);
   const SessionResult outcome = RunShell(scratch, "exit 6");
   ::signal(SIGCHLD, SIG_DFL);
-  CHECK(outcome.report.exit_code == 6);
+  CHECK(outcome.session.exit_code == 6);
 }
 
 TEST_CASE("SIGPIPE and SIGXFSZ end the program but not the session") {
@@ -134,7 +134,7 @@ TEST_CASE("SIGPIPE and SIGXFSZ end the program but not the session") {
     const auto before = ::signal(signal, SIG_DFL);
     const SessionResult outcome =
         RunShell(scratch, "kill -" + std::to_string(signal) + " $$; exit 5");
-    CHECK(outcome.report.signal == signal);
+    CHECK(outcome.session.signal == signal);
     const bool ignored = ::signal(signal, before) == SIG_IGN;
     CHECK(ignored);
   }
@@ -153,7 +153,7 @@ TEST_CASE("SIGPIPE stays ignored after a session cannot start") {
 TEST_CASE("an incomplete ring of an ended process is removed") {
   TempDir scratch;
   const SessionResult outcome = RunShell(scratch, "echo half > session/new.ring.77; exit 3");
-  CHECK(outcome.report.exit_code == 3);
+  CHECK(outcome.session.exit_code == 3);
   CHECK_FALSE(std::filesystem::exists(scratch / "session/new.ring.77"));
 }
 
@@ -237,7 +237,7 @@ TEST_CASE("a session whose shared files are truncated continues and reports this
   options.quiet = true;
   const auto outcome = RunLive(options);
   REQUIRE(outcome.ok());
-  const SessionReport& report = outcome.value().report;
+  const model::RecordedSession& report = outcome.value().session;
   CHECK(report.exit_code == 5);
   CHECK(outcome.value().failure == "");
   REQUIRE(report.processes.size() == 3);
@@ -260,8 +260,8 @@ TEST_CASE("the counters of a killed process add up") {
     MakeRing((scratch / "first").string(), 0x7FFFFFF0, shm::RingState::kRecording, 10, seen_more,
              kept_less);
     const SessionResult outcome = RunShell(scratch, "mv first session/ring.77");
-    REQUIRE(outcome.report.processes.size() == 1);
-    const ProcessReport& process = outcome.report.processes[0];
+    REQUIRE(outcome.session.processes.size() == 1);
+    const ProcessReport& process = outcome.session.processes[0];
     CHECK(process.kept == 10);
     CHECK(process.seen == process.kept + process.dropped());
     CHECK(outcome.plan.totals.invocations == 10);
@@ -278,7 +278,7 @@ TEST_CASE("a ring that cannot be removed is not read twice") {
                "[ $(id -u) = 0 ] && chattr +i session 2>/dev/null; sleep 0.2; "
                "[ $(id -u) = 0 ] && chattr -i session 2>/dev/null; chmod 700 session; exit 0");
   CHECK(outcome.plan.totals.invocations == 10);
-  CHECK(outcome.report.processes.size() == 1);
+  CHECK(outcome.session.processes.size() == 1);
 }
 
 TEST_CASE("a ring that cannot be opened is retried and reported at the end") {
@@ -290,8 +290,8 @@ TEST_CASE("a ring that cannot be opened is retried and reported at the end") {
                "sleep 0.2; rmdir session/ring.77; mv first session/ring.77");
   CHECK(outcome.plan.totals.invocations == 10);
   CHECK_FALSE(std::filesystem::exists(scratch / "session/ring.77"));
-  REQUIRE(outcome.report.warnings.size() == 1);
-  const std::string& warning = outcome.report.warnings[0];
+  REQUIRE(outcome.session.warnings.size() == 1);
+  const std::string& warning = outcome.session.warnings[0];
   CHECK(warning.find("not read: ") == 0);
   CHECK(warning.find("ring.78: cannot be opened: Is a directory") != std::string::npos);
 }
@@ -304,11 +304,11 @@ TEST_CASE("an overview that cannot be written is reported once, and the session 
       scratch,
       "until rm session/overview.json; do sleep 0.01; done; mkdir -p session/overview.json/x; "
       "touch session/overview.json.tmp.1; mv first session/ring.77; sleep 1.2");
-  CHECK(outcome.report.exit_code == 0);
+  CHECK(outcome.session.exit_code == 0);
   CHECK(outcome.failure.empty());
   CHECK(outcome.plan.totals.invocations == 10);
-  REQUIRE(outcome.report.warnings.size() == 1);
-  CHECK(outcome.report.warnings[0].find("overview.json could not be written ") == 0);
+  REQUIRE(outcome.session.warnings.size() == 1);
+  CHECK(outcome.session.warnings[0].find("overview.json could not be written ") == 0);
   CHECK(std::filesystem::exists(scratch / "session/session.json"));
   CHECK_FALSE(std::filesystem::exists(scratch / "session/overview.json.tmp.1"));
 }
@@ -318,11 +318,11 @@ TEST_CASE("the summary lists a process that did not shut down cleanly") {
   MakeRing((scratch / "first").string(), 0x7FFFFFF0, shm::RingState::kRecording, 10);
   const SessionResult killed = RunShell(scratch, "mv first session/ring.77");
   const char* said = "did not shut down cleanly";
-  CHECK(SessionSummary(killed.report, killed.plan).find(said) != std::string::npos);
+  CHECK(SessionSummary(killed.session, killed.plan).find(said) != std::string::npos);
   TempDir other;
   MakeRing((other / "first").string(), 0x7FFFFFF0, shm::RingState::kClosed, 10);
   const SessionResult closed = RunShell(other, "mv first session/ring.77");
-  CHECK(SessionSummary(closed.report, closed.plan).find(said) == std::string::npos);
+  CHECK(SessionSummary(closed.session, closed.plan).find(said) == std::string::npos);
 }
 
 TEST_CASE("captures that were not requested are not in the plan, and are reported") {
@@ -338,20 +338,21 @@ TEST_CASE("captures that were not requested are not in the plan, and are reporte
   }
   const SessionResult outcome = RunShell(scratch, "mv first session/ring.77", TraceLevel::kGate);
   CHECK(outcome.plan.totals.invocations == 1000);
-  CHECK(outcome.report.sampler.captured == 1);
-  CHECK(outcome.report.sampler.explored == 1);
-  REQUIRE(outcome.report.warnings.size() == 1);
-  CHECK(outcome.report.warnings[0].starts_with("999 launches that processes reported as captured"));
+  CHECK(outcome.sampler.captured == 1);
+  CHECK(outcome.sampler.explored == 1);
+  REQUIRE(outcome.session.warnings.size() == 1);
+  CHECK(
+      outcome.session.warnings[0].starts_with("999 launches that processes reported as captured"));
 }
 
 TEST_CASE("any number of files that are named like rings is one line, and their number") {
   TempDir scratch;
   const SessionResult outcome = RunShell(
       scratch, "i=0; while [ $i -lt 300 ]; do i=$((i + 1)); echo > session/ring.$i; done; exit 5");
-  CHECK(outcome.report.exit_code == 5);
-  CHECK(outcome.report.processes.empty());
-  REQUIRE(outcome.report.warnings.size() == TracedProcesses::kMaxUnread + 1);
-  CHECK(outcome.report.warnings.back() ==
+  CHECK(outcome.session.exit_code == 5);
+  CHECK(outcome.session.processes.empty());
+  REQUIRE(outcome.session.warnings.size() == TracedProcesses::kMaxUnread + 1);
+  CHECK(outcome.session.warnings.back() ==
         "300 files named like rings were not read; 16 of them are listed");
 }
 
@@ -373,7 +374,7 @@ TEST_CASE("kernel names beyond the limit of the session are refused, and their l
                "done; done");
   CHECK(outcome.plan.totals.invocations == 2 * kNames);
   std::uint64_t refused = 0;
-  for (const ProcessReport& process : outcome.report.processes) {
+  for (const ProcessReport& process : outcome.session.processes) {
     refused += process.losses[static_cast<std::uint32_t>(shm::Loss::kTooManyNames)];
   }
   CHECK(refused == 10);
@@ -402,7 +403,7 @@ TEST_CASE("a process that never stops recording does not keep the session from e
   const SessionResult outcome = RunShell(scratch, "mv first session/ring.77; exit 5");
   stop = true;
   daemon.join();
-  CHECK(outcome.report.exit_code == 5);
+  CHECK(outcome.session.exit_code == 5);
   CHECK(outcome.plan.totals.invocations >= shm::kRingCapacity / 2);
 }
 

@@ -84,14 +84,14 @@ TEST_CASE("a run that can be read only once has the default lag for its length")
     const model::Profile profile = MakeProfile(launches);
     const SessionResult by_default = Replay(profile, {});
     const SessionResult given = Replay(profile, {.lag = lag});
-    CHECK(ListedLag(by_default.report.options) == lag);
+    CHECK(ListedLag(by_default.session.options) == lag);
     CHECK(ListedLag(by_default.plan.options) == lag);
     CHECK(by_default.plan.totals.invocations == launches);
     CHECK(by_default.plan.totals.samples > 4);
     CHECK(model::PlanToJson(by_default.plan) == model::PlanToJson(given.plan));
     CHECK(model::PlanToJson(by_default.plan) !=
           model::PlanToJson(Replay(profile, {.lag = 2 * lag}).plan));
-    CHECK(by_default.report.warnings.empty());
+    CHECK(by_default.session.warnings.empty());
   }
 }
 
@@ -101,17 +101,17 @@ TEST_CASE("a warning for a run that is too short for the sampler names the two-p
   options.folder = (scratch / "session").string();
   const SessionResult outcome = Replay(MakeProfile(100), options);
   CHECK(outcome.plan.totals.samples == 4);
-  REQUIRE(outcome.report.warnings.size() == 1);
-  const std::string& warning = outcome.report.warnings[0];
+  REQUIRE(outcome.session.warnings.size() == 1);
+  const std::string& warning = outcome.session.warnings[0];
   CHECK(warning.find("100 launches are too few") != std::string::npos);
   CHECK(warning.find("a lag of 64") != std::string::npos);
   CHECK(warning.find("'stemtap plan'") != std::string::npos);
   CHECK(test::ReadFile(scratch / "session/summary.txt").find(warning) != std::string::npos);
   CHECK(test::ReadFile(scratch / "session/session.json").find(warning) != std::string::npos);
 
-  CHECK(Replay(MakeProfile(3000), {.lag = 3000}).report.warnings.size() == 1);
+  CHECK(Replay(MakeProfile(3000), {.lag = 3000}).session.warnings.size() == 1);
   // Every launch is captured, so there is nothing to decide.
-  CHECK(Replay(MakeProfile(4), {}).report.warnings.empty());
+  CHECK(Replay(MakeProfile(4), {}).session.warnings.empty());
 }
 
 TEST_CASE("kernels that wait for other GPUs are not captured, and a warning names the first") {
@@ -138,18 +138,18 @@ TEST_CASE("kernels that wait for other GPUs are not captured, and a warning name
   }
   CHECK(outcome.plan.totals.uncovered_fraction == doctest::Approx(0.5).epsilon(0.001));
   CHECK(outcome.plan.totals.bound >= outcome.plan.totals.uncovered_fraction);
-  REQUIRE(outcome.report.warnings.size() == 1);
-  CHECK(outcome.report.warnings[0] ==
+  REQUIRE(outcome.session.warnings.size() == 1);
+  CHECK(outcome.session.warnings[0] ==
         "never captured: ncclDevKernel_AllReduce (NCCL: it waits for other GPUs)");
   CHECK(test::ReadFile(scratch / "session/summary.txt")
-            .find("warning: " + outcome.report.warnings[0]) != std::string::npos);
+            .find("warning: " + outcome.session.warnings[0]) != std::string::npos);
 
   // Excluded kernels are not reported.
   options.folder.clear();
   options.sampling.exclude = "nccl";
   const SessionResult excluded = Replay(profile, options);
-  REQUIRE(excluded.report.warnings.size() == 1);
-  CHECK(excluded.report.warnings[0] ==
+  REQUIRE(excluded.session.warnings.size() == 1);
+  CHECK(excluded.session.warnings[0] ==
         "never captured: " + profile.names.name(names[2]).substr(0, 48) +
             " (a collective: it waits for other GPUs)");
 }

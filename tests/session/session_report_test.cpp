@@ -119,7 +119,8 @@ TEST_CASE("dropped records are reported in session.json, in the plan and in the 
   TempDir scratch;
   const auto directory = ClaimSession((scratch / "s").string(), SessionPlace::kNamed);
   REQUIRE(directory.ok());
-  SessionReport report;
+  SessionResult result;
+  model::RecordedSession& report = result.session;
   report.command = {"python", "a \"b\".py"};
   report.options = {{"error_bound", 0.05}, {"seed", std::uint64_t{1}}};
   ProcessReport process;
@@ -138,7 +139,7 @@ TEST_CASE("dropped records are reported in session.json, in the plan and in the 
   process.cost_cupti_ns = 5'000;
   report.processes.push_back(process);
   report.elapsed_s = 8.5;
-  report.sampler.observed = 100;
+  result.sampler.observed = 100;
   DeviceTotals device;
   device.launches = 100;
   device.duration_ns = 3'000'000'000;
@@ -146,10 +147,10 @@ TEST_CASE("dropped records are reported in session.json, in the plan and in the 
   device.span_ns = 8'000'000'000;
   device.streams = {{7, 60, 2'000'000'000}, {shm::kUnknown32, 40, 1'000'000'000}};
   report.devices = {device};
-  model::Plan plan;
+  model::Plan& plan = result.plan;
   plan.totals.invocations = 100;
-  AddLosses(report, plan);
-  REQUIRE(WriteResults(directory.value(), plan, SessionToJson(report, plan),
+  Complete(result);
+  REQUIRE(WriteResults(directory.value(), plan, model::SessionToJson(report),
                        SessionSummary(report, plan))
               .ok());
   CHECK(plan.totals.dropped == 10);  // truncated names do not count as lost records
@@ -217,7 +218,7 @@ TEST_CASE("the cells of clusters are written next to the plan") {
 }
 
 TEST_CASE("the summary reports why a process recorded nothing") {
-  SessionReport report;
+  model::RecordedSession report;
   ProcessReport process;
   process.pid = 7;
   process.program = "python3";
@@ -230,8 +231,8 @@ TEST_CASE("the summary reports why a process recorded nothing") {
 }
 
 TEST_CASE("the largest list of processes is a session.json that can be read") {
-  SessionReport report;
-  const auto size = [&] { return SessionToJson(report, model::Plan()).size(); };
+  model::RecordedSession report;
+  const auto size = [&] { return model::SessionToJson(report).size(); };
   const std::size_t empty = size();
   ProcessReport process;
   process.pid = 1 << 22;
@@ -246,7 +247,7 @@ TEST_CASE("the largest list of processes is a session.json that can be read") {
   const std::size_t largest = size() - empty;
   CHECK(largest * (model::kMaxListedProcesses + 1) < model::kMaxSessionBytes / 2);
   report.processes.back().combined = 17;
-  const auto read = model::ParseSession(SessionToJson(report, model::Plan()), "session.json");
+  const auto read = model::ParseSession(model::SessionToJson(report), "session.json");
   REQUIRE(read.ok());
   CHECK(read.value().processes[0].combined == 17);
   CHECK(read.value().processes[0].reason == process.reason);

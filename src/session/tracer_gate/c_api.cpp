@@ -29,8 +29,8 @@ namespace {
 
 using stemtap::Error;
 using stemtap::Result;
+using stemtap::session::SessionOptions;
 using stemtap::session::TracerGate;
-using stemtap::session::TracerGateOptions;
 using stemtap::session::TracerLaunch;
 
 // Sizes of version 1: the minimum that a caller must pass.
@@ -60,9 +60,9 @@ std::string ProgramName() {
   return name.empty() ? "program" : name;
 }
 
-Result<TracerGateOptions> OptionsOf(const stemtap_gate_options& given) {
+Result<SessionOptions> OptionsOf(const stemtap_gate_options& given) {
   const char* text = given.options != nullptr ? given.options : std::getenv("STEMTAP_OPTIONS");
-  TracerGateOptions options;
+  SessionOptions options;
   stemtap::session::SamplingFlags flags;
   stemtap::session::CommandSpec command("", "");
   flags.AddTo(command);
@@ -151,7 +151,7 @@ stemtap_gate* stemtap_gate_open(const stemtap_gate_options* options) {
       given = Taken(*options);
     }
     gate->quiet = (given.flags & STEMTAP_GATE_QUIET) != 0;
-    const Result<TracerGateOptions> read = OptionsOf(given);
+    const Result<SessionOptions> read = OptionsOf(given);
     if (!read.ok()) {
       gate->Fail(read.error().message);
       return gate;

@@ -14,21 +14,14 @@ constexpr std::size_t kMaxContexts = shm::kGateContexts;
 
 }  // namespace
 
-Result<std::unique_ptr<TracerGate>> TracerGate::Open(const TracerGateOptions& options) {
-  Result<std::unique_ptr<SessionBuilder>> session =
-      SessionBuilder::Open({.mode = SessionMode::kGate,
-                            .sampling = options.sampling,
-                            .listed = options.listed,
-                            .command = {},
-                            .directory = options.folder});
-  if (!session.ok()) return session.error();
-  std::unique_ptr<TracerGate> gate(new TracerGate(options, std::move(session).value()));
-  const Status begun = gate->session_->Begin(gate->engine_);
-  if (!begun.ok()) return begun.error();
+Result<std::unique_ptr<TracerGate>> TracerGate::Open(const SessionOptions& options) {
+  std::unique_ptr<Session> session = STEMTAP_TRY(Session::Open(SessionMode::kGate, options));
+  std::unique_ptr<TracerGate> gate(new TracerGate(options, std::move(session)));
+  STEMTAP_TRY(gate->session_->Begin(gate->engine_));
   return gate;
 }
 
-TracerGate::TracerGate(const TracerGateOptions& options, std::unique_ptr<SessionBuilder> session)
+TracerGate::TracerGate(const SessionOptions& options, std::unique_ptr<Session> session)
     : options_(options),
       session_(std::move(session)),
       gate_(*table_, options_.sampling.seed),
@@ -141,32 +134,33 @@ Result<model::Plan> TracerGate::Close() {
   model::Plan plan = engine_.Finish();
   plan.source = "tracer gate";
   plan.totals.dropped = counts_.dropped + counts_.over_limit;
-  SessionReport report = session_->Report();
-  gate_.AddWarning(report.warnings);
-  engine_.AddWarnings(report.warnings);
+  SessionResult result = session_->Draft();
+  result.plan = std::move(plan);
+  std::vector<std::string>& warnings = result.session.warnings;
+  gate_.AddWarning(warnings);
+  engine_.AddWarnings(warnings);
   if (counts_.imputed > 0) {
-    report.warnings.push_back(
+    warnings.push_back(
         fmt::format("{} launches had no duration; the latest one of their launch context is used",
                     counts_.imputed));
   }
   if (counts_.dropped > 0) {
-    report.warnings.push_back(fmt::format(
+    warnings.push_back(fmt::format(
         "{} launches were dropped because their durations never became known", counts_.dropped));
   }
   if (counts_.over_limit > 0) {
-    report.warnings.push_back(fmt::format(
+    warnings.push_back(fmt::format(
         "{} launches were dropped because the durations of the run exceed {} ns (292 years)",
         counts_.over_limit, model::RunTime::kMaxNs));
   }
   if (counts_.implausible > 0) {
-    report.warnings.push_back(
-        fmt::format("{} durations were longer than {} ns and are treated as unknown",
-                    counts_.implausible, kMaxDuration));
+    warnings.push_back(fmt::format("{} durations were longer than {} ns and are treated as unknown",
+                                   counts_.implausible, kMaxDuration));
   }
-  STEMTAP_TRY(session_->Finish(report, plan));
+  STEMTAP_TRY(session_->Finish(result));
   // Reported after everything else is written.
-  if (report.mask_events_missing != 0) return Error{report.incomplete.front()};
-  return plan;
+  if (result.session.counters.mask_events_missing != 0) return Error{result.incomplete.front()};
+  return std::move(result.plan);
 }
 
 }  // namespace stemtap::session

@@ -44,12 +44,6 @@
 
 namespace stemtap::session {
 
-struct TracerGateOptions {
-  sampling::SamplingOptions sampling;
-  model::OptionList listed;  // for plan.json and session.json
-  std::string folder;        // session directory to create; empty: no files
-};
-
 // TracerLaunch is what a tracer knows of a launch before it runs. Of `record`, only device, stream,
 // grid, block and shared bytes are read.
 struct TracerLaunch {
@@ -77,7 +71,7 @@ class TracerGate {
   };
 
   // Fails if the exclude pattern is invalid or the directory cannot be created.
-  static Result<std::unique_ptr<TracerGate>> Open(const TracerGateOptions& options);
+  static Result<std::unique_ptr<TracerGate>> Open(const SessionOptions& options);
 
   Answer ShouldCapture(const TracerLaunch& launch);
 
@@ -99,7 +93,7 @@ class TracerGate {
     State state = State::kRunning;
   };
 
-  TracerGate(const TracerGateOptions& options, std::unique_ptr<SessionBuilder> session);
+  TracerGate(const SessionOptions& options, std::unique_ptr<Session> session);
 
   static std::array<std::uint64_t, 3> KeysOf(const Pending& launch) {
     return {launch.keys.history, launch.keys.config, std::uint64_t{launch.record.name_id} + 1};
@@ -111,8 +105,8 @@ class TracerGate {
   void Drain();
   void DropOldest();
 
-  TracerGateOptions options_;
-  std::unique_ptr<SessionBuilder> session_;
+  SessionOptions options_;
+  std::unique_ptr<Session> session_;
   std::unique_ptr<shm::GateTable> table_ = std::make_unique<shm::GateTable>();
   LocalGate gate_;
   WorkerPool pool_{1};

@@ -90,7 +90,7 @@ Result<int> DemoByReplay(const DemoArguments& arguments, const std::string& prof
   const session::SessionResult done = STEMTAP_TRY(session::RunReplay(*reader, options));
   const int printed =
       PrintText(fmt::format("{}\n{}session in {}\n", model::PlanSummary(done.plan),
-                            Story(done.plan, done.report.sampler, 0.0, arguments.capture_factor),
+                            Story(done.plan, done.sampler, 0.0, arguments.capture_factor),
                             EscapeForTerminal(done.folder)));
   if (!arguments.quiet) PrintNextReport(done.folder);
   return printed;
@@ -126,13 +126,12 @@ Result<int> DemoLive(const DemoArguments& arguments, const std::string& profile,
       fmt::format("FAKE_GPU_CAPTURE_FACTOR={}", real ? arguments.capture_factor : 0.0)};
   const session::SessionResult done = STEMTAP_TRY(session::RunLive(options));
   if (!done.failure.empty()) return Error{done.failure};
-  const int printed = PrintText(
-      fmt::format("\n{}\n{}session in {}\n", session::SessionSummary(done.report, done.plan),
-                  Story(done.plan, done.report.sampler, real ? done.report.elapsed_s : 0.0,
-                        arguments.capture_factor),
-                  EscapeForTerminal(done.folder)));
+  const int printed = PrintText(fmt::format(
+      "\n{}\n{}session in {}\n", session::SessionSummary(done.session, done.plan),
+      Story(done.plan, done.sampler, real ? done.session.elapsed_s : 0.0, arguments.capture_factor),
+      EscapeForTerminal(done.folder)));
   if (!arguments.quiet) PrintNextReport(done.folder);
-  return done.report.exit_code != 0 ? done.report.exit_code : printed;
+  return done.session.exit_code != 0 ? done.session.exit_code : printed;
 }
 
 Result<int> Demo(const DemoArguments& arguments) {

@@ -61,13 +61,13 @@ Result<int> Replay(const ReplayArguments& arguments) {
   options.threads = arguments.sampling.threads();
   options.quiet = arguments.quiet;
   const session::SessionResult outcome = STEMTAP_TRY(session::RunReplay(*reader, options));
-  Warn(outcome.report.warnings);
+  Warn(outcome.session.warnings);
   const model::Plan& plan = outcome.plan;
   if (!arguments.quiet) {
     const std::string& directory = outcome.folder;
     PrintMessage(
         fmt::format("stemtap: {}, session in {}\n",
-                    Speed(static_cast<double>(plan.totals.invocations) / outcome.report.elapsed_s),
+                    Speed(static_cast<double>(plan.totals.invocations) / outcome.session.elapsed_s),
                     EscapeForTerminal(directory)));
     PrintNextReport(directory);
   }

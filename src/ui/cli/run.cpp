@@ -219,11 +219,11 @@ session::LiveOptions LiveFlags::Options() const {
 // Returns why a session contains no kernel launch, as far as is known.
 std::string WhyNothing(const session::SessionResult& done) {
   if (!done.failure.empty()) return done.failure;
-  for (const session::ProcessReport& process : done.report.processes) {
+  for (const session::ProcessReport& process : done.session.processes) {
     if (!process.reason.empty()) return process.reason;
   }
-  return done.report.warnings.empty() ? "the program launched no kernel"
-                                      : done.report.warnings.front();
+  return done.session.warnings.empty() ? "the program launched no kernel"
+                                       : done.session.warnings.front();
 }
 
 // Runs the session and prints its summary. Returns the exit code of `stemtap run`, which is the
@@ -252,13 +252,13 @@ Result<int> RunAndReport(const session::LiveOptions& options, bool require_kerne
   try {
     if (done.gave_up) {
       Fail({fmt::format("session given up: {}", done.failure)});
-      return require_kernels ? kNothingRecorded : done.report.exit_code;
+      return require_kernels ? kNothingRecorded : done.session.exit_code;
     }
     if (options.quiet) {
-      Warn(done.report.incomplete);
+      Warn(done.incomplete);
     } else {
       PrintMessage(fmt::format("\n{}\nstemtap: session in {}\n",
-                               session::SessionSummary(done.report, done.plan),
+                               session::SessionSummary(done.session, done.plan),
                                EscapeForTerminal(done.folder)));
       if (done.failure.empty() && done.plan.totals.samples != 0) {
         PrintNextReport(done.folder);
@@ -270,7 +270,7 @@ Result<int> RunAndReport(const session::LiveOptions& options, bool require_kerne
       return Error{
           fmt::format(
               "--require-kernels: no kernel launch was recorded (the program's exit code: {}): {}",
-              done.report.exit_code, WhyNothing(done)),
+              done.session.exit_code, WhyNothing(done)),
           kNothingRecorded};
     }
   } catch (const std::bad_alloc&) {
@@ -278,7 +278,7 @@ Result<int> RunAndReport(const session::LiveOptions& options, bool require_kerne
     [[maybe_unused]] const auto told = ::write(STDERR_FILENO, kWhat.data(), kWhat.size());
   }
   // Return the program's exit code, regardless of the session's outcome.
-  return done.report.exit_code;
+  return done.session.exit_code;
 }
 
 struct RunArguments {

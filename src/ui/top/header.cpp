@@ -63,7 +63,7 @@ Line TitleLine(const Model& model, const Canvas& canvas) {
 }
 
 // Adds the messages about one session, if any.
-void AddMessages(const Session& session, const Canvas& canvas, std::vector<Line>& lines) {
+void AddMessages(const WatchedSession& session, const Canvas& canvas, std::vector<Line>& lines) {
   if (session.state == SessionState::kKilled) {
     lines.push_back(
         canvas.NewLine()
@@ -103,11 +103,11 @@ void AddMessages(const Session& session, const Canvas& canvas, std::vector<Line>
 }
 
 // Returns how many of several sessions are in each state.
-Line StatesLine(const std::vector<Session>& sessions, const Canvas& canvas) {
+Line StatesLine(const std::vector<WatchedSession>& sessions, const Canvas& canvas) {
   std::array<int, 4> counts{};
   int overdue = 0;
   int problems = 0;
-  for (const Session& session : sessions) {
+  for (const WatchedSession& session : sessions) {
     ++counts[static_cast<std::size_t>(session.state)];
     overdue += session.overdue_s != 0;
     problems += !session.problem.empty() && session.state != SessionState::kWaiting;
@@ -147,14 +147,14 @@ void AddDisabled(const std::vector<ProcessRow>& processes, const Canvas& canvas,
 
 std::vector<Line> MessageLines(const Model& model, const Canvas& canvas) {
   std::vector<Line> lines;
-  const std::vector<Session>& sessions = model.sessions();
+  const std::vector<WatchedSession>& sessions = model.sessions();
   if (model.only() >= 0) {
     AddMessages(sessions[static_cast<std::size_t>(model.only())], canvas, lines);
   } else {
     if (sessions.size() > 1) lines.push_back(StatesLine(sessions, canvas));
     // A snapshot cannot step through sessions.
     if (sessions.size() == 1 || canvas.snapshot) {
-      for (const Session& session : sessions) AddMessages(session, canvas, lines);
+      for (const WatchedSession& session : sessions) AddMessages(session, canvas, lines);
     }
   }
   AddDisabled(model.run().processes, canvas, lines);

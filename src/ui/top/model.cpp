@@ -50,7 +50,7 @@ bool Model::Is(const KernelRow& row, const Identity& identity) const {
   return kernel == identity.kernel && SessionOf(row) == identity.session;
 }
 
-void Model::Show(std::vector<Session> sessions) {
+void Model::Show(std::vector<WatchedSession> sessions) {
   sessions_ = std::move(sessions);
   Rebuild();
 }

@@ -62,13 +62,13 @@ class Model {
  public:
   // Shows the current sessions. They and the overviews that they point to must stay valid until the
   // next call.
-  void Show(std::vector<Session> sessions);
+  void Show(std::vector<WatchedSession> sessions);
   void Press(KeyPress press);
   // Shows only the kernels that --filter and --top select, sorted by a key of kOrderNames.
   // REQUIRES: CompilePattern accepts the filter.
   void Choose(const model::RowChoice& choice);
 
-  const std::vector<Session>& sessions() const { return sessions_; }
+  const std::vector<WatchedSession>& sessions() const { return sessions_; }
   const ShownRun& run() const { return run_; }
   // Returns the indices of run().kernels that pass the filter, in display order.
   const std::vector<std::uint32_t>& order() const { return order_; }
@@ -124,7 +124,7 @@ class Model {
   void Back();
   Place& place() { return places_[static_cast<std::size_t>(view_)]; }
 
-  std::vector<Session> sessions_;
+  std::vector<WatchedSession> sessions_;
   ShownRun run_;
   std::unordered_map<std::string, std::string>
       brief_names_;  // of kernels of run_, and of earlier ones

@@ -36,7 +36,7 @@ void RowsOfOne(const model::Overview& overview, std::uint32_t session, ShownRun&
   }
 }
 
-void RowsOfAll(std::span<const Session> sessions, ShownRun& run) {
+void RowsOfAll(std::span<const WatchedSession> sessions, ShownRun& run) {
   struct Part {
     std::uint32_t row;
     std::uint32_t session;
@@ -147,13 +147,13 @@ model::OverviewTotals Sum(std::span<const model::Overview* const> overviews) {
   return sum;
 }
 
-SessionState StateOf(std::span<const Session> sessions, int only) {
+SessionState StateOf(std::span<const WatchedSession> sessions, int only) {
   if (only >= 0) return sessions[static_cast<std::size_t>(only)].state;
   // Running states take precedence, then failures.
   for (const SessionState state :
        {SessionState::kRunning, SessionState::kWaiting, SessionState::kKilled}) {
     if (std::any_of(sessions.begin(), sessions.end(),
-                    [state](const Session& s) { return s.state == state; })) {
+                    [state](const WatchedSession& s) { return s.state == state; })) {
       return state;
     }
   }
@@ -177,7 +177,7 @@ double BusyOf(std::span<const model::Overview* const> overviews, const ShownRun&
 
 }  // namespace
 
-ShownRun MakeShownRun(std::span<const Session> sessions, int only) {
+ShownRun MakeShownRun(std::span<const WatchedSession> sessions, int only) {
   ShownRun run;
   run.state = StateOf(sessions, only);
   run.totals.bound = std::numeric_limits<double>::quiet_NaN();

@@ -19,9 +19,9 @@
 
 namespace stemtap::ui {
 
-// Session is the current state of one session. Its pointers stay valid while derived data is in
-// use.
-struct Session {
+// WatchedSession is the current state of one session. Its pointers stay valid while derived data is
+// in use.
+struct WatchedSession {
   std::string directory;
   SessionState state = SessionState::kWaiting;
   const model::Overview* overview = nullptr;  // null before the first overview
@@ -74,6 +74,6 @@ struct ShownRun {
 };
 
 // `only` is the index of the only displayed session; -1 for all.
-ShownRun MakeShownRun(std::span<const Session> sessions, int only);
+ShownRun MakeShownRun(std::span<const WatchedSession> sessions, int only);
 
 }  // namespace stemtap::ui

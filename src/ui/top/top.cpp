@@ -42,8 +42,8 @@ bool Refresh(Watches& watches) {
   return changed;
 }
 
-std::vector<Session> SessionsOf(const Watches& watches) {
-  std::vector<Session> sessions;
+std::vector<WatchedSession> SessionsOf(const Watches& watches) {
+  std::vector<WatchedSession> sessions;
   for (const auto& watch : watches) {
     sessions.push_back({watch->directory(), watch->state(), watch->overview(), watch->problem(),
                         watch->plan(), watch->overdue_s(), watch->launches_per_s()});

@@ -17,14 +17,14 @@
 namespace stemtap::session {
 namespace {
 
-std::unique_ptr<TracerGate> Open(const TracerGateOptions& options) {
+std::unique_ptr<TracerGate> Open(const SessionOptions& options) {
   Result<std::unique_ptr<TracerGate>> gate = TracerGate::Open(options);
   if (!gate.ok()) FAIL(gate.error().message);
   return std::move(gate).value();
 }
 
-TracerGateOptions Optimal() {
-  TracerGateOptions options;
+SessionOptions Optimal() {
+  SessionOptions options;
   options.sampling.method = sampling::Method::kOptimal;
   return options;
 }
@@ -110,7 +110,7 @@ TEST_CASE("captured launches are in the plan with their launch index") {
 }
 
 TEST_CASE("grouped by function, instances of a template are one kernel") {
-  TracerGateOptions options = Optimal();
+  SessionOptions options = Optimal();
   options.sampling.group_by = model::GroupBy::kFunction;
   const auto gate = Open(options);
   for (int i = 0; i < 5000; ++i) {
@@ -229,7 +229,7 @@ TEST_CASE("a captured launch represents the launches of its context") {
 }
 
 TEST_CASE("a capture that is never reported is made again") {
-  TracerGateOptions options = Optimal();
+  SessionOptions options = Optimal();
   options.sampling.min_samples = 2;
   const auto gate = Open(options);
   std::uint64_t lost = 0;
@@ -279,7 +279,7 @@ TEST_CASE("an impossible duration is treated as unknown") {
 
 TEST_CASE("a gate with a directory writes a session and rejects an existing session") {
   const test::TempDir folder;
-  TracerGateOptions options = Optimal();
+  SessionOptions options = Optimal();
   options.folder = (folder / "session").string();
   options.listed = {{"error_bound", 0.05}};
   const auto gate = Open(options);

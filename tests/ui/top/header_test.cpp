@@ -65,7 +65,7 @@ TEST_CASE("the header shows how busy the GPU is, now or over the entire session"
       R"({"devices":1,"start_ns":0,"width_ns":1000000000,"count":9,"slices":[[7,9,9,1000000000],[8,9,9,9]]})";
   shown.Again({made});
   CHECK(Has(shown.Screen(100), "GPU busy 50.0 %"));
-  std::vector<Session> sessions = shown.model.sessions();
+  std::vector<WatchedSession> sessions = shown.model.sessions();
   sessions[0].launches_per_s = 0.0;
   shown.model.Show(sessions);
   CHECK(Has(shown.Screen(100), "0/s  GPU busy 0 %"));
@@ -160,11 +160,11 @@ TEST_CASE("problems of a session are shown below its title") {
   const Result<model::Overview> overview = model::ParseOverview(JsonOf({}), "made");
   REQUIRE(overview.ok());
   Model model;
-  const auto second_line = [&](Session session) {
+  const auto second_line = [&](WatchedSession session) {
     model.Show({std::move(session)});
     return DrawScreen(model, 100, 24, false).lines[1].Text();
   };
-  Session session = {"/s", SessionState::kRunning, &overview.value(), ""};
+  WatchedSession session = {"/s", SessionState::kRunning, &overview.value(), ""};
   CHECK(second_line(session).starts_with("bound "));
   session.overdue_s = 75;
   CHECK(second_line(session).starts_with("these figures are 1:15 old: the collector, process "));

@@ -26,7 +26,7 @@ struct Shown {
 
   void Again(const std::vector<test::MadeOverview>& made) {
     std::vector<std::unique_ptr<model::Overview>> next;
-    std::vector<Session> sessions;
+    std::vector<WatchedSession> sessions;
     for (const test::MadeOverview& m : made) {
       Result<model::Overview> parsed = model::ParseOverview(test::JsonOf(m), "made");
       if (!parsed.ok()) FAIL(parsed.error().message);
