@@ -196,6 +196,9 @@ std::string SessionToJson(const RecordedSession& session);
 // `source` is the name of the text in error messages: "run/session.json: counters.gaps: ...".
 Result<RecordedSession> ParseSession(std::string_view text, std::string_view source);
 
+// Like ParseSession, but reads a file, which may be compressed with gzip or zstd.
+Result<RecordedSession> LoadSession(const std::string& path);
+
 // Compares the counters of a session with the totals of its plan. Returns the first difference, or
 // an empty string.
 std::string CompareWithPlan(const RecordedSession& session, const PlanTotals& totals);

@@ -144,6 +144,11 @@ Result<RecordedSession> ParseSession(std::string_view text, std::string_view sou
   return session;
 }
 
+Result<RecordedSession> LoadSession(const std::string& path) {
+  const std::string text = STEMTAP_TRY(ReadJsonFile(path, kMaxSessionBytes, "a session.json"));
+  return ParseSession(text, NameOfSource(path));
+}
+
 std::string CompareWithPlan(const RecordedSession& session, const PlanTotals& totals) {
   const std::tuple<const char*, std::uint64_t, std::uint64_t> shared[] = {
       {"kept launches", session.counters.kept, totals.invocations + totals.excluded_invocations},

@@ -154,7 +154,7 @@ Result<ComparedRun> ComparedProfile(model::ProfileReader& reader, const std::str
   return run;
 }
 
-Result<ComparedRun> ComparedPlan(const SampledRun& run, const std::string& source) {
+Result<ComparedRun> ComparedPlan(const model::FinishedSession& run, const std::string& source) {
   if (model::HasPool(run.plan)) {
     return Error{fmt::format("{}: {}", EscapeForTerminal(source), model::kHasPool)};
   }

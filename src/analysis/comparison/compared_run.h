@@ -13,9 +13,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "analysis/statistics/sampled_run.h"
 #include "base/result.h"
 #include "base/rng.h"
+#include "model/finished_session.h"
 #include "model/profile.h"
 
 namespace stemtap::analysis {
@@ -142,6 +142,6 @@ Result<ComparedRun> ComparedProfile(model::ProfileReader& reader, const std::str
 // plan has no batches. Shapes are known for kernels that are separated by launch configuration, and
 // for kernels of a session whose launches all have the same one.
 // Error: the plan has a pool, whose kernels have no spread of their own.
-Result<ComparedRun> ComparedPlan(const SampledRun& run, const std::string& source);
+Result<ComparedRun> ComparedPlan(const model::FinishedSession& run, const std::string& source);
 
 }  // namespace stemtap::analysis

@@ -346,7 +346,7 @@ Status Missing(const std::string& source, const char* what) {
   return Error{fmt::format("{}: {}", EscapeForTerminal(source), what), 2};
 }
 
-void SetKernelRows(const SampledRun& run, StatsTable& table) {
+void SetKernelRows(const model::FinishedSession& run, StatsTable& table) {
   const double confidence = Confidence(run.plan);
   for (const model::PlanKernel& kernel : run.plan.kernels) {
     table.rows.push_back(KernelRow(run.plan, kernel, confidence));
@@ -362,7 +362,7 @@ void SetKernelRows(const SampledRun& run, StatsTable& table) {
 }
 
 // Sets the rows of an axis that a plan or session may lack.
-Status SetOtherRows(const SampledRun& run, StatsTable& table) {
+Status SetOtherRows(const model::FinishedSession& run, StatsTable& table) {
   const model::Plan& plan = run.plan;
   const bool has_devices = run.session && !run.session->devices.empty();
   const bool has_processes =
@@ -467,7 +467,8 @@ Result<StatsTable> TableOfRanks(std::span<const std::string> paths, const OpenRa
   return table;
 }
 
-Result<StatsTable> TableOfPlan(const SampledRun& run, StatsAxis by, const std::string& source) {
+Result<StatsTable> TableOfPlan(const model::FinishedSession& run, StatsAxis by,
+                               const std::string& source) {
   const model::PlanTotals& totals = run.plan.totals;
   StatsTable table{source,        by, false, false, totals.invocations, totals.duration_ns,
                    totals.kernels};

@@ -20,8 +20,8 @@
 #include <string>
 #include <vector>
 
-#include "analysis/statistics/sampled_run.h"
 #include "base/result.h"
+#include "model/finished_session.h"
 #include "model/profile.h"
 #include "model/row_view.h"
 #include "shm/context_key.h"
@@ -75,7 +75,8 @@ Result<StatsTable> TableOfRanks(std::span<const std::string> paths, const OpenRa
                                 const std::string& source);
 
 // Fails with exit code 2 if the property is not known. `source` names the plan or session.
-Result<StatsTable> TableOfPlan(const SampledRun& run, StatsAxis by, const std::string& source);
+Result<StatsTable> TableOfPlan(const model::FinishedSession& run, StatsAxis by,
+                               const std::string& source);
 
 // Returns the name of a device's row.
 std::string DeviceName(std::uint16_t device);

@@ -15,7 +15,6 @@
 #include <utility>
 
 #include "analysis/comparison/compared_run.h"
-#include "analysis/statistics/sampled_run.h"
 #include "base/byte_source.h"
 #include "base/file.h"
 #include "base/parallel.h"
@@ -23,6 +22,7 @@
 #include "base/worker_pool.h"
 #include "formats/importers/metric_join.h"
 #include "formats/importers/ranks.h"
+#include "model/finished_session.h"
 #include "model/json_text.h"
 #include "model/plan_reader.h"
 #include "model/session_files.h"
@@ -40,7 +40,7 @@ constexpr std::chrono::milliseconds kPeriod{100};
 
 Result<analysis::ComparedRun> LoadCompared(const std::string& path) {
   if (STEMTAP_TRY(KindOfInput(path)) != RunInput::kProfile) {
-    const analysis::SampledRun run = STEMTAP_TRY(analysis::LoadSampledRun(path));
+    const model::FinishedSession run = STEMTAP_TRY(model::LoadFinished(path));
     return analysis::ComparedPlan(run, path);
   }
   ReadProgress progress;

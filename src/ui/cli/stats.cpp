@@ -57,7 +57,7 @@ Result<StatsTable> MakeTable(const StatsArguments& arguments, ReadProgress& prog
     return Error{"several runs are named; expected one session or plan, or profiles of all ranks",
                  2};
   }
-  const analysis::SampledRun run = STEMTAP_TRY(analysis::LoadSampledRun(arguments.runs.front()));
+  const model::FinishedSession run = STEMTAP_TRY(model::LoadFinished(arguments.runs.front()));
   return analysis::TableOfPlan(run, arguments.by, arguments.runs.front());
 }
 

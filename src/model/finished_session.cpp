@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/statistics/sampled_run.h"
+#include "model/finished_session.h"
 
 #include <fmt/format.h>
 
@@ -9,20 +9,19 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "model/json_text.h"
 #include "model/overview_reader.h"
 #include "model/plan_cells.h"
 #include "model/plan_reader.h"
 
-namespace stemtap::analysis {
+namespace stemtap::model {
 
 namespace fs = std::filesystem;
 
-Result<SampledRun> LoadSampledRun(const std::string& path) {
-  SampledRun run;
+Result<FinishedSession> LoadFinished(const std::string& path) {
+  FinishedSession run;
   std::error_code ignored;
   if (!fs::is_directory(path, ignored)) {
-    run.plan = STEMTAP_TRY(model::LoadPlan(path));
+    run.plan = STEMTAP_TRY(LoadPlan(path));
     return run;
   }
   const fs::path directory(path);
@@ -32,19 +31,15 @@ Result<SampledRun> LoadSampledRun(const std::string& path) {
         fmt::format("{}: has no plan.json; expected the directory of a finished session, or a plan",
                     EscapeForTerminal(path))};
   }
-  run.plan = STEMTAP_TRY(model::LoadPlan((directory / "plan.json").string()));
-  const fs::path cells = directory / model::kCellsFileName;
+  run.plan = STEMTAP_TRY(LoadPlan((directory / "plan.json").string()));
+  const fs::path cells = directory / kCellsFileName;
   run.has_cells = Exists(cells);
-  if (run.has_cells) STEMTAP_TRY(model::LoadCells(cells.string(), run.plan));
+  if (run.has_cells) STEMTAP_TRY(LoadCells(cells.string(), run.plan));
   const fs::path session = directory / "session.json";
-  if (Exists(session)) {
-    const std::string text = STEMTAP_TRY(
-        model::ReadJsonFile(session.string(), model::kMaxSessionBytes, "a session.json"));
-    run.session = STEMTAP_TRY(model::ParseSession(text, model::NameOfSource(session.string())));
-  }
+  if (Exists(session)) run.session = STEMTAP_TRY(LoadSession(session.string()));
   const fs::path overview = directory / "overview.json";
-  if (Exists(overview)) run.overview = STEMTAP_TRY(model::LoadOverview(overview.string()));
+  if (Exists(overview)) run.overview = STEMTAP_TRY(LoadOverview(overview.string()));
   return run;
 }
 
-}  // namespace stemtap::analysis
+}  // namespace stemtap::model

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SampledRun is a plan with what its session directory adds: the cells of the clusters, the totals
-// of the processes and devices, and the kernels over time.
+// FinishedSession is the content of a session directory: the plan with the cells of its clusters,
+// the totals of the processes and devices, and the kernels over time. A plan.json alone is one too.
 //
 // ERRORS: each names the file, the position and what was expected.
 #pragma once
@@ -14,18 +14,18 @@
 #include "model/plan.h"
 #include "model/session.h"
 
-namespace stemtap::analysis {
+namespace stemtap::model {
 
-struct SampledRun {
-  model::Plan plan;
+struct FinishedSession {
+  Plan plan;
   bool has_cells = false;  // the clusters of `plan` have their cells
   // Empty for a plan.json without a session directory.
-  std::optional<model::RecordedSession> session;
-  std::optional<model::Overview> overview;
+  std::optional<RecordedSession> session;
+  std::optional<Overview> overview;
 };
 
 // Loads the session directory or the plan.json at `path`. Missing files of a session other than
 // plan.json are not an error.
-Result<SampledRun> LoadSampledRun(const std::string& path);
+Result<FinishedSession> LoadFinished(const std::string& path);
 
-}  // namespace stemtap::analysis
+}  // namespace stemtap::model
