@@ -40,12 +40,11 @@ std::unique_ptr<ProfileReader> ReadProfile(const Profile& profile) {
 }
 
 Result<Profile> LoadProfile(ProfileReader& reader) {
-  constexpr std::size_t kBatch = 16384;
   Profile profile;
   profile.metric_names = reader.metric_names();
   profile.metrics.resize(profile.metric_names.size());
   for (ProfileBatch batch;;) {
-    const std::size_t read = STEMTAP_TRY(reader.Read(batch, kBatch));
+    const std::size_t read = STEMTAP_TRY(reader.Read(batch, kBatchLaunches));
     if (read == 0) break;
     profile.records.insert(profile.records.end(), batch.records.begin(), batch.records.end());
     for (std::size_t column = 0; column < profile.metrics.size(); ++column) {

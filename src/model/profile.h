@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -67,6 +68,28 @@ class ProfileReader {
   std::uint64_t launches_ = 0;  // number read so far
   RunTime time_;
 };
+
+// Launches that are decoded at a time: 1 MiB of records.
+inline constexpr std::size_t kBatchLaunches = 16384;
+
+// Calls visit(record) for each launch from the reader's position to the end, in launch order.
+// `visit` returns nothing, or a Status whose error ends the loop. Returns the number of launches.
+template <typename Visit>
+Result<std::uint64_t> ForEachLaunch(ProfileReader& reader, const Visit& visit) {
+  std::uint64_t count = 0;
+  for (ProfileBatch batch;;) {
+    const std::size_t read = STEMTAP_TRY(reader.Read(batch, kBatchLaunches));
+    if (read == 0) return count;
+    for (const shm::KernelRecord& record : batch.records) {
+      if constexpr (std::is_void_v<decltype(visit(record))>) {
+        visit(record);
+      } else {
+        STEMTAP_TRY(visit(record));
+      }
+    }
+    count += read;
+  }
+}
 
 struct Profile {
   NameTable names;                         // KernelRecord::name_id indexes it

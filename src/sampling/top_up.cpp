@@ -21,8 +21,6 @@
 namespace stemtap::sampling {
 namespace {
 
-constexpr std::size_t kBatch = 16384;
-
 // Picks are the launches of a cluster that are added, by their rank among the launches of the
 // cluster that have no sample.
 struct Picks {
@@ -73,7 +71,7 @@ class Adder {
                                     model::OptionText(plan_.options, "exclude")));
     std::uint64_t index = 0;
     for (model::ProfileBatch batch;;) {
-      if (STEMTAP_TRY(reader.Read(batch, kBatch)) == 0) break;
+      if (STEMTAP_TRY(reader.Read(batch, model::kBatchLaunches)) == 0) break;
       for (const shm::KernelRecord& record : batch.records) {
         const std::uint64_t at = index++;
         const std::uint32_t group = groups.Of(record, reader.names());

@@ -19,8 +19,6 @@
 namespace stemtap::sampling {
 namespace {
 
-constexpr std::size_t kBatch = 16384;
-
 struct KernelDurations {
   stats::LogSketch sketch;
   std::uint64_t zeros = 0;
@@ -51,35 +49,21 @@ struct KernelPicks {
   std::vector<SampledCluster> clusters;
 };
 
-// Calls visit(record, names) for every launch, in launch order.
-template <typename Visit>
-Result<std::uint64_t> ForEachRecord(model::ProfileReader& reader, const Visit& visit) {
-  std::uint64_t count = 0;
-  for (model::ProfileBatch batch;;) {
-    const std::size_t read = STEMTAP_TRY(reader.Read(batch, kBatch));
-    if (read == 0) return count;
-    for (const shm::KernelRecord& record : batch.records) visit(record, reader.names());
-    count += read;
-  }
-}
-
 Result<Survey> SurveyProfile(model::ProfileReader& reader, const SamplingOptions& options) {
   model::KernelGroups groups =
       STEMTAP_TRY(model::KernelGroups::Create(options.group_by, options.exclude));
   Survey survey;
-  const auto count =
-      ForEachRecord(reader, [&](const shm::KernelRecord& record, const model::NameTable& names) {
-        const std::uint32_t group = groups.Of(record, names);
-        if (group == model::kExcludedKernel) return;
-        if (group == survey.kernels.size()) {
-          survey.kernels.emplace_back();
-          survey.groups.push_back(groups.group(group));
-        }
-        KernelDurations& kernel = survey.kernels[group];
-        kernel.sketch.Add(record.duration_ns);
-        kernel.zeros += record.duration_ns == 0;
-      });
-  survey.records = STEMTAP_TRY(count);
+  survey.records = STEMTAP_TRY(model::ForEachLaunch(reader, [&](const shm::KernelRecord& record) {
+    const std::uint32_t group = groups.Of(record, reader.names());
+    if (group == model::kExcludedKernel) return;
+    if (group == survey.kernels.size()) {
+      survey.kernels.emplace_back();
+      survey.groups.push_back(groups.group(group));
+    }
+    KernelDurations& kernel = survey.kernels[group];
+    kernel.sketch.Add(record.duration_ns);
+    kernel.zeros += record.duration_ns == 0;
+  }));
   survey.excluded = groups.excluded();
   survey.warnings = reader.warnings();
   return survey;
@@ -202,10 +186,9 @@ Result<bool> CollectSamples(model::ProfileReader& reader, const SamplingOptions&
       STEMTAP_TRY(model::KernelGroups::Create(options.group_by, options.exclude));
   std::uint64_t index = 0;
   bool same = true;
-  const auto read = ForEachRecord(reader, [&](const shm::KernelRecord& record,
-                                              const model::NameTable& names) {
+  const auto read = model::ForEachLaunch(reader, [&](const shm::KernelRecord& record) {
     const std::uint64_t at = index++;
-    const std::uint32_t group = groups.Of(record, names);
+    const std::uint32_t group = groups.Of(record, reader.names());
     if (group == model::kExcludedKernel) return;
     const std::uint64_t occurrence = groups.NextOccurrence(group, record);
     const std::uint32_t bin = stats::LogSketch::BinOf(record.duration_ns);

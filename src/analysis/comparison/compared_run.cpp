@@ -22,8 +22,6 @@
 namespace stemtap::analysis {
 namespace {
 
-constexpr std::size_t kBatch = 16384;
-
 // The step of the clock of a profiler if nothing shows it: the coarsest clock of the GPUs whose
 // steps are known (docs/math/diff.md). Used if all durations of a kernel of a session or plan are
 // equal.
@@ -133,21 +131,18 @@ Result<ComparedRun> ComparedProfile(model::ProfileReader& reader, const std::str
   std::vector<KernelLaunches> kernels;
   std::uint64_t step = 0;   // of the profiler's clock: it divides all durations
   std::uint32_t shift = 0;  // a slice has 2^shift launches
-  for (model::ProfileBatch batch;;) {
-    const std::size_t read = STEMTAP_TRY(reader.Read(batch, kBatch));
-    if (read == 0) break;
-    kernels.resize(reader.names().size());
-    for (const shm::KernelRecord& record : batch.records) {
-      if (run.launches >> shift == LaunchBatches::kMaxSlices) {
-        for (KernelLaunches& kernel : kernels) kernel.MergeSlices();
-        ++shift;
-      }
-      kernels[record.name_id].Add(record, static_cast<std::uint32_t>(run.launches >> shift));
-      run.duration_ns += record.duration_ns;
-      if (step != 1) step = std::gcd(step, record.duration_ns);
-      ++run.launches;
+  STEMTAP_TRY(model::ForEachLaunch(reader, [&](const shm::KernelRecord& record) {
+    if (run.launches >> shift == LaunchBatches::kMaxSlices) {
+      for (KernelLaunches& kernel : kernels) kernel.MergeSlices();
+      ++shift;
     }
-  }
+    if (record.name_id >= kernels.size()) kernels.resize(reader.names().size());
+    kernels[record.name_id].Add(record, static_cast<std::uint32_t>(run.launches >> shift));
+    run.duration_ns += record.duration_ns;
+    if (step != 1) step = std::gcd(step, record.duration_ns);
+    ++run.launches;
+  }));
+  kernels.resize(reader.names().size());
   for (std::uint32_t id = 0; id < kernels.size(); ++id) {
     run.kernels.push_back(std::move(kernels[id]).Kernel(reader.names().name(id), step));
   }

@@ -21,8 +21,6 @@
 namespace stemtap::analysis {
 namespace {
 
-constexpr std::size_t kBatch = 16384;
-
 // Durations summarizes the durations of a row.
 struct Durations {
   stats::LogSketch sketch;
@@ -420,15 +418,10 @@ Result<StatsTable> TableOfProfile(model::ProfileReader& reader, StatsAxis by,
       by, STEMTAP_TRY(model::KernelGroups::Create(
               by == StatsAxis::kShape ? model::GroupBy::kLaunch : model::GroupBy::kName, "")));
   StatsTable table{source, by};
-  for (model::ProfileBatch batch;;) {
-    const std::size_t read = STEMTAP_TRY(reader.Read(batch, kBatch));
-    if (read == 0) break;
-    for (const shm::KernelRecord& record : batch.records) {
-      groups.Add(record, reader.names());
-      table.duration_ns += record.duration_ns;
-    }
-    table.launches += read;
-  }
+  table.launches = STEMTAP_TRY(model::ForEachLaunch(reader, [&](const shm::KernelRecord& record) {
+    groups.Add(record, reader.names());
+    table.duration_ns += record.duration_ns;
+  }));
   if (table.launches != 0 && !groups.is_known()) {
     return Lacks(source,
                  by == StatsAxis::kDevice
@@ -449,11 +442,8 @@ Result<StatsTable> TableOfRanks(std::span<const std::string> paths, const OpenRa
   for (std::size_t i = 0; i < paths.size(); ++i) {
     std::unique_ptr<model::ProfileReader> reader = STEMTAP_TRY(open(paths[i]));
     Durations durations;
-    for (model::ProfileBatch batch;;) {
-      const std::size_t read = STEMTAP_TRY(reader->Read(batch, kBatch));
-      if (read == 0) break;
-      for (const shm::KernelRecord& record : batch.records) durations.Add(record.duration_ns);
-    }
+    STEMTAP_TRY(model::ForEachLaunch(
+        *reader, [&](const shm::KernelRecord& record) { durations.Add(record.duration_ns); }));
     for (std::uint32_t id = 0; id < reader->names().size(); ++id) {
       names.Intern(reader->names().name(id));
     }

@@ -17,8 +17,6 @@
 namespace stemtap::ui {
 namespace {
 
-constexpr std::size_t kBatch = 16384;
-
 struct ConvertArguments {
   std::vector<std::string> profiles;
   std::string output;
@@ -44,7 +42,7 @@ Result<int> RunConvert(const ConvertArguments& arguments) {
   std::uint64_t invocations = 0;
   std::uint64_t zero_duration = 0;
   for (model::ProfileBatch batch;;) {
-    const std::size_t read = STEMTAP_TRY(reader.Read(batch, kBatch));
+    const std::size_t read = STEMTAP_TRY(reader.Read(batch, model::kBatchLaunches));
     // Also write the final empty batch: it carries the metric names of a profile without rows.
     STEMTAP_TRY(writer->Write(batch, reader.names(), reader.metric_names()));
     if (read == 0) break;
