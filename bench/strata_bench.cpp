@@ -46,7 +46,6 @@ void CutTenThousandKernels(benchmark::State& state) {
   WorkerPool pool(2);
   const ParallelFor parallel = [&](std::size_t n, const auto& part) { pool.ForEach(n, part); };
   sampling::SamplingOptions options;
-  options.method = sampling::Method::kOptimal;
   options.error_bound = static_cast<double>(state.range(0)) * 1e-4;
   double multiplier = 0.0;
   for (auto _ : state) {
@@ -68,7 +67,6 @@ void PlanDecodeLoop(benchmark::State& state) {
   WorkerPool pool(2);
   const ParallelFor parallel = [&](std::size_t n, const auto& part) { pool.ForEach(n, part); };
   sampling::SamplingOptions options;
-  options.method = sampling::Method::kOptimal;
   const sampling::OpenReader open = [&]() -> Result<std::unique_ptr<model::ProfileReader>> {
     return research::MakeLlmDecode(loop);
   };

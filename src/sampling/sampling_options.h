@@ -42,7 +42,7 @@ enum class BoundScope {
 struct SamplingOptions {
   double error_bound = 0.05;
   double confidence = 0.95;
-  Method method = Method::kRoot;
+  Method method = Method::kOptimal;
   BoundScope bound = BoundScope::kWorkload;
   // m_floor per cluster. The bound is valid with a single sample, because the spread of durations
   // is known (docs/math/certificate.md); 2 costs almost twice the time (docs/math/optimal.md, "The

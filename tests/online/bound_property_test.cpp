@@ -356,7 +356,6 @@ std::string Describe(const BoundOutcome& outcome) {
 BoundOutcome Run(const Workload& workload, std::uint64_t sampler_seed,
                  model::Plan* plan = nullptr) {
   sampling::SamplingOptions options;
-  options.method = sampling::Method::kOptimal;
   options.error_bound = workload.error_bound;
   options.group_by = workload.group_by;
   options.seed = sampler_seed;

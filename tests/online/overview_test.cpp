@@ -231,10 +231,10 @@ TEST_CASE("the overview of a running sampler adds up at any time") {
 TEST_CASE("a cluster whose captures cost too much is unreachable in the overview") {
   Course course;
   course.Run(500);
-  course.Launch("modes", course.clock, 1'000'000'000'000);
+  course.Launch("modes", course.clock, 20'000'000);
   course.Run(2000);
   const model::Overview o = course.Describe();
-  const model::OverviewKernel& modes = o.kernels.at(0);
+  const model::OverviewKernel& modes = o.kernels.at(1);
   REQUIRE(modes.name == "modes");
   const model::OverviewCluster& giant = modes.clusters.back();
   CHECK(giant.count == 1);
@@ -243,7 +243,7 @@ TEST_CASE("a cluster whose captures cost too much is unreachable in the overview
   for (std::size_t i = 0; i + 1 < modes.clusters.size(); ++i) {
     CHECK(modes.clusters[i].state != model::ClusterState::kUnreachable);
   }
-  CHECK(o.bound > 0.9);
+  CHECK(o.bound > 0.12);  // its share of the time
 }
 
 TEST_CASE("a kernel has no clusters before its first allocation") {

@@ -76,7 +76,6 @@ void CountSamples(const LaunchStream& stream, const model::Plan& plan, RunOutcom
 // The fixed price of a capture is 0 unless the variable STEMTAP_STREAM_FIXED_NS sets it.
 sampling::SamplingOptions OptionsFor(std::uint64_t seed) {
   sampling::SamplingOptions options;
-  options.method = sampling::Method::kOptimal;
   options.error_bound = kAsked;
   options.seed = seed;
   options.price.fixed_ns = static_cast<double>(NumberFrom("STEMTAP_STREAM_FIXED_NS", 0));

@@ -78,7 +78,6 @@ TEST_CASE("large steps of the certified bound do not make the design sample ever
   for (const double error_bound : {0.295, 0.30, 0.303, 0.31, 0.33}) {
     CAPTURE(error_bound);
     SamplingOptions options;
-    options.method = Method::kOptimal;
     options.error_bound = error_bound;
     std::uint64_t samples = 0;
     const Design design = DesignSample(kernels, options);
@@ -144,7 +143,6 @@ TEST_CASE("the certified bound of a design meets the requested bound and covers 
       CAPTURE(error_bound);
       const std::vector<KernelCells> kernels = Workload(seed);
       SamplingOptions options;
-      options.method = Method::kOptimal;
       options.error_bound = error_bound;
       const Design design = DesignSample(kernels, options);
       CHECK(design.bound <= error_bound);
@@ -190,7 +188,6 @@ TEST_CASE("a design never costs more than ROOT's strata at the same certified bo
 TEST_CASE("with --bound kernel, a design meets the bound for each kernel") {
   const std::vector<KernelCells> kernels = Workload(7);
   SamplingOptions options;
-  options.method = Method::kOptimal;
   options.bound = BoundScope::kKernel;
   const Design design = DesignSample(kernels, options);
   for (std::size_t k = 0; k < kernels.size(); ++k) {
@@ -206,7 +203,6 @@ TEST_CASE("with --bound kernel, a design meets the bound for each kernel") {
 TEST_CASE("balanced selection has a lower variance than random selection") {
   const std::vector<KernelCells> kernels = Workload(8);
   SamplingOptions options;
-  options.method = Method::kOptimal;
   options.min_samples = 5;
   const Design design = DesignSample(kernels, options);
   const auto squares = [&](Selection selection) {
@@ -244,7 +240,6 @@ Outcome DesignOf(const std::vector<KernelCells>& kernels, double max_uncovered,
                  const CapturePrice& price = {}) {
   SamplingOptions options;
   options.price = price;
-  options.method = Method::kOptimal;
   options.max_uncovered = max_uncovered;
   Outcome outcome;
   outcome.design = DesignSample(kernels, options);

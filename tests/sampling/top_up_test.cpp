@@ -146,7 +146,6 @@ TEST_CASE("the pool of a plan gets samples of its kernels") {
     Add(profile, "small" + std::to_string(i % 40), 400 + rng.Below(30));
   }
   SamplingOptions options;
-  options.method = Method::kOptimal;
   options.pool_small = 0.1;
   model::Plan plan = PlanTwoPass(Open(profile), "run", options).value().plan;
   plan.options = PlanOf(profile).options;

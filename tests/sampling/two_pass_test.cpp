@@ -34,12 +34,6 @@ Result<TwoPassPlan> PlanOf(const model::Profile& profile, const SamplingOptions&
   return PlanTwoPass(open, "test", options);
 }
 
-SamplingOptions Optimal() {
-  SamplingOptions options;
-  options.method = Method::kOptimal;
-  return options;
-}
-
 // Returns three kernels. The second is bimodal by grid.
 model::Profile Mixed() {
   model::Profile profile;
@@ -57,7 +51,7 @@ TEST_CASE("two-pass samples are launches of the profile, and their weights give 
   const model::Profile profile = Mixed();
   for (const Selection selection : {Selection::kRandom, Selection::kBalanced, Selection::kFirst}) {
     for (const Method method : {Method::kOptimal, Method::kRoot, Method::kStem}) {
-      SamplingOptions options = Optimal();
+      SamplingOptions options;
       options.method = method;
       options.selection = selection;
       const auto planned = PlanOf(profile, options);
@@ -98,7 +92,7 @@ TEST_CASE("two-pass samples are launches of the profile, and their weights give 
 
 TEST_CASE("equal seeds give equal two-pass plans, and different seeds give different plans") {
   const model::Profile profile = Mixed();
-  SamplingOptions options = Optimal();
+  SamplingOptions options;
   const std::string one = PlanToJson(PlanOf(profile, options).value().plan);
   CHECK(one == PlanToJson(PlanOf(profile, options).value().plan));
   options.seed = 2;
@@ -107,7 +101,7 @@ TEST_CASE("equal seeds give equal two-pass plans, and different seeds give diffe
 
 TEST_CASE("two-pass errors are within the certified bound over many seeds") {
   const model::Profile profile = Mixed();
-  SamplingOptions options = Optimal();
+  SamplingOptions options;
   int within = 0;
   for (options.seed = 1; options.seed <= 300; ++options.seed) {
     const model::PlanTotals totals = PlanOf(profile, options).value().plan.totals;
@@ -123,7 +117,7 @@ TEST_CASE("the first launches of a kernel that speeds up do not represent it") {
   for (int i = 0; i < 10000; ++i) {
     Add(profile, "warm", static_cast<std::uint64_t>(1000 + 500 * std::exp(-i / 500.0) + i % 7));
   }
-  SamplingOptions options = Optimal();
+  SamplingOptions options;
   options.selection = Selection::kFirst;
   options.error_bound = 0.2;  // loose, so there is one stratum, whose first launch is the slowest
   CHECK(PlanOf(profile, options).value().plan.totals.observed_error > 0.3);
@@ -134,7 +128,7 @@ TEST_CASE("the first launches of a kernel that speeds up do not represent it") {
 
 TEST_CASE("--group-by launch treats each launch configuration as a kernel") {
   const model::Profile profile = Mixed();
-  SamplingOptions options = Optimal();
+  SamplingOptions options;
   options.group_by = model::GroupBy::kLaunch;
   const model::Plan plan = PlanOf(profile, options).value().plan;
   CHECK(plan.kernels.size() == 4);
@@ -151,7 +145,7 @@ TEST_CASE("--group-by function treats all instances of a function as one kernel"
     Add(profile, "void lib::g<1>(int)", 500);
     if (i % 10 == 0) Add(profile, "void lib::f<nccl>(int)", 7);
   }
-  SamplingOptions options = Optimal();
+  SamplingOptions options;
   options.group_by = model::GroupBy::kFunction;
   options.exclude = "f<nccl>";  // matches the full name
   const model::Plan plan = PlanOf(profile, options).value().plan;
@@ -179,7 +173,7 @@ TEST_CASE("--group-by function treats all instances of a function as one kernel"
 
 TEST_CASE("--exclude removes kernels from samples and totals and counts them") {
   const model::Profile profile = Mixed();
-  SamplingOptions options = Optimal();
+  SamplingOptions options;
   options.exclude = "nccl";
   const model::Plan plan = PlanOf(profile, options).value().plan;
   CHECK(plan.kernels.size() == 2);
@@ -195,34 +189,34 @@ TEST_CASE("--exclude removes kernels from samples and totals and counts them") {
 TEST_CASE("two-pass plans of degenerate profiles are valid") {
   model::Profile one;
   Add(one, "k", 500);
-  CHECK(PlanOf(one, Optimal()).value().plan.totals.samples == 1);
+  CHECK(PlanOf(one, {}).value().plan.totals.samples == 1);
   model::Profile equal;
   for (int i = 0; i < 1000; ++i) Add(equal, "k", 777);
-  const model::PlanTotals same = PlanOf(equal, Optimal()).value().plan.totals;
-  CHECK(same.samples == Optimal().min_samples);
+  const model::PlanTotals same = PlanOf(equal, {}).value().plan.totals;
+  CHECK(same.samples == SamplingOptions().min_samples);
   CHECK(same.bound == 0.0);
   CHECK(same.observed_error == doctest::Approx(0.0));
   model::Profile zeros;
   for (int i = 0; i < 10; ++i) Add(zeros, "k", 0);
-  const model::PlanTotals nothing = PlanOf(zeros, Optimal()).value().plan.totals;
+  const model::PlanTotals nothing = PlanOf(zeros, {}).value().plan.totals;
   CHECK(nothing.zero_duration == 10);
   CHECK(nothing.bound == 0.0);
   model::Profile giant;
   for (int i = 0; i < 100'000; ++i) Add(giant, "k", 1000 + i % 50);
   Add(giant, "k", 1'000'000'000'000);
-  const model::Plan plan = PlanOf(giant, Optimal()).value().plan;
+  const model::Plan plan = PlanOf(giant, {}).value().plan;
   CHECK(plan.totals.certified_bound <= 0.05);
   CHECK(plan.kernels.front().clusters.back().captured == 1);
   CHECK(plan.kernels.front().clusters.back().count == 1);
   model::Profile last = Mixed();
   Add(last, "seen once at the very end", 123456);
-  CHECK(PlanOf(last, Optimal()).value().plan.kernels.back().clusters.front().captured == 1);
+  CHECK(PlanOf(last, {}).value().plan.kernels.back().clusters.front().captured == 1);
   model::Profile names;
   for (int i = 0; i < 100'000; ++i) Add(names, "k" + std::to_string(i), 100 + i % 1000);
-  const model::PlanTotals many = PlanOf(names, Optimal()).value().plan.totals;
+  const model::PlanTotals many = PlanOf(names, {}).value().plan.totals;
   CHECK(many.kernels == 100'000);
   CHECK(many.uncovered_fraction == 0.0);
-  CHECK(PlanOf(model::Profile(), Optimal()).error().message ==
+  CHECK(PlanOf(model::Profile(), {}).error().message ==
         "test: contains no kernel launch; expected at least one");
 }
 
@@ -230,7 +224,7 @@ TEST_CASE("a plan lists the kernels that it leaves uncovered by choice") {
   model::Profile profile;
   for (int i = 0; i < 100'000; ++i) Add(profile, "common", 1000 + i % 100);
   for (int k = 0; k < 1000; ++k) Add(profile, "rare" + std::to_string(k), 2000 + k);
-  SamplingOptions options = Optimal();
+  SamplingOptions options;
   options.max_uncovered = 0.01;
   const model::Plan plan = PlanOf(profile, options).value().plan;
   std::uint64_t chosen_ns = 0;
@@ -269,7 +263,7 @@ model::Profile WithSmallKernels() {
 TEST_CASE("small kernels share clusters, and each sample belongs to the kernel of its launch") {
   const model::Profile profile = WithSmallKernels();
   for (const Selection selection : {Selection::kRandom, Selection::kBalanced, Selection::kFirst}) {
-    SamplingOptions options = Optimal();
+    SamplingOptions options;
     options.selection = selection;
     const model::Plan apart = PlanOf(profile, options).value().plan;
     CHECK_FALSE(model::HasPool(apart));
@@ -313,7 +307,7 @@ TEST_CASE("kernels are pooled only if that costs less") {
     Add(profile, "short", 10);
     Add(profile, "long", 9000);
   }
-  SamplingOptions options = Optimal();
+  SamplingOptions options;
   options.pool_small = 0.1;
   // Both small kernels have one cluster of equal launches, which need one sample each. A pool has
   // the same two clusters.
@@ -324,7 +318,7 @@ TEST_CASE("kernels are pooled only if that costs less") {
 
 TEST_CASE("the bound holds for the time of a run with a pool") {
   const model::Profile profile = WithSmallKernels();
-  SamplingOptions options = Optimal();
+  SamplingOptions options;
   options.pool_small = 0.1;
   int misses = 0;
   double errors = 0.0;
@@ -346,7 +340,7 @@ TEST_CASE("a profile that changes between the two passes is rejected") {
   const OpenReader open = [&]() -> Result<std::unique_ptr<model::ProfileReader>> {
     return model::ReadProfile(opened++ == 0 ? first : second);
   };
-  const auto planned = PlanTwoPass(open, "growing.csv", Optimal());
+  const auto planned = PlanTwoPass(open, "growing.csv", {});
   REQUIRE(!planned.ok());
   CHECK(planned.error().message.find("growing.csv: is not the same when read again") == 0);
 }

@@ -37,9 +37,6 @@ inline constexpr double kMaxErrorBound = 0.99;
 
 class SamplingFlags {
  public:
-  // The default method is the one that needs the fewest samples.
-  SamplingFlags() { options_.method = sampling::Method::kOptimal; }
-
   // Adds the options to `command`, which refers to this object. `more_methods` (name, help) are
   // additional methods that the command offers.
   void AddTo(CommandSpec& command,

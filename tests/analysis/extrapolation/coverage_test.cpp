@@ -115,7 +115,6 @@ Design MakeDesign(Result<std::unique_ptr<model::ProfileReader>> reader, double e
   design.profile = std::move(profile).value();
   sampling::SamplingOptions sampling;
   sampling.error_bound = error_bound;
-  sampling.method = sampling::Method::kOptimal;
   sampling.min_samples = min_samples;
   sampling.pool_small = pool_small;
   Result<sampling::TwoPassPlan> planned = sampling::PlanTwoPass(

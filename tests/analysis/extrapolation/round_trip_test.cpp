@@ -32,7 +32,6 @@ model::Plan MakePlan(std::uint64_t min_samples = 1) {
     return research::MakeWorkload("llm-decode", options);
   };
   sampling::SamplingOptions sampling;
-  sampling.method = sampling::Method::kOptimal;
   sampling.min_samples = min_samples;
   Result<sampling::TwoPassPlan> plan = sampling::PlanTwoPass(open, "made", sampling);
   REQUIRE(plan.ok());

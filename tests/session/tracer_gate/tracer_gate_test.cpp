@@ -23,12 +23,6 @@ std::unique_ptr<TracerGate> Open(const SessionOptions& options) {
   return std::move(gate).value();
 }
 
-SessionOptions Optimal() {
-  SessionOptions options;
-  options.sampling.method = sampling::Method::kOptimal;
-  return options;
-}
-
 TracerLaunch Launch(std::string_view name, std::uint32_t grid = 1) {
   TracerLaunch launch;
   launch.name = name;
@@ -52,7 +46,7 @@ TEST_CASE("few captures represent all launches of a generated run") {
   workload.launches = 100'000;
   research::MadeWorkload run = research::MakeWorkload("llm-decode", workload);
   REQUIRE(run.ok());
-  const auto gate = Open(Optimal());
+  const auto gate = Open({});
   std::uint64_t index = 0;
   std::uint64_t captured = 0;
   std::uint64_t total_ns = 0;
@@ -88,7 +82,7 @@ TEST_CASE("few captures represent all launches of a generated run") {
 }
 
 TEST_CASE("captured launches are in the plan with their launch index") {
-  const auto gate = Open(Optimal());
+  const auto gate = Open({});
   std::vector<std::uint64_t> captured;
   for (int i = 0; i < 5000; ++i) {
     const bool giant = i % 50 == 7;
@@ -110,7 +104,7 @@ TEST_CASE("captured launches are in the plan with their launch index") {
 }
 
 TEST_CASE("grouped by function, instances of a template are one kernel") {
-  SessionOptions options = Optimal();
+  SessionOptions options;
   options.sampling.group_by = model::GroupBy::kFunction;
   const auto gate = Open(options);
   for (int i = 0; i < 5000; ++i) {
@@ -125,7 +119,7 @@ TEST_CASE("grouped by function, instances of a template are one kernel") {
 }
 
 TEST_CASE("durations are accepted in any order and once for each launch") {
-  const auto gate = Open(Optimal());
+  const auto gate = Open({});
   std::deque<std::uint64_t> flying;
   for (int i = 0; i < 3000; ++i) {
     flying.push_back(gate->ShouldCapture(Launch("k")).id);
@@ -144,7 +138,7 @@ TEST_CASE("durations are accepted in any order and once for each launch") {
 }
 
 TEST_CASE("launches whose duration is never reported are dropped beyond a limit and counted") {
-  const auto gate = Open(Optimal());
+  const auto gate = Open({});
   const std::uint64_t launches = TracerGate::kMaxPending + 1000;
   for (std::uint64_t i = 0; i < launches; ++i) gate->ShouldCapture(Launch("k"));
   CHECK_FALSE(gate->Observe(0, 1));  // abandoned
@@ -155,7 +149,7 @@ TEST_CASE("launches whose duration is never reported are dropped beyond a limit 
 }
 
 TEST_CASE("a kernel whose only launch is captured without a duration is dropped") {
-  const auto gate = Open(Optimal());
+  const auto gate = Open({});
   const auto once = gate->ShouldCapture(Launch("once"));
   CHECK(once.capture);
   gate->Observe(once.id, TracerGate::kUnknownDuration);
@@ -177,7 +171,7 @@ TEST_CASE("a kernel whose only launch is captured without a duration is dropped"
 }
 
 TEST_CASE("an abandoned capture returns its credit and is made later") {
-  const auto gate = Open(Optimal());
+  const auto gate = Open({});
   std::uint64_t abandoned = 0;
   std::uint64_t captured = 0;
   for (int i = 0; i < 20'000; ++i) {
@@ -204,7 +198,7 @@ TEST_CASE("an abandoned capture returns its credit and is made later") {
 TEST_CASE("a captured launch represents the launches of its context") {
   // In one configuration, gemm takes 10 us after a and 200 us after b. Captured launches cannot be
   // timed.
-  const auto gate = Open(Optimal());
+  const auto gate = Open({});
   const char* const names[] = {"a", "gemm", "b", "gemm"};
   const std::uint64_t durations[] = {2'000, 10'000, 3'000, 200'000};
   std::uint64_t total = 0;
@@ -229,7 +223,7 @@ TEST_CASE("a captured launch represents the launches of its context") {
 }
 
 TEST_CASE("a capture that is never reported is made again") {
-  SessionOptions options = Optimal();
+  SessionOptions options;
   options.sampling.min_samples = 2;
   const auto gate = Open(options);
   std::uint64_t lost = 0;
@@ -254,7 +248,7 @@ TEST_CASE("a capture that is never reported is made again") {
 }
 
 TEST_CASE("abandoned exploratory captures are retried at growing intervals") {
-  const auto gate = Open(Optimal());
+  const auto gate = Open({});
   std::uint64_t captured = 0;
   for (int i = 0; i < 4000; ++i) {
     const auto answer = gate->ShouldCapture(Launch("k"));
@@ -267,7 +261,7 @@ TEST_CASE("abandoned exploratory captures are retried at growing intervals") {
 }
 
 TEST_CASE("an impossible duration is treated as unknown") {
-  const auto gate = Open(Optimal());
+  const auto gate = Open({});
   for (std::uint64_t i = 0; i < 1000; ++i) {
     const auto answer = gate->ShouldCapture(Launch("k"));
     CHECK(gate->Observe(answer.id, i == 500 ? ~std::uint64_t{0} - 1000 : 1000));
@@ -279,7 +273,7 @@ TEST_CASE("an impossible duration is treated as unknown") {
 
 TEST_CASE("a gate with a directory writes a session and rejects an existing session") {
   const test::TempDir folder;
-  SessionOptions options = Optimal();
+  SessionOptions options;
   options.folder = (folder / "session").string();
   options.listed = {{"error_bound", 0.05}};
   const auto gate = Open(options);
@@ -303,7 +297,7 @@ TEST_CASE("a gate with a directory writes a session and rejects an existing sess
 }
 
 TEST_CASE("several threads may use a gate concurrently") {
-  const auto gate = Open(Optimal());
+  const auto gate = Open({});
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&gate, t] {
