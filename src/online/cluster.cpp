@@ -121,9 +121,9 @@ bool KernelClusters::SetSources(const BinnedCells& cells, const PredictionRecord
   return changed;
 }
 
-std::vector<std::size_t> KernelClusters::FirstCells(const BinnedCells& cells) const {
+std::vector<std::size_t> FirstCells(std::span<const Cluster> clusters, const BinnedCells& cells) {
   std::vector<std::size_t> first_cells;
-  for (const Cluster& cluster : list_) {
+  for (const Cluster& cluster : clusters) {
     const auto at = std::lower_bound(cells.bins.begin(), cells.bins.end(), cluster.first_bin);
     const std::size_t first =
         first_cells.empty() ? 0 : static_cast<std::size_t>(at - cells.bins.begin());

@@ -36,10 +36,14 @@ struct ClusterPeriod {
   double positions = 0.0;      // sum of the positions of these captures
 };
 
-// Decision is how many captures a cluster should get. WRITER: OnlineSampler, at each allocation.
+// Decision is how many captures a cluster should get. WRITER: OnlineSampler, with the results of
+// Allocator.
 struct Decision {
   std::uint64_t target = 0;  // 0: no capture may be made
   bool unreachable = false;  // no capture, and one would cost more than it is worth
+  // Captures that a plan of the launches so far needs. The newest captures that are so many
+  // represent the whole cluster; earlier ones are not used. Depends on durations only.
+  std::uint64_t enough = 1;
 };
 
 // Request is the progress of a cluster toward its target. WRITER: GatePublisher.
@@ -50,8 +54,7 @@ struct Request {
 };
 
 // Cluster is an interval of a kernel's cells with the state of its sampling. WRITER: KernelState,
-// except for `decision` and `request`, which keep their values while the cluster keeps its index,
-// and `enough` (OnlineSampler).
+// except for `decision` and `request`, which keep their values while the cluster keeps its index.
 //
 // THREADS: none.  UNITS: ns.  SOURCE: docs/math/online.md, docs/math/online-bound.md.
 struct Cluster {
@@ -61,9 +64,6 @@ struct Cluster {
   std::uint64_t captured = 0;          // by credit
   stats::Moments explored;             // exploratory captures, as of the last allocation
   std::vector<ClusterPeriod> periods;  // of the kernel; the last one has not ended
-  // Captures that a plan of these launches needs. The newest captures that are so many represent
-  // the whole cluster; earlier ones are not used. Depends on durations only.
-  std::uint64_t enough = 1;
   std::size_t line = 0;  // line that launches predicted for this cluster are offered to
   Source source;         // as of the last cut or allocation
   Decision decision;
@@ -80,6 +80,9 @@ struct Cluster {
   bool has_enough() const { return captured > 0 && captured >= decision.target; }
 };
 
+// Returns the first cell of each cluster. Clusters that no longer contain a cell are left out.
+std::vector<std::size_t> FirstCells(std::span<const Cluster> clusters, const BinnedCells& cells);
+
 class KernelClusters {
  public:
   static constexpr std::size_t kCommonLine = 0;
@@ -94,8 +97,6 @@ class KernelClusters {
   // Sets the line and the source of each cluster. Returns whether a cluster changed its line.
   bool SetSources(const BinnedCells& cells, const PredictionRecord& predictions);
 
-  // Returns the first cell of each cluster. Clusters that no longer contain a cell are left out.
-  std::vector<std::size_t> FirstCells(const BinnedCells& cells) const;
   // Returns the index of the cluster that contains `bin`.
   std::size_t ClusterOf(std::uint32_t bin) const {
     if (cluster_of_bin_.empty() || bin < first_cut_bin_) return 0;

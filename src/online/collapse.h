@@ -35,7 +35,7 @@ struct SampledRange {
   stats::Moments explored;    // exploratory captures; not part of `launches`
   // Launches and captures by period; empty: a single period.
   std::span<const ClusterPeriod> periods = {};
-  std::uint64_t enough = 1;  // Cluster::enough
+  std::uint64_t enough = 1;  // Decision::enough
 };
 
 // JointStratum is the launches of neighboring strata of one kernel, in consecutive periods, that

@@ -102,7 +102,7 @@ class KernelState {
   void SetCut(std::span<const std::size_t> first_cells, bool anew);
   // Returns the first cell of each cluster. Clusters that no longer contain a cell are left out.
   std::vector<std::size_t> CurrentFirstCells() const {
-    return clusters_.FirstCells(sketch_.cells());
+    return FirstCells(clusters_.list(), sketch_.cells());
   }
   // Returns the index of the cluster that contains `bin`.
   std::size_t ClusterOf(std::uint32_t bin) const { return clusters_.ClusterOf(bin); }

@@ -146,7 +146,7 @@ struct Choice {
       : cost(cluster.price_ns()),
         captured(static_cast<double>(cluster.periods.back().captured)),
         before(static_cast<double>(cluster.captured) - captured),
-        replaces(before == 0.0 || cluster.enough <= 1),
+        replaces(before == 0.0 || cluster.decision.enough <= 1),
         asked(cluster.captured > 0 && cluster.decision.target > cluster.captured),
         all(cluster.moments.count(), cluster),
         current(replaces ? cluster.moments.count() : cluster.periods.back().launches.count(),
@@ -319,14 +319,6 @@ double AddRepresented(std::span<const Cluster> clusters, const JointStratum& joi
 
 }  // namespace
 
-std::vector<Decision> SizesOf(const sampling::Design& cut) {
-  std::vector<Decision> targets;
-  for (const std::vector<sampling::StratumRange>& strata : cut.kernels) {
-    for (const sampling::StratumRange& s : strata) targets.push_back({s.sample_size, false});
-  }
-  return targets;
-}
-
 double CostOf(const sampling::Design& cut, double fixed_ns) {
   double cost = 0.0;
   for (const std::vector<sampling::StratumRange>& strata : cut.kernels) {
@@ -344,7 +336,7 @@ std::vector<JointStratum> JoinClusters(std::span<const Cluster> clusters, Counte
   for (const Cluster& cluster : clusters) {
     const bool all = counted == CountedCaptures::kAll;
     strata.push_back({cluster.moments, cluster.captured, all ? cluster.explored : stats::Moments(),
-                      cluster.periods, cluster.enough});
+                      cluster.periods, cluster.decision.enough});
   }
   return JoinStrata(strata, bias_ns);
 }
@@ -391,12 +383,12 @@ bool IsWorthCutting(sampling::CellsView cells, std::span<const std::size_t> curr
   return current_ns - whole_ns > gain * (best_ns - whole_ns);
 }
 
-bool MeetsBound(std::span<const ClustersView> kernels, const sampling::SamplingOptions& options) {
+bool MeetsBound(std::span<const KernelFacts> kernels, const sampling::SamplingOptions& options) {
   const sampling::ErrorTarget target = CertifiedTarget(options);
   const bool by_kernel = options.bound == sampling::BoundScope::kKernel;
   BoundTerms terms;
   const auto met = [&] { return terms.Bound(target.z) <= target.error_bound * terms.total; };
-  for (const ClustersView& kernel : kernels) {
+  for (const KernelFacts& kernel : kernels) {
     if (by_kernel) terms = {};
     terms.total += kernel.explored_ns;
     for (const JointStratum& joint :
@@ -411,9 +403,9 @@ bool MeetsBound(std::span<const ClustersView> kernels, const sampling::SamplingO
   return by_kernel || met();
 }
 
-double BoundOf(std::span<const ClustersView> kernels, const sampling::SamplingOptions& options) {
+double BoundOf(std::span<const KernelFacts> kernels, const sampling::SamplingOptions& options) {
   BoundTerms terms;
-  for (const ClustersView& kernel : kernels) {
+  for (const KernelFacts& kernel : kernels) {
     for (const JointStratum& joint :
          JoinClusters(kernel.clusters, CountedCaptures::kAll, terms.bias)) {
       terms.Add(joint);
@@ -422,7 +414,7 @@ double BoundOf(std::span<const ClustersView> kernels, const sampling::SamplingOp
   return terms.Bound(CertifiedTarget(options).z);
 }
 
-std::vector<std::uint64_t> EnoughCaptures(std::span<const ClustersView> kernels,
+std::vector<std::uint64_t> EnoughCaptures(std::span<const KernelFacts> kernels,
                                           const sampling::SamplingOptions& options) {
   const sampling::ErrorTarget target = CertifiedTarget(options);
   const bool by_kernel = options.bound == sampling::BoundScope::kKernel;
@@ -440,7 +432,7 @@ std::vector<std::uint64_t> EnoughCaptures(std::span<const ClustersView> kernels,
     costs.clear();
     total_ns = 0.0;
   };
-  for (const ClustersView& kernel : kernels) {
+  for (const KernelFacts& kernel : kernels) {
     total_ns += kernel.explored_ns;
     for (const Cluster& cluster : kernel.clusters) {
       strata.emplace_back(cluster.moments);
@@ -453,7 +445,7 @@ std::vector<std::uint64_t> EnoughCaptures(std::span<const ClustersView> kernels,
   return enough;
 }
 
-std::vector<Decision> AllocateTargets(std::span<const ClustersView> kernels,
+std::vector<Decision> AllocateTargets(std::span<const KernelFacts> kernels,
                                       const AllocationState& state,
                                       const sampling::SamplingOptions& options) {
   const sampling::ErrorTarget target = CertifiedTarget(options);
@@ -461,7 +453,7 @@ std::vector<Decision> AllocateTargets(std::span<const ClustersView> kernels,
   const double uncovered_worth = state.BiasWorth(target.error_bound);
   std::vector<Decision> targets;
   TargetProblem problem;
-  for (const ClustersView& kernel : kernels) {
+  for (const KernelFacts& kernel : kernels) {
     if (by_kernel) problem = {};
     problem.total_ns += kernel.explored_ns;
     Run run{kernel.begins};
@@ -492,7 +484,7 @@ std::vector<Decision> AllocateTargets(std::span<const ClustersView> kernels,
           choice.without = 0.0;  // what represents it is good enough
           choice.bias_ns = bias;
         }
-        targets.push_back({0, unreachable});
+        targets.push_back({.unreachable = unreachable, .enough = cluster.decision.enough});
         if (unreachable) {
           problem.unreachable_ns += bias;
         } else {

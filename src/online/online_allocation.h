@@ -19,12 +19,13 @@
 
 #include "online/cluster.h"
 #include "online/collapse.h"
+#include "online/kernel_sketch.h"
 #include "sampling/design.h"
 #include "sampling/sampling_options.h"
 
 namespace stemtap::online {
 
-// AllocationSchedule decides when OnlineSampler allocates samples and when it compares cuts. It
+// AllocationSchedule decides when Allocator allocates samples and when it compares cuts. It
 // depends on counts and times of launches only, never on the clock.
 //
 // THREADS: none.  SOURCE: docs/math/online.md, "When decisions fall".
@@ -66,11 +67,12 @@ class AllocationSchedule {
   bool due_ = false;
 };
 
-// ClustersView is a view of the clusters of one kernel.
-struct ClustersView {
+// KernelFacts is a view of one kernel.
+struct KernelFacts {
   std::span<const Cluster> clusters;
   double explored_ns = 0.0;               // time of the exploratory captures
   std::span<const std::uint64_t> begins;  // launches before each period (KernelPeriods)
+  const BinnedCells* cells = nullptr;     // not null for Allocator
 };
 
 // CountedCaptures defines which captures represent a cluster.
@@ -112,24 +114,21 @@ bool IsWorthCutting(sampling::CellsView cells, std::span<const std::size_t> curr
 double CostOf(const sampling::Design& cut, double fixed_ns);
 
 // Returns whether the captures so far meet the error bound.
-bool MeetsBound(std::span<const ClustersView> kernels, const sampling::SamplingOptions& options);
+bool MeetsBound(std::span<const KernelFacts> kernels, const sampling::SamplingOptions& options);
 
 // Returns the bound of all captures so far, as a time.
-double BoundOf(std::span<const ClustersView> kernels, const sampling::SamplingOptions& options);
+double BoundOf(std::span<const KernelFacts> kernels, const sampling::SamplingOptions& options);
 
 // Returns how many captures a plan of the launches so far needs of each cluster, in order, as if
-// none had been made (Cluster::enough).
-std::vector<std::uint64_t> EnoughCaptures(std::span<const ClustersView> kernels,
+// none had been made (Decision::enough).
+std::vector<std::uint64_t> EnoughCaptures(std::span<const KernelFacts> kernels,
                                           const sampling::SamplingOptions& options);
 
 // Returns the targets of the clusters of all kernels, in order: the captures that meet the error
 // bound for the launches so far, and captures of clusters whose captures are from so early in the
 // run that a metric that changes during the run would be estimated badly.
-std::vector<Decision> AllocateTargets(std::span<const ClustersView> kernels,
+std::vector<Decision> AllocateTargets(std::span<const KernelFacts> kernels,
                                       const AllocationState& state,
                                       const sampling::SamplingOptions& options);
-
-// Returns the sizes of the strata of a cut, in order, as targets (Method::kStem).
-std::vector<Decision> SizesOf(const sampling::Design& cut);
 
 }  // namespace stemtap::online

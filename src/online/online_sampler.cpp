@@ -14,7 +14,10 @@ namespace stemtap::online {
 
 OnlineSampler::OnlineSampler(const sampling::SamplingOptions& options, shm::GateTable& gate,
                              std::uint64_t observe_first, bool perturbed)
-    : options_(options), perturbed_(perturbed), publisher_(gate), releases_(observe_first) {}
+    : options_(options),
+      perturbed_(perturbed),
+      publisher_(gate),
+      allocator_(options, observe_first) {}
 
 std::uint32_t OnlineSampler::AddKernel(std::uint32_t name_id, const shm::LaunchConfig* config) {
   const auto id = static_cast<std::uint32_t>(kernels_.size());
@@ -45,8 +48,8 @@ void OnlineSampler::Begin(std::span<const Observation> batch) {
   for (; !new_names_.empty() && new_names_.front().index <= latest_.index; new_names_.pop_front()) {
     kernels_[new_names_.front().kernel].AddName(new_names_.front().hash);
   }
-  schedule_.Advance(status_.observed, status_.duration_ns);
-  if (schedule_.due()) {
+  allocator_.Advance(status_.observed, status_.duration_ns);
+  if (allocator_.due()) {
     batches_.AddIdle([this](std::uint32_t id) { return kernels_[id].sketch().stale(); });
   }
 }
@@ -54,7 +57,7 @@ void OnlineSampler::Begin(std::span<const Observation> batch) {
 void OnlineSampler::UpdateKernel(std::size_t i) {
   KernelState& kernel = kernels_[batches_.kernel(i)];
   kernel.Observe(batches_.batch(), batches_.order(i));
-  if (schedule_.due()) {
+  if (allocator_.due()) {
     kernel.UpdateCells();
   } else if (kernel.clusters().empty()) {
     // One cluster until the next allocation. Nothing is captured for it.
@@ -64,9 +67,9 @@ void OnlineSampler::UpdateKernel(std::size_t i) {
 }
 
 void OnlineSampler::Commit(const ParallelFor& parallel, bool publish) {
-  if (schedule_.due()) {
+  if (allocator_.due()) {
     Allocate(parallel);
-    schedule_.SetNext(status_.observed, status_.duration_ns, releases_.first_release());
+    allocator_.SetNext(status_.observed, status_.duration_ns);
     publisher_.RetryRefused(kernels_);
     for (KernelState& kernel : kernels_) kernel.SetAllocated();
   } else {
@@ -74,7 +77,7 @@ void OnlineSampler::Commit(const ParallelFor& parallel, bool publish) {
   }
   if (!publish) {
     unpublished_ = true;
-  } else if (schedule_.due() || std::exchange(unpublished_, false)) {
+  } else if (allocator_.due() || std::exchange(unpublished_, false)) {
     PublishAll();
   } else {
     for (std::size_t i = 0; i < batches_.size(); ++i) PublishKernel(batches_.kernel(i));
@@ -127,36 +130,18 @@ void OnlineSampler::Allocate(const ParallelFor& parallel) {
   SettleCaptures();
   if (perturbed_) UpdateDurations();
 
-  // Compare cuts while captures are missing, or if the last comparison is old. Keep the cuts after
-  // the end of the run, because new clusters could not be captured any more.
   SetEnough();
-  const bool is_met = MeetsBound(Views(), options_);
-  const bool is_first = status_.observed < 2 * releases_.first_release();
-  pace_ = is_met ? Pace::kSpread : is_first ? Pace::kFirst : Pace::kUrgent;
-  const bool has_started = releases_.HasStarted(status_.observed);
-  if (options_.method == sampling::Method::kStem && (has_started || captures_ended_)) {
-    SetTargets(SizesOf(CutKernels(parallel)));
-  } else if (!captures_ended_) {
-    const bool may_cut = has_started ? schedule_.AreCutsOld(status_.observed) || !is_met
-                                     : releases_.IsTimeToCut(status_.observed);
-    if (may_cut) {
-      planned_ns_ = CostOf(CutKernels(parallel), options_.price.FixedPerFactor());
-      SetEnough();
-      if (has_started) schedule_.SetCutsCompared(status_.observed);
-    }
-    if (has_started) {
-      SetTargets(AllocateTargets(Views(),
-                                 {.duration_ns = static_cast<double>(status_.duration_ns),
-                                  .planned_ns = planned_ns_,
-                                  .bound_met = is_met,
-                                  .share = releases_.ShareAt(status_.observed)},
-                                 options_));
-    } else {
-      CaptureNothing();
-    }
+  const Cuts cuts = allocator_.Cut(FactsNow(), parallel);
+  ApplyCuts(cuts, parallel);
+  if (!cuts.recuts.empty() && options_.method != sampling::Method::kStem) SetEnough();
+  const std::vector<Decision> decisions = allocator_.Decide(FactsNow(), cuts);
+  auto next = decisions.begin();
+  for (KernelState& kernel : kernels_) {
+    for (Cluster& cluster : kernel.clusters()) cluster.decision = *next++;
   }
   if (status_.duration_ns != 0) {
-    status_.bound = BoundOf(Views(), options_) / static_cast<double>(status_.duration_ns);
+    status_.bound =
+        BoundOf(FactsNow().kernels, options_) / static_cast<double>(status_.duration_ns);
   }
 }
 
@@ -184,59 +169,28 @@ void OnlineSampler::UpdateDurations() {
   }
 }
 
-sampling::Design OnlineSampler::CutKernels(const ParallelFor& parallel) {
-  std::vector<sampling::CellsView> cells;
-  for (const KernelState& kernel : kernels_) cells.emplace_back(kernel.cells());
-  // While few captures may be made, more clusters than they can be divided among are of no use.
-  sampling::SamplingOptions options = options_;
-  if (options.method != sampling::Method::kStem) {
-    options.error_bound /= std::sqrt(releases_.ShareAt(status_.observed));
-  }
-  sampling::Design best = sampling::StratifyWorkload(cells, options, multiplier_, parallel);
-  multiplier_ = best.multiplier;
-
-  parallel(kernels_.size(), [&](std::size_t id) {
-    if (best.kernels[id].empty()) return;
-    std::vector<std::size_t> first_cells;
-    for (const sampling::StratumRange& s : best.kernels[id]) first_cells.push_back(s.first);
-    const std::vector<std::size_t> current = kernels_[id].CurrentFirstCells();
-    if (first_cells == current) return;
-    if (options_.method == sampling::Method::kStem ||
-        IsWorthCutting(cells[id], current, best.kernels[id], options_)) {
-      kernels_[id].SetCut(first_cells, true);
-    }
+void OnlineSampler::ApplyCuts(const Cuts& cuts, const ParallelFor& parallel) {
+  parallel(cuts.recuts.size(), [&](std::size_t i) {
+    kernels_[cuts.recuts[i].kernel].SetCut(cuts.recuts[i].first_cells, true);
   });
-  return best;
-}
-
-void OnlineSampler::SetTargets(const std::vector<Decision>& targets) {
-  auto next = targets.begin();
-  for (KernelState& kernel : kernels_) {
-    for (Cluster& cluster : kernel.clusters()) cluster.decision = *next++;
-  }
 }
 
 void OnlineSampler::SetEnough() {
-  const std::vector<std::uint64_t> enough = EnoughCaptures(Views(), options_);
+  const std::vector<std::uint64_t> enough = EnoughCaptures(FactsNow().kernels, options_);
   auto next = enough.begin();
   for (KernelState& kernel : kernels_) {
-    for (Cluster& cluster : kernel.clusters()) cluster.enough = *next++;
+    for (Cluster& cluster : kernel.clusters()) cluster.decision.enough = *next++;
   }
 }
 
-void OnlineSampler::CaptureNothing() {
-  for (KernelState& kernel : kernels_) {
-    for (Cluster& cluster : kernel.clusters()) cluster.decision.target = 0;
-  }
-}
-
-std::vector<ClustersView> OnlineSampler::Views() const {
-  std::vector<ClustersView> views;
+Facts OnlineSampler::FactsNow() const {
+  Facts facts = {{}, status_.observed, status_.duration_ns};
   for (const KernelState& kernel : kernels_) {
-    views.push_back({kernel.clusters(), static_cast<double>(kernel.captures().explored_ns()),
-                     kernel.periods().begins()});
+    facts.kernels.push_back({kernel.clusters(),
+                             static_cast<double>(kernel.captures().explored_ns()),
+                             kernel.periods().begins(), &kernel.sketch().cells()});
   }
-  return views;
+  return facts;
 }
 
 void OnlineSampler::PublishKernel(std::uint32_t id) {
@@ -247,7 +201,7 @@ void OnlineSampler::PublishKernel(std::uint32_t id) {
     if (!publisher_.UpdateClosed(cluster)) continue;
     Emit(cluster.request.closed ? MaskEventKind::kClose : MaskEventKind::kReopen, id, i);
   }
-  publisher_.Publish(id, kernel, status_.observed, pace_);
+  publisher_.Publish(id, kernel, status_.observed, allocator_.pace());
 }
 
 void OnlineSampler::Emit(MaskEventKind kind, std::uint32_t kernel, std::size_t cluster) {
@@ -268,7 +222,7 @@ model::Plan OnlineSampler::Finish(const ParallelFor& parallel) {
   if (plan.totals.certified_bound > options_.error_bound) {
     std::vector<std::vector<std::size_t>> cuts;
     for (const KernelState& kernel : kernels_) cuts.push_back(kernel.CurrentFirstCells());
-    CutKernels(parallel);
+    ApplyCuts(allocator_.CompareCuts(FactsNow(), parallel), parallel);
     model::Plan recut = BuildBestPlan();
     if (recut.totals.certified_bound < plan.totals.certified_bound) {
       plan = std::move(recut);
@@ -289,7 +243,7 @@ model::Plan OnlineSampler::BuildBestPlan() {
   // If periods differ, the newest captures have a large bias, and captures of all periods a small
   // one.
   for (KernelState& kernel : kernels_) {
-    for (Cluster& cluster : kernel.clusters()) cluster.enough = cluster.captured;
+    for (Cluster& cluster : kernel.clusters()) cluster.decision.enough = cluster.captured;
   }
   model::Plan by_all = BuildPlan();
   return by_all.totals.certified_bound < plan.totals.certified_bound ? by_all : plan;

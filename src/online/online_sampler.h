@@ -31,11 +31,10 @@
 #include "model/name_table.h"
 #include "model/overview.h"
 #include "model/plan.h"
+#include "online/allocator.h"
 #include "online/gate_publisher.h"
 #include "online/kernel_sketch.h"
 #include "online/kernel_state.h"
-#include "online/online_allocation.h"
-#include "online/release_policy.h"
 #include "sampling/sampling_options.h"
 #include "shm/context_key.h"
 #include "shm/gate_table.h"
@@ -183,14 +182,14 @@ class OnlineSampler {
 
   // Reports that no further launch can be captured, because the program has ended. From now on,
   // cuts and targets stay as they are while the remaining launches are observed.
-  void EndCaptures() { captures_ended_ = true; }
+  void EndCaptures() { allocator_.EndCaptures(); }
 
   // Events of the last Commit or Finish, in order.
   const std::vector<MaskEvent>& events() const { return events_; }
   const SamplerStatus& status() const { return status_; }
 
   // Whether the last Commit allocated samples.
-  bool allocated() const { return schedule_.due(); }
+  bool allocated() const { return allocator_.due(); }
 
   // Sets the fields of `overview` for launches and kernels as of the last Commit or Finish. After
   // Finish, the plan has the final clusters (TakeClusters). REQUIRES: not between Begin and Commit.
@@ -207,20 +206,16 @@ class OnlineSampler {
 
  private:
   void SettleCaptures();
-  // Allocates samples: decides about cuts and sets the targets and releases of the clusters.
+  // Allocates samples: cuts kernels again and sets the decisions of the clusters.
   void Allocate(const ParallelFor& parallel);
   // Updates the clusters with the launches since the last allocation.
   void UpdateClusters();
   // Sums the imputed durations again, which change with every native launch.
   void UpdateDurations();
-  // Cuts the kernels into clusters. Returns the best cut; a kernel may keep its current cut.
-  sampling::Design CutKernels(const ParallelFor& parallel);
-  void SetTargets(const std::vector<Decision>& targets);
+  void ApplyCuts(const Cuts& cuts, const ParallelFor& parallel);
   // Sets how many captures the clusters need in a plan of the launches so far.
   void SetEnough();
-  // Sets all targets to 0, so that no cluster is captured.
-  void CaptureNothing();
-  std::vector<ClustersView> Views() const;
+  Facts FactsNow() const;
   // Closes and reopens the clusters of a kernel and publishes their credits.
   void PublishKernel(std::uint32_t id);
   void PublishAll();
@@ -247,15 +242,10 @@ class OnlineSampler {
   std::deque<KernelState> kernels_;
   GatePublisher publisher_;
   KernelBatches batches_;  // of the current epoch
-  AllocationSchedule schedule_;
-  ReleaseSchedule releases_;
-  double planned_ns_ = 0.0;  // cost of the samples of the last best cut
-  double multiplier_ = 0.0;  // price at the end of the last search for strata
-  Observation latest_;       // last launch of the last epoch
+  Allocator allocator_;
+  Observation latest_;  // last launch of the last epoch
   std::vector<MaskEvent> events_;
   SamplerStatus status_;
-  Pace pace_ = Pace::kSpread;
-  bool captures_ended_ = false;
   bool unpublished_ = false;  // the last Commit did not publish
 };
 

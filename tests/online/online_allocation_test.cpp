@@ -21,7 +21,7 @@ Cluster Predicted(std::uint64_t count, double mean, double stddev, std::uint64_t
   return cluster;
 }
 
-ClustersView View(const std::vector<Cluster>& clusters, double explored_ns = 0.0) {
+KernelFacts View(const std::vector<Cluster>& clusters, double explored_ns = 0.0) {
   return {clusters, explored_ns, kOnePeriod};
 }
 
@@ -60,7 +60,7 @@ TEST_CASE("captures meet the bound if they have minimum sizes and little time is
 TEST_CASE("exploratory captures cover a cluster in the stated bound but do not meet the target") {
   std::vector<Cluster> clusters = {Predicted(100, 100.0, 0.0, 0)};
   clusters[0].explored.Add(101.0);
-  const std::vector<ClustersView> views = {View(clusters, 101.0)};
+  const std::vector<KernelFacts> views = {View(clusters, 101.0)};
   CHECK_FALSE(MeetsBound(views, {}));
   CHECK(BoundOf(views, {}) == doctest::Approx(100.0));  // the bias
 }
@@ -69,7 +69,7 @@ TEST_CASE("targets include the captures so far, and clusters that cost too much 
   std::vector<Cluster> clusters = {Predicted(10'000, 100.0, 20.0, 7),
                                    Predicted(40, 1000.0, 0.0, 0)};
   clusters[1].source = {0, 0.01, 20'000.0};
-  const std::vector<ClustersView> views = {View(clusters)};
+  const std::vector<KernelFacts> views = {View(clusters)};
   sampling::SamplingOptions options;
   options.min_samples = 2;
   // 40,000 ns are uncovered, and the bound is 52,000 ns.
@@ -116,7 +116,7 @@ std::vector<std::uint64_t> TargetsOnceMet(std::vector<Cluster> clusters) {
       period.positions *= static_cast<double>(clusters.size());
     }
   }
-  const std::vector<ClustersView> views = {{clusters, 0.0, begins}};
+  const std::vector<KernelFacts> views = {{clusters, 0.0, begins}};
   std::vector<std::uint64_t> targets;
   for (const Decision& target : AllocateTargets(
            views, {.duration_ns = duration_ns, .planned_ns = 2000.0, .bound_met = true}, {})) {
@@ -181,15 +181,16 @@ TEST_CASE("while the bound is missed, the current period is captured at most twi
   // The variance of the first period alone exceeds the budget.
   const std::vector<Cluster> clusters = {InPeriods(100'000, {100.0, 100.0}, 100.0, {10, 0})};
   const std::vector<std::uint64_t> begins = {0, 100'000};
-  const std::vector<ClustersView> views = {{clusters, 0.0, begins}};
+  const std::vector<KernelFacts> views = {{clusters, 0.0, begins}};
   std::vector<Cluster> sized = clusters;
-  sized[0].enough = EnoughCaptures(views, {}).at(0);
+  sized[0].decision.enough = EnoughCaptures(views, {}).at(0);
   // (2.17 / 4 %)^2 of a coefficient of variation of 1.
-  CHECK(sized[0].enough == doctest::Approx(2940).epsilon(0.02));
-  const std::vector<ClustersView> again = {{sized, 0.0, begins}};
+  CHECK(sized[0].decision.enough == doctest::Approx(2940).epsilon(0.02));
+  const std::vector<KernelFacts> again = {{sized, 0.0, begins}};
   const std::uint64_t target =
       AllocateTargets(again, {.duration_ns = 2e7, .planned_ns = 260'000.0}, {}).at(0).target;
-  CHECK(target == doctest::Approx(10.0 + static_cast<double>(sized[0].enough)).epsilon(0.02));
+  CHECK(target ==
+        doctest::Approx(10.0 + static_cast<double>(sized[0].decision.enough)).epsilon(0.02));
 }
 
 TEST_CASE(
