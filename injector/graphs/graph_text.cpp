@@ -37,7 +37,7 @@ std::size_t CutMangledName(const char* name, std::size_t length, std::size_t max
   }
 }
 
-// Control characters would make the name implausible (NameReader::Plausible).
+// Control characters would make the name implausible (NameReader::IsPlausible).
 void CopyPrintable(const char* from, std::size_t length, char* to) noexcept {
   for (std::size_t i = 0; i < length; ++i) {
     const auto byte = static_cast<unsigned char>(from[i]);

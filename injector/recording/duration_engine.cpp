@@ -131,7 +131,7 @@ void DurationEngine::CountCost(bool heard) noexcept {
   // While another profiler uses CUPTI, we receive none of its data. We cannot stop the cost of its
   // flushes, nor of its kinds, which are the same as ours.
   if (!heard) {
-    budget_.Pardon();
+    budget_.Reset();
   } else if (budget_.Exceeded(MonotonicNs(), cost, ProcessCpuNs())) {
     StopRecording();
   }

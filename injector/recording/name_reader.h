@@ -63,7 +63,7 @@ class NameReader {
   // module. A kernel name is an identifier (PTX allows letters, digits, _, $ and %) without control
   // characters. Reused memory mostly contains addresses in shared libraries (0x7f..) or small
   // numbers, which do contain control characters.
-  static bool Plausible(const char* text, std::uint32_t length) noexcept {
+  static bool IsPlausible(const char* text, std::uint32_t length) noexcept {
     for (std::uint32_t i = 0; i < length; ++i) {
       const auto byte = static_cast<unsigned char>(text[i]);
       if (byte < ' ' || byte == 0x7F) return false;

@@ -47,7 +47,7 @@ class OverheadBudget {
   }
 
   // Restarts the count of consecutive windows.
-  void Pardon() noexcept { beyond_ = 0; }
+  void Reset() noexcept { beyond_ = 0; }
 
   bool any() const noexcept { return max_share_ != 0; }
   std::uint32_t max_share() const noexcept { return max_share_; }

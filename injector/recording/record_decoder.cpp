@@ -163,7 +163,7 @@ std::uint32_t RecordDecoder::Define(const char* name, std::uint32_t length) noex
   const std::uint64_t hash = shm::NameHash(name, length);
   std::uint32_t id = names_.Find(hash);
   if (id != NameIds::kNone) return id;
-  if (!NameReader::Plausible(name, length)) return lose(shm::Loss::kNameGone);
+  if (!NameReader::IsPlausible(name, length)) return lose(shm::Loss::kNameGone);
   if (names_.full()) return lose(shm::Loss::kTooManyNames);
   switch (definitions_.Write(shm::RecordKind::kName, names_.next(), name, length, hash)) {
     case DefinitionWriter::Result::kFull:
@@ -180,7 +180,7 @@ std::uint32_t RecordDecoder::Define(const char* name, std::uint32_t length) noex
 bool RecordDecoder::PassesProbation(const shm::KernelRecord& kernel, const char* name) noexcept {
   const std::uint32_t length = reader_.Read(name);
   if (LooksRight(kernel) && length != NameReader::kGone && length != 0 &&
-      NameReader::Plausible(reader_.text(), length)) {
+      NameReader::IsPlausible(reader_.text(), length)) {
     --probation_;
     return true;
   }

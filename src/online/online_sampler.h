@@ -131,7 +131,7 @@ struct SamplerStatus {
   std::uint64_t contexts_refused = 0;  // failed attempts to publish a context (gate table full)
   std::uint64_t slots_refused = 0;     // failed attempts to get a gate slot for a credit line
   std::uint64_t perturbed = 0;
-  std::uint64_t perturbed_uncaptured = 0;  // concurrent with a captured launch
+  std::uint64_t perturbed_concurrent = 0;  // concurrent with a captured launch
 
   // Adds the duration of a launch.
   void Count(const shm::KernelRecord& record) {
@@ -139,7 +139,7 @@ struct SamplerStatus {
       duration_ns += record.duration_ns;
     } else {
       ++perturbed;
-      perturbed_uncaptured += (record.flags & shm::kFlagCaptured) == 0;
+      perturbed_concurrent += (record.flags & shm::kFlagCaptured) == 0;
     }
     zero_duration += record.duration_ns == 0;
   }

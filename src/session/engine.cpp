@@ -46,14 +46,14 @@ Engine::Engine(const sampling::SamplingOptions& options, shm::GateTable& gate, G
                std::uint64_t lag, WorkerPool& pool, Captures captures)
     : pool_(pool),
       sampler_(options, gate, asked == GateAsked::kByEngine ? lag : kLiveObserveFirst,
-               captures == Captures::kForReal),
+               captures == Captures::kPerturb),
       group_by_(options.group_by),
       groups_(GroupsOf(options)),
       tracker_(asked == GateAsked::kByEngine ? LaunchTracker::Graphs::kInHistories
                                              : LaunchTracker::Graphs::kOutside),
       queue_(lag) {
   if (asked == GateAsked::kByEngine) local_gate_.emplace(gate, options.seed);
-  if (captures == Captures::kForReal) perturbed_.emplace();
+  if (captures == Captures::kPerturb) perturbed_.emplace();
 }
 
 std::uint32_t Engine::PlanName(std::uint32_t name_id) {

@@ -147,7 +147,7 @@ enum class GateAsked { kAtLaunch, kByEngine };
 // Whether a capture is only noted, or perturbs the captured launch. In the second case the
 // durations of captured launches and of launches concurrent with them are not native
 // (shm::kFlagPerturbed).
-enum class Captures { kNoted, kForReal };
+enum class Captures { kNoted, kPerturb };
 
 struct LaunchCounts {
   std::uint64_t launches = 0;

@@ -59,7 +59,7 @@ class LiveRun {
   SessionResult Finish(const std::optional<ChildProcess>& child, const GateMemory& gate);
 
  private:
-  void ShowCourse();
+  void UpdateDisplay();
   void Describe(model::Overview& overview) const;
   std::string WhyNoProcess(SessionResult& outcome) const;
   std::string WhyAllDisabled(const std::vector<ProcessReport>& processes) const;
@@ -76,7 +76,7 @@ class LiveRun {
 Captures CapturesOf(const LiveOptions& options) {
   const bool slowed =
       options.level == TraceLevel::kGate && options.actuator != "log" && !options.native_captures;
-  return slowed ? Captures::kForReal : Captures::kNoted;
+  return slowed ? Captures::kPerturb : Captures::kNoted;
 }
 
 void LogEnd(const SessionResult& outcome) {
@@ -115,7 +115,7 @@ void LiveRun::Describe(model::Overview& overview) const {
 }
 
 // Updates what a user sees during the run: remarks, overview and progress line.
-void LiveRun::ShowCourse() {
+void LiveRun::UpdateDisplay() {
   // Remarks are printed at once, especially that recording has stopped.
   for (const std::string& remark : processes_.NewRemarks()) {
     progress_.Say(remark);
@@ -137,7 +137,7 @@ void LiveRun::Watch(std::optional<ChildProcess>& child, SignalRelay& signals) {
     processes_.FindRings();
     const bool program_ended = child && child->Poll();
     const bool busy = processes_.Drain(false);
-    ShowCourse();
+    UpdateDisplay();
     if (program_ended) break;
     const bool must_end = signals.Forward(child ? child->pid() : 0);
     if (!child) {

@@ -182,7 +182,7 @@ void Complete(SessionResult& result) {
   counters.captured_duration_ns = s.captured_duration_ns;
   counters.zero_duration = s.zero_duration;
   counters.slowed = s.perturbed;
-  counters.slowed_beside = s.perturbed_uncaptured;
+  counters.slowed_beside = s.perturbed_concurrent;
   counters.native_unknown = totals.native_unknown;
   counters.contexts_refused = s.contexts_refused;
   counters.slots_refused = s.slots_refused;

@@ -36,7 +36,7 @@ TEST_CASE("the name of a graph has a bounded length and is plausible") {
   CHECK(name.size() < kGraphNameBytes);
   const std::string odd = NameOf({1, 1, 1, "a\nb\x7f\x01"});
   CHECK(odd == "graph of 1 kernel, 1 x a_b__ #0000000000000001");
-  CHECK(NameReader::Plausible(odd.data(), static_cast<std::uint32_t>(odd.size())));
+  CHECK(NameReader::IsPlausible(odd.data(), static_cast<std::uint32_t>(odd.size())));
 }
 
 TEST_CASE("a kernel name is cut between characters and between identifiers") {

@@ -149,14 +149,14 @@ TEST_CASE("a page that was read is cached until Forget") {
 }
 
 TEST_CASE("binary data is not a plausible name") {
-  CHECK(NameReader::Plausible("", 0));
-  CHECK(NameReader::Plausible("void k<float, 2>(float*)", 24));
-  CHECK(NameReader::Plausible("_Z5k\xc3\xa4rnelv", 11));  // identifiers may contain any letters
-  CHECK_FALSE(NameReader::Plausible("k\x01", 2));
+  CHECK(NameReader::IsPlausible("", 0));
+  CHECK(NameReader::IsPlausible("void k<float, 2>(float*)", 24));
+  CHECK(NameReader::IsPlausible("_Z5k\xc3\xa4rnelv", 11));  // identifiers may contain any letters
+  CHECK_FALSE(NameReader::IsPlausible("k\x01", 2));
   CHECK_FALSE(
-      NameReader::Plausible("\x7f"
-                            "ELF",
-                            4));
+      NameReader::IsPlausible("\x7f"
+                              "ELF",
+                              4));
 }
 
 TEST_CASE("a pointer is found in its buffer and is remembered afterward") {

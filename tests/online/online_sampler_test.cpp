@@ -641,7 +641,7 @@ TEST_CASE("a launch concurrent with a capture is imputed and is not a sample") {
   CHECK(plan.totals.imputed == bench.captured + 10);
   CHECK(plan.totals.samples == bench.captured);
   CHECK(bench.sampler.status().perturbed == bench.captured + 10);
-  CHECK(bench.sampler.status().perturbed_uncaptured == 10);
+  CHECK(bench.sampler.status().perturbed_concurrent == 10);
 }
 
 TEST_CASE("perturbed captures are marked in the mask") {

@@ -354,7 +354,7 @@ TEST_CASE("an engine without records has an empty plan") {
 
 // RealCaptures pushes single launches and returns the totals of the plan at the end.
 struct RealCaptures {
-  explicit RealCaptures(Captures captures = Captures::kForReal)
+  explicit RealCaptures(Captures captures = Captures::kPerturb)
       : engine(sampling::SamplingOptions{}, *gate, GateAsked::kAtLaunch, 0, pool, captures),
         gemm(engine.AddKernel("gemm")) {}
 
@@ -390,7 +390,7 @@ TEST_CASE("launches concurrent with a perturbing capture are imputed") {
   run.Launch(shm::kUnknownTime, 100);  // unknown start
   const model::Plan plan = run.engine.Finish();
   CHECK(run.engine.status().perturbed == 4);
-  CHECK(run.engine.status().perturbed_uncaptured == 3);
+  CHECK(run.engine.status().perturbed_concurrent == 3);
   CHECK(plan.totals.invocations == 11);
   CHECK(plan.totals.duration_ns == 1100);
   CHECK(plan.totals.imputed == 4);

@@ -80,7 +80,7 @@ class Counter {
         model_(model),
         tool_(tool),
         options_(options),
-        processes_(options.processes == Processes::kUnsaid && options.ranks > 1
+        processes_(options.processes == Processes::kUnspecified && options.ranks > 1
                        ? Processes::kPerDevice
                        : options.processes),
         by_function_(model::GroupByOf(model::OptionText(plan.options, "group_by")) ==
@@ -297,7 +297,7 @@ class Counter {
                       profile_, tool_)};
     }
     if (counted_.graph_kernels != 0 && !model_.graph_kernels &&
-        options_.graphs == Graphs::kUnsaid) {
+        options_.graphs == Graphs::kUnspecified) {
       return Error{
           fmt::format("{}: {} of its launches are in CUDA graphs, which {} cannot number; trace a "
                       "run without graphs and add --graphs off, or choose ncu (--graphs uncounted: "
@@ -315,7 +315,7 @@ class Counter {
     for (const CountedSample& s : counted_.samples) sampled.push_back(s.device);
     const std::string choices = DeviceChoices(sampled);
     const bool one_device_each = options_.ranks == seen_.size();
-    if (options_.processes == Processes::kUnsaid && !one_device_each) {
+    if (options_.processes == Processes::kUnspecified && !one_device_each) {
       return Error{fmt::format(
           "{}: has launches of {} devices, which {} numbers by process; if each device had its own "
           "process, export one after another with --processes per-device and {}; if one process "

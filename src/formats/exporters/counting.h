@@ -39,19 +39,19 @@ struct CountingModel {
 
 // Whether the devices of the profile belong to one process or to one process each (ranks). A
 // profile does not record this; it matters where counters are per process.
-enum class Processes { kUnsaid, kOne, kPerDevice };
+enum class Processes { kUnspecified, kOne, kPerDevice };
 
 // How the run that uses the selection treats CUDA graphs.
 enum class Graphs {
-  kUnsaid,
+  kUnspecified,
   kOff,        // graphs are disabled: their kernels are launched, and counted, one by one
   kUncounted,  // graphs are replayed; neither building nor replaying them advances the counter
 };
 
 struct CountingOptions {
   std::optional<std::uint16_t> device;  // only samples of this device
-  Processes processes = Processes::kUnsaid;
-  Graphs graphs = Graphs::kUnsaid;
+  Processes processes = Processes::kUnspecified;
+  Graphs graphs = Graphs::kUnspecified;
   // The user asserts one process, one device and no graphs, which no profile records.
   bool plain_launches = false;
   // Files of the profile; each is a process. If each used one device, `processes` may be unsaid.
