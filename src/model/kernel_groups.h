@@ -55,8 +55,8 @@ struct ExcludedTotals {
 
 class KernelGroups {
  public:
-  // Maximum launch configurations of all names that are kernels of their own, 2 to 20 KiB each in
-  // the sampler. The launches of a name with further configurations are one kernel without a
+  // Maximum launch configurations of all names that are separate kernels, 2 to 20 KiB each in the
+  // sampler. The launches of a name with further configurations are one kernel without a
   // configuration. The recorded profiles have at most 30,000.
   static constexpr std::uint32_t kMaxConfigs = 1u << 17;
 

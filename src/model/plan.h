@@ -82,7 +82,7 @@ struct PooledKernel : KernelId {
   std::uint64_t duration_ns = 0;
 };
 
-// PlanKernel is a kernel with clusters of its own, or the pool of all small kernels.
+// PlanKernel is a kernel that shares its clusters with no other, or the pool of all small kernels.
 struct PlanKernel : KernelId {
   std::uint64_t invocations = 0;
   std::uint64_t duration_ns = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A pool is a set of kernels with little time that share strata: they are cut by duration, whatever
-// their kernel. A run has many small kernels, and each takes at least one sample if it has strata
-// of its own.
+// their kernel. A run has many small kernels, and each takes at least one sample if it is not
+// pooled.
 //
 //   kernel     launches   samples               pool       durations    launches   samples
 //   copy             40         1               stratum 1  1 to 3 us         310         1
@@ -30,7 +30,7 @@ std::vector<std::size_t> KernelsWithin(std::span<const double> times_ns,
 // Returns the sets of kernels to try as a pool: those with the least time, and those whose samples
 // cost most per ns of the kernel. Either set is the cheaper one in half of the recorded runs. Each
 // takes at most `share` of the time and contains at least two kernels. `costs` contains the cost of
-// each kernel's samples if it has strata of its own.
+// each kernel's samples if it is not pooled.
 std::vector<std::vector<std::size_t>> PoolCandidates(std::span<const double> times_ns,
                                                      std::span<const double> costs, double share);
 

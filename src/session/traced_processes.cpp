@@ -24,7 +24,7 @@ namespace {
 // Records taken from one ring before the next ring: 1 MiB.
 constexpr std::size_t kDrainBatch = 16384;
 
-// Maximum kernel names of a session: 64 processes with 2,048 kernels of their own, or two with as
+// Maximum kernel names of a session: 64 processes with 2,048 different kernels, or two with as
 // many as a ring can define. A kernel takes 2 to 20 KiB of memory.
 constexpr std::uint32_t kMaxNames = 1u << 17;
 

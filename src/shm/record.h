@@ -9,8 +9,8 @@
 //   kind 4  NameRecord    begins the definition of a range path
 //   kind 5  MarkRecord    range and step of the captured launch in the following KernelRecord
 //
-// In a profile, a name is defined before its first use. In a ring file, the definitions have a part
-// of their own, and only kinds 1 and 5 are in the queue. Kinds 4 and 5 occur only in ring files.
+// In a profile, a name is defined before its first use. In a ring file, the definitions have a
+// separate part, and only kinds 1 and 5 are in the queue. Kinds 4 and 5 occur only in ring files.
 //
 // Used by the injected library: needs libc only, plain data only.
 #pragma once

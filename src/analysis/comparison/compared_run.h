@@ -141,7 +141,7 @@ Result<ComparedRun> ComparedProfile(model::ProfileReader& reader, const std::str
 // The batches of a session are the time slices of its overview, which at most 256 kernels have. A
 // plan has no batches. Shapes are known for kernels that are separated by launch configuration, and
 // for kernels of a session whose launches all have the same one.
-// Error: the plan has a pool, whose kernels have no spread of their own.
+// Error: the plan has a pool, whose kernels share one spread.
 Result<ComparedRun> ComparedPlan(const model::FinishedSession& run, const std::string& source);
 
 }  // namespace stemtap::analysis
