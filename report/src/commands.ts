@@ -3,7 +3,7 @@
 // Commands for the next step: export the samples to a tool, measure or simulate them, and estimate the totals of the run.
 
 import { count, plural, shellPath, shellWord } from "./format";
-import type { Model } from "./model";
+import { isDisabled, type Model } from "./model";
 
 const some = (value: unknown): value is number => typeof value === "number" && value > 0;
 const isMerged = (model: Model) => model.mode === "merged";
@@ -26,7 +26,7 @@ function whyNotPlain(model: Model, consumer: string): string {
   const processes = new Set(devices.map(({ pid }) => pid)).size;
   if (processes > 1) return `it had ${plural(processes, "process", "processes")}`;
   if (devices.length > 1) return `it launched on ${plural(devices.length, "device")}`;
-  if (session?.processes?.some((process) => process.state === "stood_down")) return "a process was not recorded";
+  if (session?.processes?.some(isDisabled)) return "a process was not recorded";
   return graphKernels > 0 && consumer !== "ncu" ? `${plural(graphKernels, "launch was", "launches were")} made by CUDA graphs` : "";
 }
 

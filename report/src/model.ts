@@ -113,6 +113,11 @@ const finite = (value: unknown): number | null =>
   typeof value === "number" && Number.isFinite(value) ? value : null;
 const size = (value: unknown): number => Math.max(0, finite(value) ?? 0);
 
+// Whether nothing was recorded of a process. "stood_down" is the name in files from before 0.1.0.
+export function isDisabled(process: { state?: string }): boolean {
+  return process.state === "disabled" || process.state === "stood_down";
+}
+
 // Returns the minimum and maximum, or [Infinity, -Infinity] without values. Math.min(...values) fails for many values.
 export function rangeOf(values: number[]): [number, number] {
   let low = Infinity;

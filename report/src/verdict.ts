@@ -4,7 +4,7 @@
 // worst level of the lines.
 
 import { count, duration, none, percent, plural, tidy, times, visible } from "./format";
-import type { Model } from "./model";
+import { isDisabled, type Model } from "./model";
 
 export type Level = "good" | "note" | "care" | "bad";
 
@@ -176,7 +176,7 @@ function processLines(model: Model): Line[] {
   const processes = session?.processes ?? overview?.processes ?? [];
   for (const process of processes) {
     const who = `${visible(process.program ?? "") || "a process"} (${process.pid})`;
-    if (process.state === "stood_down") {
+    if (isDisabled(process)) {
       lines.push({ level: "bad", text: `${who} was not recorded.`,
         why: visible(process.reason ?? "") || "The reason is unknown." });
     } else if (process.state === "recording" && overview?.state !== "running") {

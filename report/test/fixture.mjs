@@ -336,7 +336,7 @@ function hostile() {
   session.signal = 9;
   Object.assign(session.counters, { dropped: 1234, gaps: 2, slowed: 40, slowed_beside: 8, native_unknown: 3 });
   Object.assign(session.counters.losses, { ring_full: 1200, no_timestamps: 34, gaps: 2, "<i>unknown</i>": 1 });
-  session.processes.push({ ...session.processes[0], pid: 4243, program: "<b>worker</b>", state: "stood_down",
+  session.processes.push({ ...session.processes[0], pid: 4243, program: "<b>worker</b>", state: "disabled",
     reason: "another tool has CUPTI <img src=x onerror=window.pwned=4>", seen: 0, kept: 0 });
   session.counters.slots_refused = 6;
   session.devices[0].busy_cut_ns = 1e6;

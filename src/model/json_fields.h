@@ -57,6 +57,7 @@ struct ListLayout {
 struct EnumTexts {
   std::span<const char* const> texts;
   const char* expected = "";
+  std::span<const char* const> former = {};  // accepted too: texts of earlier versions, by value
 };
 
 struct NoAbsentValue {};

@@ -346,11 +346,13 @@ class JsonWalk {
   bool Enum(Input& value, const EnumTexts& texts, T& to) {
     std::string_view text;
     const Code error = value.get_string().get(text);
-    const auto found = std::find(texts.texts.begin(), texts.texts.end(), text);
-    if (error != kSuccess || found == texts.texts.end()) {
-      return FailAt(value, error, texts.expected);
-    }
-    to = static_cast<T>(found - texts.texts.begin());
+    const auto is_text = [&](std::size_t i) {
+      return text == texts.texts[i] || (!texts.former.empty() && text == texts.former[i]);
+    };
+    std::size_t at = 0;
+    while (error == kSuccess && at < texts.texts.size() && !is_text(at)) ++at;
+    if (error != kSuccess || at == texts.texts.size()) return FailAt(value, error, texts.expected);
+    to = static_cast<T>(at);
     return true;
   }
   template <std::integral Extent>

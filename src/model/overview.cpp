@@ -22,6 +22,7 @@
 #include "model/overview_check.h"
 #include "model/overview_reader.h"
 #include "model/plan.h"
+#include "model/session.h"
 
 namespace stemtap::model {
 
@@ -154,7 +155,13 @@ void AppendNineDigits(double value, std::string& text) {
   }
 }
 
-Status Checked(const Overview& overview, std::string_view source) {
+// Checks `overview` and renames the states of files from before 0.1.0.
+Status Checked(Overview& overview, std::string_view source) {
+  constexpr auto kDisabled = static_cast<std::size_t>(ProcessState::kDisabled);
+  for (OverviewProcess& process : overview.processes) {
+    if (process.state == kFormerStateNames[kDisabled])
+      process.state = NameOf(ProcessState::kDisabled);
+  }
   const std::string wrong = CheckOverview(overview);
   if (!wrong.empty()) return Error{fmt::format("{}: {}", source, wrong)};
   return Success{};

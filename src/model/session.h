@@ -23,8 +23,9 @@ enum class ProcessState : std::uint8_t {
   kDisabled,   // recording is disabled
   kClosed,     // shut down cleanly
 };
-// Names in session.json and overview.json.
-inline constexpr const char* kProcessStateNames[] = {"recording", "stood_down", "closed"};
+// Names in session.json and overview.json, and in files that were written before 0.1.0.
+inline constexpr const char* kProcessStateNames[] = {"recording", "disabled", "closed"};
+inline constexpr const char* kFormerStateNames[] = {"recording", "stood_down", "closed"};
 constexpr const char* NameOf(ProcessState state) {
   return kProcessStateNames[static_cast<std::size_t>(state)];
 }

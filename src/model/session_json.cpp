@@ -30,7 +30,8 @@ using S = RecordedSession;
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 constexpr EnumTexts kLosses = {shm::kLossNames, ""};
-constexpr EnumTexts kStates = {kProcessStateNames, "recording, stood_down or closed"};
+constexpr EnumTexts kStates = {kProcessStateNames, "recording, disabled or closed",
+                               kFormerStateNames};
 
 template <>
 inline constexpr auto kTable<ProcessReport> = std::tuple(

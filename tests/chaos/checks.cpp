@@ -377,8 +377,8 @@ void CheckAgainstTruth(const Account& p, const Truth& truth, const Circumstances
     breaches.push_back(fmt::format("silent: process {} launched {}, of which {} were seen", p.pid,
                                    truth.launches, p.seen));
   }
-  if (p.state == "stood_down" && p.reason.empty()) {
-    breaches.push_back(fmt::format("silent: process {} stood down for no reason", p.pid));
+  if (p.state == "disabled" && p.reason.empty()) {
+    breaches.push_back(fmt::format("silent: process {} is disabled for no reason", p.pid));
   }
 }
 

@@ -134,9 +134,8 @@ TEST_CASE("leftover rings and invalid rings are found") {
 }
 
 TEST_CASE("leftover temporary files are found") {
-  for (const char* name :
-       {"plan.json.tmp.77", "overview.json.tmp.77", "summary.txt.tmp.77", "new.ring.77",
-        "gate.table"}) {
+  for (const char* name : {"plan.json.tmp.77", "overview.json.tmp.77", "summary.txt.tmp.77",
+                           "new.ring.77", "gate.table"}) {
     const Example example;
     example.scratch.Write(std::string("session/") + name, "x");
     CHECK(Finds(example.Breached(), "left over"));
@@ -149,8 +148,8 @@ TEST_CASE("leftover temporary files are found") {
 }
 
 TEST_CASE("an incomplete file is allowed only if its writer was killed or may not remove it") {
-  for (const char* name : {"overview.json", "plan.json", "session.json", "cells.json",
-                           "summary.txt"}) {
+  for (const char* name :
+       {"overview.json", "plan.json", "session.json", "cells.json", "summary.txt"}) {
     CAPTURE(std::string(name));
     const Example example;
     example.scratch.Write("session/" + std::string(name) + ".tmp.77.0", "{");
@@ -234,7 +233,7 @@ TEST_CASE("losses that are not reported are found") {
   spoken.processes[0].gone_astray = 1;
   CHECK(CheckAccounts({spoken}, more, "", {}).empty());
   Session mute = session;
-  mute.processes[0].state = "stood_down";
+  mute.processes[0].state = "disabled";
   CHECK(Finds(CheckAccounts({mute}, more, "", {}), "for no reason"));
   const Truths other = {{78, {5, {}}}};
   CHECK(Finds(CheckAccounts({session}, other, "", {}), "nothing is known of process 78"));

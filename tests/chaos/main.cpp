@@ -96,7 +96,7 @@ struct Tally {
   int rounds = 0;
   int breached = 0;
   int refused = 0;
-  int stood_down = 0;
+  int disabled = 0;
   std::uint64_t launches = 0, kept = 0, dropped = 0;
   std::map<std::string, int> drawn;
   std::map<FaultKind, int> faults;
@@ -107,7 +107,7 @@ void Count(const Round& round, const Verdict& verdict, Tally& tally) {
   ++tally.rounds;
   tally.breached += !verdict.breaches.empty();
   tally.refused += verdict.refused;
-  tally.stood_down += verdict.stood_down;
+  tally.disabled += verdict.disabled;
   tally.launches += verdict.launches;
   tally.kept += verdict.kept;
   tally.dropped += verdict.dropped;
@@ -136,9 +136,9 @@ void PrintTable(const Tally& tally) {
   for (const auto& [call, times] : tally.refused_calls) fmt::print("| {} | {} |\n", call, times);
   fmt::print(
       "\n{} rounds, {} with a breach; {} in which stemtap could not begin and said so; in {} a "
-      "process stood down.\n{} launches known to the fake driver; {} kept and {} dropped in "
+      "process was disabled.\n{} launches known to the fake driver; {} kept and {} dropped in "
       "sessions.\n",
-      tally.rounds, tally.breached, tally.refused, tally.stood_down, tally.launches, tally.kept,
+      tally.rounds, tally.breached, tally.refused, tally.disabled, tally.launches, tally.kept,
       tally.dropped);
 }
 

@@ -783,7 +783,7 @@ Verdict Play(const Round& round, const fs::path& folder, const std::string& pyth
   for (const Session& s : sessions) {
     verdict.kept += s.kept;
     verdict.dropped += s.dropped;
-    for (const Account& p : s.processes) verdict.stood_down |= p.state == "stood_down";
+    for (const Account& p : s.processes) verdict.disabled |= p.state == "disabled";
   }
   if (round.has(FaultKind::kDiskFull)) {
     Unmount(bare.work());

@@ -19,7 +19,7 @@ struct Verdict {
   std::uint64_t launches = 0;  // number of launches in the truth
   std::uint64_t kept = 0;
   std::uint64_t dropped = 0;
-  bool stood_down = false;                   // some process recorded nothing and reports the reason
+  bool disabled = false;                     // some process recorded nothing and reports the reason
   std::map<std::string, int> refused_calls;  // by a Supervisor
   double seconds = 0;
 };

@@ -204,7 +204,7 @@ TEST_CASE("a session with one process, one device and no graphs is exported with
   for (const auto& [before, after] : std::vector<std::pair<std::string, std::string>>{
            {"\"launches\": 3000", "\"launches\": 2999"},
            {"\"graph_kernels\": 0", "\"graph_kernels\": 5"},
-           {"\"state\": \"closed\"", "\"state\": \"stood_down\""},
+           {"\"state\": \"closed\"", "\"state\": \"disabled\""},
            {"\"device\": 0", "\"device\": null"},
            {"\"mode\": \"live\"", "\"mode\": 7"}}) {
     CAPTURE(after);
@@ -436,7 +436,7 @@ TEST_CASE("if recording is impossible, the program runs normally and one line re
     CHECK(run.out == bare.out);
     CHECK(run.err.find(std::string("nothing was recorded: ") + trouble.reason) !=
           std::string::npos);
-    CHECK(ReadJson(scratch / "session/session.json")["processes"][0]["state"] == "stood_down");
+    CHECK(ReadJson(scratch / "session/session.json")["processes"][0]["state"] == "disabled");
   }
 }
 

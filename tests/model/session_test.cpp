@@ -106,8 +106,9 @@ TEST_CASE("a session with an invalid field is rejected with the place of the err
   CHECK(ErrorOf(With("\"ring_full\": 10", "\"later\": \"x\"")) ==
         "s: counters.losses.later: is \"x\"; expected a whole number");
   CHECK(ErrorOf(With("\"ring_full\": 10", "\"later\": 10")) == "read");
-  CHECK(ErrorOf(With("stood_down", "gone")) ==
-        "s: processes[0].state: is \"gone\"; expected recording, stood_down or closed");
+  CHECK(ErrorOf(With("disabled", "stood_down")) == "read");
+  CHECK(ErrorOf(With("disabled", "gone")) ==
+        "s: processes[0].state: is \"gone\"; expected recording, disabled or closed");
   CHECK(ErrorOf(With("1.5", "-1.5")) == "s: elapsed_s: is -1.5; expected a number of at least 0");
   CHECK(ErrorOf(With("1.5", "null")) == "s: elapsed_s: is null; expected a number of at least 0");
   CHECK(ErrorOf(With("\"elapsed_s\": null", "\"elapsed_s\": -2")) ==

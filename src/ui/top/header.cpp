@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "ui/top/draw.h"
+#include "model/session.h"
 #include "ui/top/figures.h"
 
 namespace stemtap::ui {
@@ -132,7 +133,9 @@ Line StatesLine(const std::vector<WatchedSession>& sessions, const Canvas& canva
 
 void AddDisabled(const std::vector<ProcessRow>& processes, const Canvas& canvas,
                  std::vector<Line>& lines) {
-  const auto disabled = [](const ProcessRow& row) { return row.process->state == "stood_down"; };
+  const auto disabled = [](const ProcessRow& row) {
+    return row.process->state == model::NameOf(model::ProcessState::kDisabled);
+  };
   const auto first = std::find_if(processes.begin(), processes.end(), disabled);
   if (first == processes.end()) return;
   // Disabled processes record nothing, so the reason must be visible.

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "model/brief_name.h"
+#include "model/session.h"
 #include "ui/top/draw.h"
 #include "ui/top/figures.h"
 
@@ -249,9 +250,10 @@ Line ProcessLine(const ProcessRow& row, bool several, const std::vector<Column>&
   std::string what = ShownText(p.program, canvas.unicode, canvas.width);
   if (!p.reason.empty()) what += ": " + ShownText(p.reason, canvas.unicode, canvas.width);
   cells.push_back(std::move(what));
-  const Style style = cursor                                      ? Style::kCursor
-                      : p.state == "stood_down" || p.dropped != 0 ? Style::kBad
-                                                                  : Style::kPlain;
+  const Style style = cursor ? Style::kCursor
+                      : p.state == model::NameOf(model::ProcessState::kDisabled) || p.dropped != 0
+                          ? Style::kBad
+                          : Style::kPlain;
   LineMaker line = canvas.NewLine();
   AddCells(columns, cells, style, canvas, line);
   return line.Take(cursor ? style : Style::kPlain);

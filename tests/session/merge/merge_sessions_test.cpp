@@ -69,8 +69,9 @@ std::string ReplayByLaunch(const TempDir& scratch, const std::string& name, bool
   return options.folder;
 }
 
-TEST_CASE("sessions grouped by launch have the same kernels in plan and overview, with or without "
-          "grids") {
+TEST_CASE(
+    "sessions grouped by launch have the same kernels in plan and overview, with or without "
+    "grids") {
   for (const bool grids : {true, false}) {
     CAPTURE(grids);
     TempDir scratch;
@@ -500,7 +501,7 @@ TEST_CASE("problems of sessions are reported for each session") {
   auto& processes = session["processes"];
   processes[0]["state"] = "recording";
   processes.push_back(
-      {{"pid", 43}, {"program", "evil\x1b"}, {"state", "stood_down"}, {"reason", "no CUPTI"}});
+      {{"pid", 43}, {"program", "evil\x1b"}, {"state", "disabled"}, {"reason", "no CUPTI"}});
   scratch.Write("b/session.json", session.dump());
   const auto merged = session::MergeSessions({a, b}, (scratch / "m").string());
   REQUIRE(merged.ok());

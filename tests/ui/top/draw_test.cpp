@@ -76,12 +76,12 @@ TEST_CASE("names with the same beginning are cut to the parts that differ") {
 TEST_CASE("processes are shown with the reason why they are disabled") {
   MadeOverview made;
   made.processes =
-      R"([{"pid":77,"program":"a","state":"stood_down","reason":"no \u001b[5m CUPTI"},{"pid":78}])";
+      R"([{"pid":77,"program":"a","state":"disabled","reason":"no \u001b[5m CUPTI"},{"pid":78}])";
   Shown shown({made});
   CHECK(Has(shown.Screen(), "1 of 2 processes are not recorded: no \\x1B[5m CUPTI\n"));
   shown.model.Press({Key::kTab});
   const std::string screen = shown.Screen();
-  CHECK(Has(screen, "stood_down"));
+  CHECK(Has(screen, "disabled"));
   CHECK(Has(screen, "no \\x1B[5m CUPTI"));
   CHECK(!Has(screen, "\x1B"));
   shown.model.Press({Key::kTab});

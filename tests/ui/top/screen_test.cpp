@@ -365,7 +365,7 @@ TEST_CASE("several ranks are shown together and separately") {
   MadeOverview second;
   second.kernels = {{"only_in_rank_1", 10, 10000, 1}};
   second.processes =
-      R"([{"pid":4299,"program":"python3","state":"stood_down","reason":"another profiler"}])";
+      R"([{"pid":4299,"program":"python3","state":"disabled","reason":"another profiler"}])";
   MakeSession(dir, "rank0", first);
   MakeSession(dir, "rank1", second);
   Terminal terminal(dir, 100, 24);
@@ -378,7 +378,7 @@ TEST_CASE("several ranks are shown together and separately") {
   CHECK(terminal.WaitFor("session 2 of 2, rank1"));
   CHECK(!Has(terminal.Screen(), "gemm_alpha"));
   terminal.Keys({"Tab"});
-  CHECK(terminal.WaitFor("stood_down"));
+  CHECK(terminal.WaitFor("disabled"));
   CHECK(Has(terminal.Screen(), "another profiler"));
 }
 
