@@ -36,13 +36,13 @@ const counting = ["accelsim", "macsim", "nvbit", "ncu", "sieve"];
 // Returns the tools that can use the samples. The profile of a recorded run identifies the launches of a process; a live
 // run has no profile.
 export function consumersOf(model: Model): string[] {
-  if (isRecorded(model)) return [...counting, "csv", "roaring", "perfetto"];
-  return [...counting.filter((consumer) => whyNotPlain(model, consumer) === ""), "csv", "roaring"];
+  if (isRecorded(model)) return [...counting, "csv", "perfetto"];
+  return [...counting.filter((consumer) => whyNotPlain(model, consumer) === ""), "csv"];
 }
 
 // Returns whether the user must assert with --plain-launches what session.json does not contain.
 function needsPlainLaunches(model: Model, consumer: string): boolean {
-  if (isRecorded(model) || ["csv", "roaring"].includes(consumer)) return false;
+  if (isRecorded(model) || consumer === "csv") return false;
   const { session } = model.data;
   return session?.mode !== "live" || !session.devices?.length ||
     session.devices.some((device) => typeof device.graph_kernels !== "number");
@@ -90,7 +90,7 @@ function oneExport(model: Model, consumer: string, device: string): string {
 const fileOf = (model: Model, ...parts: string[]) => [shellPath(model.folder.replace(/\.json$/, "")), ...parts].join(".");
 
 // Suffixes of the files that tools read; the others read text.
-const suffixes: Record<string, string> = { accelsim: "env", ncu: "sh", csv: "csv", roaring: "roaring", perfetto: "json" };
+const suffixes: Record<string, string> = { accelsim: "env", ncu: "sh", csv: "csv", perfetto: "json" };
 
 export function exportCommand(model: Model, consumer: string): string {
   const suffix = suffixes[consumer] ?? "txt";

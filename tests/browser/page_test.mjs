@@ -587,7 +587,7 @@ test("the commands of the next step run for one and two devices, even if one dev
     sampled.push(devicesOf.size);
     const read = [...counters.stdout.matchAll(/^(\d+) of \d+ samples with results/gm)].map((line) => Number(line[1]));
     assert.deepEqual([read.length, read.reduce((a, b) => a + b)], [devicesOf.size, samples], counters.stdout);
-    for (const consumer of ["accelsim", "macsim", "nvbit", "sieve", "csv", "roaring", "perfetto"]) {
+    for (const consumer of ["accelsim", "macsim", "nvbit", "sieve", "csv", "perfetto"]) {
       await page.getByLabel("Consumer").selectOption(consumer);
       const exported = sh(await commands("Export command"));
       assert.equal(exported.status, 0, `${consumer}: ${exported.stderr}`);

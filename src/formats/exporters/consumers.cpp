@@ -16,7 +16,7 @@ constexpr std::uint64_t kInt32 = std::numeric_limits<std::int32_t>::max();
 
 constexpr CountingModel kFromNothing = {CountScope::kNone, 0, true, 0};
 
-constexpr std::array<Consumer, 10> kConsumers = {{
+constexpr std::array<Consumer, 9> kConsumers = {{
     {"accelsim",
      "the Accel-Sim tracer",
      "DYNAMIC_KERNEL_RANGE, for a tracer of 2025-05 or later",
@@ -88,8 +88,6 @@ constexpr std::array<Consumer, 10> kConsumers = {{
      WriteNcu},
     {"csv", "any tool", "a table of the samples", kFromNothing, "nothing: index is the plan's", "",
      false, false, WriteSelectionCsv},
-    {"roaring", "any tool", "the launch indices as a portable Roaring bitmap", kFromNothing,
-     "nothing: the values are the plan's launch indices", "", false, false, WriteRoaring},
     {"perfetto", "Perfetto", "a timeline that shows the samples, in Chrome's JSON trace format",
      kFromNothing, "nothing: launches are shown where they ran", "", false, true, WritePerfetto},
 }};

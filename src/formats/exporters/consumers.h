@@ -4,8 +4,8 @@
 // cannot express the selection, the writer returns an error; it never adds or omits launches.
 //
 // There is one file per tool: accelsim.cpp, macsim.cpp, windows.cpp (Sieve, NVBit), ncu.cpp,
-// tables.cpp (csv, roaring), perfetto.cpp. docs/formats/selections.md describes how each tool
-// counts launches.
+// selection_csv.cpp, perfetto.cpp. docs/formats/selections.md describes how each tool counts
+// launches.
 #pragma once
 
 #include <cstdint>
@@ -97,7 +97,6 @@ Result<Exported> WriteSieve(const ExportInput& input);
 Result<Exported> WriteNvbit(const ExportInput& input);
 Result<Exported> WriteNcu(const ExportInput& input);
 Result<Exported> WriteSelectionCsv(const ExportInput& input);
-Result<Exported> WriteRoaring(const ExportInput& input);
 Result<Exported> WritePerfetto(const ExportInput& input);
 
 }  // namespace stemtap::formats

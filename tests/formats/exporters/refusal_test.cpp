@@ -216,14 +216,6 @@ TEST_CASE("numbers and cluster sizes that a tool cannot read are rejected") {
   model::Plan large = PlanOf(profile, {0});
   large.kernels[0].clusters[0].count = kMax + 1;
   CHECK(Contains(RefusalOf("macsim", profile, large), "2147483648 launches"));
-
-  model::Plan wide = PlanOf(profile, {0});
-  wide.kernels[0].clusters[0].samples[0].index = std::uint64_t{1} << 32;
-  wide.totals.invocations = (std::uint64_t{1} << 32) + 1;
-  const auto counted = formats::CountLaunches(
-      wide, nullptr, "", formats::FindConsumer("roaring")->model, "it", options);
-  REQUIRE(counted.ok());
-  CHECK_FALSE(formats::WriteRoaring({counted.value(), {}, nullptr, ""}).ok());
 }
 
 }  // namespace

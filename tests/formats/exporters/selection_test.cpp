@@ -81,7 +81,7 @@ TEST_CASE("a plan grouped by function selects the same launches for every tool")
   const model::Plan plan = ByFunction(by_name);
   CheckNumbers(profile, plan, planned, {}, {profile});
   CHECK(AccelSimUnion(Exports("accelsim", profile, plan), {profile}) == planned);
-  for (const char* to : {"accelsim", "macsim", "sieve", "nvbit", "ncu", "roaring"}) {
+  for (const char* to : {"accelsim", "macsim", "sieve", "nvbit", "ncu"}) {
     CAPTURE(to);
     const formats::Exported one = Exports(to, profile, by_name);
     const formats::Exported other = Exports(to, profile, plan);

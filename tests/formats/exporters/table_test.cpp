@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests tool-independent selections and the timeline.
-#include <roaring/roaring.h>
-
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "formats/exporters/roaring.h"
 #include "stand_ins.h"
 
 namespace stemtap::formats {
@@ -67,49 +64,6 @@ TEST_CASE("weights of a selection have the ids of the tool") {
   const std::string csv = formats::WeightsCsv(counted.value());
   CHECK(csv.find("\n2,2,0,7,") != std::string::npos);
   CHECK(csv.find("\n3,5,1,8,") != std::string::npos);
-}
-
-TEST_CASE("roaring contains the launch indices in the portable format") {
-  const auto path = SharedPath("data/profiles/cloverleaf_nsys.csv.gz");
-  std::vector<model::Profile> profiles;
-  profiles.push_back(TwoDevices());
-  if (!path.empty()) profiles.push_back(Load(path.string()));
-  for (const model::Profile& profile : profiles) {
-    Indices planned;
-    for (std::uint64_t i = 0; i < profile.records.size(); i += i % 7 == 3 ? 1 : 2)
-      planned.insert(i);
-    const std::string bytes =
-        Exports("roaring", profile, PlanOf(profile, planned)).files[0].content;
-    roaring_bitmap_t* bitmap = roaring_bitmap_portable_deserialize_safe(bytes.data(), bytes.size());
-    REQUIRE(bitmap != nullptr);
-    CHECK(roaring_bitmap_portable_size_in_bytes(bitmap) == bytes.size());
-    std::vector<std::uint32_t> values(roaring_bitmap_get_cardinality(bitmap));
-    roaring_bitmap_to_uint32_array(bitmap, values.data());
-    roaring_bitmap_free(bitmap);
-    CHECK(Indices(values.begin(), values.end()) == planned);
-  }
-}
-
-TEST_CASE("CRoaring reads bitmaps of any density") {
-  std::vector<std::vector<std::uint32_t>> sets = {{}, {0}, {~std::uint32_t{0}}, {0, 65535, 65536}};
-  for (const std::uint32_t count : {4096u, 4097u, 65536u, 200'000u}) {
-    for (const std::uint32_t step : {1u, 3u, 70'000u}) {
-      std::vector<std::uint32_t>& values = sets.emplace_back();
-      for (std::uint64_t i = 0; i < count && i * step <= ~std::uint32_t{0}; ++i) {
-        values.push_back(static_cast<std::uint32_t>(i * step));
-      }
-    }
-  }
-  for (const std::vector<std::uint32_t>& values : sets) {
-    const std::string bytes = formats::RoaringBitmap(values);
-    roaring_bitmap_t* bitmap = roaring_bitmap_portable_deserialize_safe(bytes.data(), bytes.size());
-    REQUIRE(bitmap != nullptr);
-    CHECK(roaring_bitmap_portable_size_in_bytes(bitmap) == bytes.size());
-    std::vector<std::uint32_t> read(roaring_bitmap_get_cardinality(bitmap));
-    roaring_bitmap_to_uint32_array(bitmap, read.data());
-    roaring_bitmap_free(bitmap);
-    CHECK(read == values);
-  }
 }
 
 TEST_CASE("perfetto shows samples at their times with weight and cluster") {

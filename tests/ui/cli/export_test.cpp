@@ -193,7 +193,7 @@ TEST_CASE("every export format writes output") {
                  "./Kernel7/trace.txt\n")
           .string();
   for (const char* to : {"accelsim", "accelsim-kernelslist", "macsim", "macsim-config", "sieve",
-                         "nvbit", "ncu", "csv", "roaring", "perfetto"}) {
+                         "nvbit", "ncu", "csv", "perfetto"}) {
     CAPTURE(to);
     std::vector<std::string> arguments = {"--to", to, "-o", planned.At("out.txt")};
     if (std::string(to) == "accelsim-kernelslist")
@@ -250,7 +250,6 @@ TEST_CASE("without the profile, some formats are written and others ask for the 
   const Planned planned;
   planned.LoseProfile();
   CHECK(planned.Export({"--to", "csv"}).exit_code == 0);
-  CHECK(planned.Export({"--to", "roaring"}).exit_code == 0);
   CheckFailure(planned.Export({"--to", "sieve"}), 1,
                {"plan.json", "--profile", "--plain-launches"});
   CheckFailure(planned.Export({"--to", "perfetto", "--plain-launches"}), 1, {"--profile FILE"});

@@ -137,7 +137,7 @@ TEST_CASE("data is escaped on a terminal and exact elsewhere") {
     const bool is_exact = Has(out, file) || Has(out, WithoutInvalidBytes(file));
     CHECK(is_exact);
   }
-  for (const char* consumer : {"accelsim", "macsim", "nvbit", "sieve", "roaring"}) {
+  for (const char* consumer : {"accelsim", "macsim", "nvbit", "sieve"}) {
     scratch.OnTerminal(exported({consumer}));
   }
 }

@@ -1,28 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes selections in generic formats: a table and a bitmap. See docs/formats/selection-csv.md and
-// roaring.md.
+// Writes the samples as a table, for any tool. See docs/formats/selection-csv.md.
 #include <fmt/format.h>
 
-#include <cmath>
-#include <limits>
-#include <set>
-#include <vector>
+#include <string>
+#include <utility>
 
 #include "base/csv.h"
 #include "formats/exporters/consumers.h"
-#include "formats/exporters/roaring.h"
 
 namespace stemtap::formats {
 namespace {
 
 std::string Known(std::uint64_t value, std::uint64_t unknown) {
   return value == unknown ? std::string() : fmt::format("{}", value);
-}
-
-// A weight that the plan does not contain is empty.
-std::string Weight(double value) {
-  return std::isfinite(value) ? fmt::format("{}", value) : std::string();
 }
 
 // The cells that both tables share.
@@ -36,7 +27,7 @@ std::string SampleCells(const CountedSample& s) {
   for (const std::uint32_t extent : r.block) cells += "," + Known(extent, shm::kUnknownExtent);
   const double plain = static_cast<double>(c.count) / static_cast<double>(c.samples.size());
   return cells + fmt::format(",{},{},{},{},{},{}\n", r.duration_ns, s.cluster_number, c.count,
-                             c.samples.size(), Weight(s.sample->weight), plain);
+                             c.samples.size(), CsvCell(s.sample->weight), plain);
 }
 
 constexpr std::string_view kColumns =
@@ -61,22 +52,6 @@ Result<Exported> WriteSelectionCsv(const ExportInput& input) {
   Exported exported;
   exported.ids = input.counted.samples.size();
   exported.files.push_back({"", std::move(text)});
-  return exported;
-}
-
-Result<Exported> WriteRoaring(const ExportInput& input) {
-  std::set<std::uint32_t> indices;
-  for (const CountedSample& s : input.counted.samples) {
-    if (s.sample->index > std::numeric_limits<std::uint32_t>::max()) {
-      return Error{fmt::format("launch {} does not fit a bitmap of 32-bit numbers; choose csv",
-                               s.sample->index)};
-    }
-    indices.insert(static_cast<std::uint32_t>(s.sample->index));
-  }
-  const std::vector<std::uint32_t> sorted(indices.begin(), indices.end());
-  Exported exported;
-  exported.ids = sorted.size();
-  exported.files.push_back({"", RoaringBitmap(sorted)});
   return exported;
 }
 
