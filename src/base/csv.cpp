@@ -62,11 +62,14 @@ bool CsvReader::SplitLine(std::size_t from) {
 
 Status CsvReader::SplitCells(std::size_t width) {
   if (!SplitLine()) return At("a quote is not closed; expected '\"'");
-  if (cells_.size() != width) {
-    return At(fmt::format("{} cells; expected {}", cells_.size(), width));
-  }
+  STEMTAP_TRY(CheckWidth(width));
   if (MayBeCut()) return At("no line end after the last row; expected a complete file");
   return Success{};
+}
+
+Status CsvReader::CheckWidth(std::size_t width) const {
+  if (cells_.size() == width) return Success{};
+  return At(fmt::format("{} cells; expected {}", cells_.size(), width));
 }
 
 // Converts cells_ to places_, which stay valid if the line moves in memory.

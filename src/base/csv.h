@@ -41,6 +41,8 @@ class CsvReader {
   bool SplitLine(std::size_t from = 0);
   // Splits the line into cells() and checks that there are `width` and that the line is complete.
   Status SplitCells(std::size_t width);
+  // Checks that the line or row has `width` cells.
+  Status CheckWidth(std::size_t width) const;
   // Splits the row that begins with the line into cells(). Call it once per line.
   Status SplitRow();
 

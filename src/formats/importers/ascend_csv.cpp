@@ -12,8 +12,10 @@
 #include "base/decimal.h"
 #include "base/memory_source.h"
 #include "base/text.h"
+#include "formats/importers/csv_table.h"
 #include "formats/importers/importers.h"
 #include "formats/importers/recorded_launches.h"
+#include "formats/tally.h"
 
 namespace stemtap::formats {
 namespace {
@@ -21,26 +23,19 @@ namespace {
 enum Column : std::size_t { kName, kCore, kStart, kDuration, kDevice, kStream, kBlocks, kColumns };
 
 // The names of a column in kernel_details.csv, in op_summary_*.csv and in other versions.
-constexpr std::array<std::array<std::string_view, 3>, kColumns> kColumnNames = {{
-    {"Name", "Op Name", ""},
-    {"Accelerator Core", "Task Type", ""},
-    {"Start Time(us)", "Task Start Time(us)", ""},
-    {"Duration(us)", "Task Duration(us)", ""},
-    {"Device_id", "Device Id", "Device ID"},
-    {"Stream ID", "Stream Id", "Stream_id"},
-    {"Block Dim", "Block Num", "Block Number"},
-}};
-
-using Columns = std::array<std::optional<std::size_t>, kColumns>;
+constexpr std::array<std::string_view, kColumns> kColumnNames = {
+    "Name|Op Name",
+    "Accelerator Core|Task Type",
+    "Start Time(us)|Task Start Time(us)",
+    "Duration(us)|Task Duration(us)",
+    "Device_id|Device Id|Device ID",
+    "Stream ID|Stream Id|Stream_id",
+    "Block Dim|Block Num|Block Number"};
 
 // Returns the columns, or nullopt if the line is not the header of such a table.
-std::optional<Columns> FindColumns(const std::vector<std::string_view>& cells) {
-  Columns columns;
-  for (std::size_t column = 0; column < kColumns; ++column) {
-    for (const std::string_view name : kColumnNames[column]) {
-      if (!columns[column] && !name.empty()) columns[column] = FindCell(cells, name);
-    }
-  }
+std::optional<CsvTable::Columns> ColumnsOf(const std::vector<std::string_view>& cells) {
+  CsvTable::Columns columns =
+      FindColumns(kColumnNames, [&](std::string_view name) { return FindCell(cells, name); });
   for (const Column needed : {kName, kCore, kStart, kDuration}) {
     if (!columns[needed]) return std::nullopt;
   }
@@ -49,74 +44,55 @@ std::optional<Columns> FindColumns(const std::vector<std::string_view>& cells) {
 
 class AscendTable {
  public:
-  explicit AscendTable(std::unique_ptr<ByteSource> source) : lines_(std::move(source)) {}
+  // msprof appends a tab to times, so that spreadsheets keep their digits.
+  explicit AscendTable(std::unique_ptr<ByteSource> source) : table_(std::move(source), Trimmed) {}
 
   Result<std::unique_ptr<model::ProfileReader>> Read();
 
  private:
   Status ReadRow();
-  // A cell without the tab that msprof appends to times, so that spreadsheets keep their digits.
-  std::string_view Cell(Column column) const {
-    return columns_[column] ? Trimmed(lines_.cells()[*columns_[column]]) : std::string_view();
-  }
-  bool IsMissing(Column column) const { return Cell(column).empty() || Cell(column) == "N/A"; }
-  Error Bad(Column column, std::string_view expected) const {
-    return lines_.At(fmt::format("{} is '{}'; expected {}", ShownCell(header_[*columns_[column]]),
-                                 ShownCell(Cell(column)), expected));
+  bool IsMissing(Column column) const {
+    return table_.Cell(column).empty() || table_.Cell(column) == "N/A";
   }
   // Converts microseconds to nanoseconds.
-  Result<std::uint64_t> Time(Column column);
+  Result<std::uint64_t> Time(Column column) const;
   // Returns a whole number of at most `max`, or `unknown` if there is none.
-  Result<std::uint64_t> Number(Column column, std::uint64_t max, std::uint64_t unknown) const;
+  Result<std::uint64_t> Number(Column column, std::uint64_t max, std::uint64_t unknown) const {
+    if (IsMissing(column)) return unknown;
+    return table_.Number(column, 0, max, unknown);
+  }
   void Report();
 
-  CsvReader lines_;
-  std::vector<std::string> header_;
-  Columns columns_;
+  CsvTable table_;
   std::unique_ptr<RecordedLaunches> launches_ = std::make_unique<RecordedLaunches>();
-  std::uint64_t no_times_ = 0;
-  std::uint64_t first_no_times_ = 0;  // line
+  Tally no_times_;
 };
 
 Result<std::unique_ptr<model::ProfileReader>> AscendTable::Read() {
-  Result<bool> more = lines_.NextLine();
-  if (!more.ok()) return more.error();
-  const std::optional<Columns> columns =
-      more.value() && lines_.SplitLine() ? FindColumns(lines_.cells()) : std::nullopt;
+  const bool any = STEMTAP_TRY(table_.NextLine());
+  std::optional<CsvTable::Columns> columns =
+      any && table_.SplitLine() ? ColumnsOf(table_.cells()) : std::nullopt;
   if (!columns) {
-    return lines_.At("no header of kernel_details.csv or op_summary.csv; expected Name, ...");
+    return table_.At("no header of kernel_details.csv or op_summary.csv; expected Name, ...");
   }
-  columns_ = *columns;
-  header_.assign(lines_.cells().begin(), lines_.cells().end());
-  for (more = lines_.NextLine(); more.ok() && more.value(); more = lines_.NextLine()) {
-    if (lines_.text().empty()) continue;
-    STEMTAP_TRY(ReadRow());
+  table_.SetHeader(*std::move(columns));
+  while (STEMTAP_TRY(table_.NextLine())) {
+    if (!table_.text().empty()) STEMTAP_TRY(ReadRow());
   }
-  if (!more.ok()) return more.error();
   Report();
   return std::unique_ptr<model::ProfileReader>(std::move(launches_));
 }
 
-Result<std::uint64_t> AscendTable::Time(Column column) {
-  const std::optional<std::uint64_t> time = ScaledDecimal(Cell(column), 3);
-  if (!time || *time > shm::kUnknownTime >> 2) return Bad(column, "a time in us from 0");
+Result<std::uint64_t> AscendTable::Time(Column column) const {
+  const std::optional<std::uint64_t> time = ScaledDecimal(table_.Cell(column), 3);
+  if (!time || *time > shm::kUnknownTime >> 2) return table_.Bad(column, "a time in us from 0");
   return *time;
 }
 
-Result<std::uint64_t> AscendTable::Number(Column column, std::uint64_t max,
-                                          std::uint64_t unknown) const {
-  if (IsMissing(column)) return unknown;
-  const std::optional<std::uint64_t> value = WholeNumber(Cell(column));
-  if (!value || *value > max) {
-    return Bad(column, fmt::format("a whole number from 0 to {}", max));
-  }
-  return *value;
-}
-
 Status AscendTable::ReadRow() {
-  STEMTAP_TRY(lines_.SplitCells(header_.size()));
+  STEMTAP_TRY(table_.SplitCells());
   if (IsMissing(kStart) || IsMissing(kDuration)) {
-    if (no_times_++ == 0) first_no_times_ = lines_.line();
+    no_times_.Add(table_.line());
     return Success{};
   }
   shm::KernelRecord record = RecordedLaunches::Unknown();
@@ -125,7 +101,7 @@ Status AscendTable::ReadRow() {
   const std::uint64_t device = STEMTAP_TRY(Number(kDevice, shm::kUnknown16 - 1, shm::kUnknown16));
   const std::uint64_t stream = STEMTAP_TRY(Number(kStream, shm::kUnknown32 - 1, shm::kUnknown32));
   const std::uint64_t blocks = STEMTAP_TRY(Number(kBlocks, shm::kUnknown32, 0));
-  if (Cell(kName).empty()) return Bad(kName, "the name of an operator");
+  if (table_.Cell(kName).empty()) return table_.Bad(kName, "the name of an operator");
   record.start_ns = start;
   record.duration_ns = duration;
   record.device = static_cast<std::uint16_t>(device);
@@ -134,16 +110,15 @@ Status AscendTable::ReadRow() {
     record.grid[0] = static_cast<std::uint32_t>(blocks);
     record.grid[1] = record.grid[2] = 1;
   }
-  launches_->Add(record, Cell(kName));
+  launches_->Add(record, table_.Cell(kName));
   return Success{};
 }
 
 void AscendTable::Report() {
-  if (no_times_ > 0) {
-    launches_->Warn(fmt::format("{}:{}: a row has no start or no duration ({} such rows); skipped",
-                                lines_.name(), first_no_times_, no_times_));
-  }
-  launches_->Finish(lines_.name());
+  launches_->WarnOfLine(
+      table_.name(), no_times_,
+      fmt::format("a row has no start or no duration ({} such rows); skipped", no_times_.count));
+  launches_->Finish(table_.name());
 }
 
 }  // namespace
@@ -151,7 +126,7 @@ void AscendTable::Report() {
 bool LooksLikeAscendCsv(std::string_view leading) {
   CsvReader lines(std::make_unique<MemorySource>("", leading));
   const Result<bool> more = lines.NextLine();
-  return more.ok() && more.value() && lines.SplitLine() && FindColumns(lines.cells());
+  return more.ok() && more.value() && lines.SplitLine() && ColumnsOf(lines.cells());
 }
 
 Result<std::unique_ptr<model::ProfileReader>> OpenAscendCsv(std::unique_ptr<ByteSource> source) {

@@ -15,6 +15,7 @@
 #include "base/memory_source.h"
 #include "base/text.h"
 #include "formats/importers/importers.h"
+#include "formats/tally.h"
 #include "model/canonical_columns.h"
 
 namespace stemtap::formats {
@@ -42,16 +43,6 @@ std::optional<double> ParseMetric(std::string_view cell) {
   if (code != std::errc{} || rest != cell.data() + cell.size() || !std::isfinite(value)) return {};
   return value;
 }
-
-// Count and first line of a problem that is reported once per column.
-struct Tally {
-  std::uint64_t count = 0;
-  std::uint64_t first_line = 0;
-
-  void Add(std::uint64_t line) {
-    if (count++ == 0) first_line = line;
-  }
-};
 
 class CanonicalCsvReader : public model::ProfileReader {
  public:
@@ -177,9 +168,7 @@ Error CanonicalCsvReader::BadNumber(model::CanonicalColumn column, std::string_v
 
 Status CanonicalCsvReader::ParseRow(shm::KernelRecord& record) {
   const std::vector<std::string_view>& cells = csv_.cells();
-  if (cells.size() != columns_) {
-    return csv_.At(fmt::format("{} cells; expected {}", cells.size(), columns_));
-  }
+  STEMTAP_TRY(csv_.CheckWidth(columns_));
   record.start_ns = shm::kUnknownTime;
   record.device = shm::kUnknown16;
   record.stream = shm::kUnknown32;
@@ -250,13 +239,13 @@ void CanonicalCsvReader::WarnAtEnd() {
     warnings_.push_back(
         fmt::format("{}:{}: index does not increase ({} such rows); the order of the rows is used "
                     "as the launch order",
-                    csv_.name(), index_back_.first_line, index_back_.count));
+                    csv_.name(), index_back_.first, index_back_.count));
   }
   for (const Metric& metric : metrics_) {
     if (metric.no_number.count == 0) continue;
     warnings_.push_back(fmt::format(
         "{}:{}: a cell of the column '{}' is not a number ({} such rows); treated as empty",
-        csv_.name(), metric.no_number.first_line, ShownCell(metric_names_[metric.column]),
+        csv_.name(), metric.no_number.first, ShownCell(metric_names_[metric.column]),
         metric.no_number.count));
   }
 }

@@ -17,6 +17,7 @@
 #include "formats/importers/kineto_kernels.h"
 #include "formats/importers/nsys_json.h"
 #include "formats/importers/recorded_launches.h"
+#include "formats/tally.h"
 
 namespace stemtap::formats {
 namespace {
@@ -36,7 +37,7 @@ struct OtherKernels {
   std::uint64_t no_category = 0;  // complete events without a category
   std::uint64_t no_stream = 0;    // kernels recognized only by the category "cuda"
   std::optional<bool> is_proton;  // whether the kernels are from Proton; unknown before the first
-  EventTally parts;               // events of Proton inside a kernel
+  Tally parts;                    // events of Proton inside a kernel
 };
 
 class KinetoReader {
@@ -66,7 +67,7 @@ class KinetoReader {
   bool any_phase_ = false;  // an event has "ph", as all trace events do
   OtherKernels others_;
   DeviceEvents devices_;  // of unitrace and Ascend
-  EventTally no_object_;
+  Tally no_object_;
 };
 
 Result<std::unique_ptr<model::ProfileReader>> KinetoReader::ReadAll() {
@@ -258,46 +259,32 @@ Status KinetoReader::CheckKernels() const {
 
 void KinetoReader::WarnAtEnd() {
   const std::string& source = stream_.name();
-  const EventTally& rejected = kernels_.rejected();
-  rejected.Warn(source,
-                fmt::format("a kernel event {} and is skipped ({} such events, for any reason)",
-                            rejected.what, rejected.count),
-                *launches_);
-  no_object_.Warn(
-      source, fmt::format("an event is not an object ({} such events; skipped)", no_object_.count),
-      *launches_);
-  others_.parts.Warn(
-      source,
-      fmt::format("an event is inside a kernel ({} such events; skipped)", others_.parts.count),
-      *launches_);
+  const Tally& rejected = kernels_.rejected();
+  launches_->WarnOfByte(
+      source, rejected,
+      fmt::format("a kernel event {} and is skipped ({} such events, for any reason)",
+                  rejected.what, rejected.count));
+  launches_->WarnOfByte(
+      source, no_object_,
+      fmt::format("an event is not an object ({} such events; skipped)", no_object_.count));
+  launches_->WarnOfByte(
+      source, others_.parts,
+      fmt::format("an event is inside a kernel ({} such events; skipped)", others_.parts.count));
   kernels_.WarnOfFields(source, *launches_);
-  if (kernels_.graphs() > 0) {
-    launches_->Warn(fmt::format(
-        "{}: {} recorded as a whole, without kernels; record "
-        "with XLA_FLAGS=--xla_gpu_enable_command_buffer= to include them",
-        source,
-        Plural(kernels_.graphs(), "launch of a CUDA graph was", "launches of CUDA graphs were")));
-  }
-  if (kernels_.copies() > 0) {
-    launches_->Warn(fmt::format("{}: {} with the category of kernels; skipped", source,
-                                Plural(kernels_.copies(), "event is a copy", "events are copies")));
-  }
-  if (others_.no_stream > 0) {
-    launches_->Warn(fmt::format(
-        "{}: {} on no known stream; treated as kernels", source,
-        Plural(others_.no_stream, "event of category 'cuda' is", "events of category 'cuda' are")));
-  }
-  if (devices_.not_kernels() > 0) {
-    launches_->Warn(fmt::format(
-        "{}: {}; skipped", source,
-        Plural(devices_.not_kernels(), "event of a device is a copy, a wait or another command",
-               "events of devices are copies, waits and other commands")));
-  }
-  if (devices_.other_tiles() > 0) {
-    launches_->Warn(
-        fmt::format("{}: {} another tile of a GPU; skipped, as the event of tile 0 is the launch",
-                    source, Plural(devices_.other_tiles(), "event is of", "events are of")));
-  }
+  launches_->WarnOfCount(source, kernels_.graphs(), "launch of a CUDA graph was",
+                         "launches of CUDA graphs were",
+                         " recorded as a whole, without kernels; record with "
+                         "XLA_FLAGS=--xla_gpu_enable_command_buffer= to include them");
+  launches_->WarnOfCount(source, kernels_.copies(), "event is a copy", "events are copies",
+                         " with the category of kernels; skipped");
+  launches_->WarnOfCount(source, others_.no_stream, "event of category 'cuda' is",
+                         "events of category 'cuda' are",
+                         " on no known stream; treated as kernels");
+  launches_->WarnOfCount(source, devices_.not_kernels(),
+                         "event of a device is a copy, a wait or another command",
+                         "events of devices are copies, waits and other commands", "; skipped");
+  launches_->WarnOfCount(source, devices_.other_tiles(), "event is of", "events are of",
+                         " another tile of a GPU; skipped, as the event of tile 0 is the launch");
   if (others_.tracks.has_gpu() && std::find(kXlaMaxEvents.begin(), kXlaMaxEvents.end(),
                                             others_.no_category) != kXlaMaxEvents.end()) {
     launches_->Warn(fmt::format(

@@ -11,10 +11,6 @@ namespace {
 
 namespace ondemand = simdjson::ondemand;
 
-// Starts may be negative because they are relative to a base that the file chooses. This offset
-// makes them positive; RecordedLaunches subtracts the first start. 2^62 ns are 146 years.
-constexpr std::uint64_t kZero = std::uint64_t{1} << 62;
-
 // More ranks than a merged trace can contain. Text that differs in each event must not fill memory.
 constexpr std::size_t kMaxProcesses = 65536;
 
@@ -154,11 +150,6 @@ bool ReadCell(Cell cell, ondemand::value value, shm::KernelRecord& record) {
 
 }  // namespace
 
-void EventTally::Warn(const std::string& source, const std::string& message,
-                      RecordedLaunches& launches) const {
-  if (count > 0) launches.Warn(fmt::format("{}: byte {}: {}", source, first, message));
-}
-
 void KernelEvents::Read(std::string_view text, std::uint64_t offset, const GpuTrack* track,
                         RecordedLaunches& launches) {
   Event event;
@@ -260,13 +251,16 @@ std::string_view KernelEvents::SetTimes(std::uint64_t offset, Event& event) {
   if (!event.start) return "has no number as 'ts'";
   if (!event.duration) return "has no number as 'dur'";
   const std::optional<JsonDecimal> start = ReadTime(*event.start, offset);
-  if (!start || start->magnitude >= kZero) return "has a 'ts' that is not a time";
+  if (!start || start->magnitude >= static_cast<std::uint64_t>(kStartOffset)) {
+    return "has a 'ts' that is not a time";
+  }
   const std::optional<JsonDecimal> duration = ReadTime(*event.duration, offset);
   if (!duration || (duration->negative && duration->magnitude > 0) ||
       duration->magnitude > kMaxDuration) {
     return "has a 'dur' that is not a duration";
   }
-  event.record.start_ns = start->negative ? kZero - start->magnitude : kZero + start->magnitude;
+  const auto magnitude = static_cast<std::int64_t>(start->magnitude);
+  event.record.start_ns = WithOffset(start->negative ? -magnitude : magnitude);
   event.record.duration_ns = duration->magnitude;
   if (start->magnitude == 0 && duration->magnitude == 0) {
     no_time_.Add(offset);
@@ -345,26 +339,23 @@ std::optional<JsonDecimal> KernelEvents::ReadTime(std::string_view text, std::ui
 }
 
 void KernelEvents::WarnOfFields(const std::string& source, RecordedLaunches& launches) const {
-  rounded_.Warn(source,
-                fmt::format("a time is finer than 1 ns ({} such times; rounded)", rounded_.count),
-                launches);
-  no_time_.Warn(source,
-                fmt::format("a kernel has no time: 'ts' and 'dur' are 0 ({} such events); counted "
-                            "with 0 ns",
-                            no_time_.count),
-                launches);
+  launches.WarnOfByte(
+      source, rounded_,
+      fmt::format("a time is finer than 1 ns ({} such times; rounded)", rounded_.count));
+  launches.WarnOfByte(source, no_time_,
+                      fmt::format("a kernel has no time: 'ts' and 'dur' are 0 ({} such events); "
+                                  "counted with 0 ns",
+                                  no_time_.count));
   for (std::size_t i = 0; i < kCells.size(); ++i) {
-    bad_cells_[i].Warn(
-        source,
+    launches.WarnOfByte(
+        source, bad_cells_[i],
         fmt::format("'{}' of a kernel is not from {} to {} ({} such values; treated as unknown)",
-                    kCells[i].key, kCells[i].min, kCells[i].max, bad_cells_[i].count),
-        launches);
+                    kCells[i].key, kCells[i].min, kCells[i].max, bad_cells_[i].count));
   }
-  bad_details_.Warn(source,
-                    fmt::format("'kernel_details' of a kernel have no grid and block ({} such "
-                                "values; treated as unknown)",
-                                bad_details_.count),
-                    launches);
+  launches.WarnOfByte(source, bad_details_,
+                      fmt::format("'kernel_details' of a kernel have no grid and block ({} such "
+                                  "values; treated as unknown)",
+                                  bad_details_.count));
 }
 
 }  // namespace stemtap::formats

@@ -16,24 +16,9 @@
 #include "formats/importers/gpu_tracks.h"
 #include "formats/importers/json_stream.h"
 #include "formats/importers/recorded_launches.h"
+#include "formats/tally.h"
 
 namespace stemtap::formats {
-
-// Count and first position of a problem that is reported once.
-struct EventTally {
-  std::uint64_t count = 0;
-  std::uint64_t first = 0;  // byte
-  std::string what;
-
-  void Add(std::uint64_t offset, std::string_view why = {}) {
-    if (count++ != 0) return;
-    first = offset;
-    what = why;
-  }
-  // Adds a warning to `launches` if the count is not 0.
-  void Warn(const std::string& source, const std::string& message,
-            RecordedLaunches& launches) const;
-};
 
 class KernelEvents {
  public:
@@ -59,7 +44,7 @@ class KernelEvents {
   void ReadDevice(std::string_view text, std::uint64_t offset, const DeviceEvent& device,
                   RecordedLaunches& launches);
 
-  const EventTally& rejected() const { return rejected_; }
+  const Tally& rejected() const { return rejected_; }
   std::uint64_t graphs() const { return graphs_; }  // graphs recorded as a whole
   // Copies of the category of kernels.
   std::uint64_t copies() const { return copies_; }
@@ -99,13 +84,13 @@ class KernelEvents {
   std::uint16_t last_device_ = shm::kUnknown16;
   std::string last_pid_;
   std::uint64_t last_number_ = 0;  // of this process
-  EventTally rejected_;
+  Tally rejected_;
   std::uint64_t graphs_ = 0;
   std::uint64_t copies_ = 0;
-  EventTally rounded_;
-  EventTally no_time_;
-  EventTally bad_details_;
-  std::array<EventTally, kCellCount> bad_cells_;
+  Tally rounded_;
+  Tally no_time_;
+  Tally bad_details_;
+  std::array<Tally, kCellCount> bad_cells_;
 };
 
 }  // namespace stemtap::formats

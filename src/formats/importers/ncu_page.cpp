@@ -19,8 +19,10 @@
 #include "base/decimal.h"
 #include "base/memory_source.h"
 #include "base/text.h"
+#include "formats/importers/csv_table.h"
 #include "formats/importers/ncu_numbers.h"
 #include "formats/importers/recorded_launches.h"
+#include "formats/tally.h"
 
 namespace stemtap::formats {
 namespace {
@@ -76,15 +78,16 @@ std::string_view WithoutInstances(std::string_view text) {
 }
 
 // Parses "(256, 1, 1)"; returns false for anything else.
-bool ParseExtents(std::string_view text, std::uint64_t max, std::uint64_t (&extents)[3]) {
+template <typename T>
+bool ParseExtents(std::string_view text, T (&extents)[3]) {
   if (!text.starts_with('(') || !text.ends_with(')')) return false;
   text = text.substr(1, text.size() - 2);
   for (std::size_t i = 0; i < 3; ++i) {
     const std::size_t comma = i < 2 ? text.find(',') : text.size();
     if (comma == std::string_view::npos) return false;
     const std::optional<std::uint64_t> extent = WholeNumber(text.substr(0, comma));
-    if (!extent || *extent == 0 || *extent > max) return false;
-    extents[i] = *extent;
+    if (!extent || *extent == 0 || *extent > std::numeric_limits<T>::max()) return false;
+    extents[i] = static_cast<T>(*extent);
     text.remove_prefix(std::min(comma + 1, text.size()));
     if (text.starts_with(' ')) text.remove_prefix(1);
   }
@@ -93,8 +96,8 @@ bool ParseExtents(std::string_view text, std::uint64_t max, std::uint64_t (&exte
 
 class PageReader {
  public:
-  explicit PageReader(std::unique_ptr<ByteSource> source) : lines_(std::move(source)) {
-    page_.source = lines_.name();
+  explicit PageReader(std::unique_ptr<ByteSource> source) : table_(std::move(source)) {
+    page_.source = table_.name();
   }
 
   Result<NcuPage> Read();
@@ -106,8 +109,7 @@ class PageReader {
     std::optional<NcuUnit> unit;  // of the previous row
     bool is_scaled = false;       // a value was printed in a unit other than the base unit
     std::uint64_t numbers = 0;
-    std::uint64_t texts = 0;
-    std::uint64_t first_text = 0;  // line
+    Tally texts = {};
   };
   struct Value {
     std::uint32_t launch = 0;
@@ -116,6 +118,7 @@ class PageReader {
   };
 
   Status StartTable();
+  Status AddMetricColumns();
   Status ReadLine();
   Status ReadRow();
   Status ReadUnits();
@@ -130,24 +133,13 @@ class PageReader {
   void Warn(std::string warning) { page_.warnings.push_back(std::move(warning)); }
   void Report();
 
-  std::string_view Cell(Column column) const {
-    const std::optional<std::size_t> at = columns_[column];
-    return at && *at < lines_.cells().size() ? lines_.cells()[*at] : std::string_view();
-  }
-  Error Bad(Column column, std::string_view expected) const {
-    return lines_.At(fmt::format("{} is '{}'; expected {}", kColumnNames[column],
-                                 ShownCell(Cell(column)), expected));
-  }
-
-  CsvReader lines_;
-  NcuPage page_;  // names, launches and warnings; the rest is set at the end
-  std::vector<std::string> header_;
+  CsvTable table_;
+  NcuPage page_;                   // names, launches and warnings; the rest is set at the end
   std::size_t min_cells_ = 0;      // minimum per row
   std::size_t foreign_cells_ = 0;  // of a row of the preceding foreign table; 0 if there is none
   bool quoted_ = false;            // the header, and therefore every row, is quoted
   bool details_ = false;           // one row per metric
   bool units_next_ = false;        // the next row may contain the units
-  std::array<std::optional<std::size_t>, kColumns> columns_;
   std::vector<std::pair<std::size_t, std::size_t>> metric_cells_;  // raw page: cell, metric
   std::vector<Metric> metrics_;
   std::unordered_map<std::string, std::size_t> known_;  // section, item and label, to metric
@@ -169,21 +161,21 @@ class PageReader {
 };
 
 void PageReader::NoteOther() {
-  const std::string_view text = lines_.text();
+  const std::string_view text = table_.text();
   if (text.starts_with("==ERROR==") || text.starts_with("==WARNING==")) {
     if (notes_++ < kMaxNotes) {
-      Warn(lines_.At("ncu reports '" + EscapeForTerminal(text.substr(0, 200)) + "'").message);
+      Warn(table_.At("ncu reports '" + EscapeForTerminal(text.substr(0, 200)) + "'").message);
     }
   } else if (!text.empty() && !text.starts_with("==")) {
     ++others_;
     // Some sections contain a separate table with another header.
-    if (text.starts_with('"') && lines_.SplitLine()) foreign_cells_ = lines_.cells().size();
+    if (text.starts_with('"') && table_.SplitLine()) foreign_cells_ = table_.cells().size();
   }
 }
 
 Result<std::size_t> PageReader::NewMetric(std::string name, std::string_view label) {
   if (metrics_.size() == kMaxMetrics) {
-    return lines_.At(fmt::format("more than {} metrics; expected a page of ncu", kMaxMetrics));
+    return table_.At(fmt::format("more than {} metrics; expected a page of ncu", kMaxMetrics));
   }
   metrics_.push_back({name, std::string(label), {}});
   names_.emplace(std::move(name), metrics_.size() - 1);
@@ -194,15 +186,15 @@ Result<std::size_t> PageReader::NewMetric(std::string name, std::string_view lab
 // label uses the label as its name; later ones add the section and, if that is not unique, the
 // item.
 Result<std::size_t> PageReader::MetricOf(std::string_view label) {
-  const std::string_view section = Cell(kSection);
-  const std::string_view item = Cell(kItem);
+  const std::string_view section = table_.Cell(kSection);
+  const std::string_view item = table_.Cell(kItem);
   std::string key = fmt::format("{}\n{}\n{}", section, item, label);
   if (const auto at = known_.find(key); at != known_.end()) return at->second;
   std::string name(label);
   if (names_.contains(name)) name = fmt::format("{}: {}", section, label);
   if (names_.contains(name)) name = fmt::format("{}: {}: {}", section, item, label);
   if (names_.contains(name)) {
-    return lines_.At(fmt::format("{} names two metrics; expected one", ShownCell(name)));
+    return table_.At(fmt::format("{} names two metrics; expected one", ShownCell(name)));
   }
   const Result<std::size_t> metric = NewMetric(std::move(name), label);
   if (metric.ok()) known_.emplace(std::move(key), metric.value());
@@ -210,28 +202,34 @@ Result<std::size_t> PageReader::MetricOf(std::string_view label) {
 }
 
 Status PageReader::StartTable() {
-  const std::vector<std::string> header(lines_.cells().begin(), lines_.cells().end());
   units_next_ = true;
   ids_.clear();
   has_last_ = false;
-  if (!header_.empty()) {
-    if (header == header_) return Success{};
-    return lines_.At("a second table with other columns; expected the columns of the first");
+  const std::vector<std::string_view>& cells = table_.cells();
+  if (!table_.header().empty()) {
+    if (std::equal(cells.begin(), cells.end(), table_.header().begin(), table_.header().end())) {
+      return Success{};
+    }
+    return table_.At("a second table with other columns; expected the columns of the first");
   }
-  header_ = header;
-  quoted_ = lines_.text().find("\"ID\"") != std::string_view::npos;
-  for (std::size_t i = 0; i < kColumns; ++i)
-    columns_[i] = FindCell(lines_.cells(), kColumnNames[i]);
-  details_ = columns_[kMetric].has_value();
-  if (details_ && !columns_[kValue]) return lines_.At("no column 'Metric Value'; expected one");
-  min_cells_ = header_.size();
-  if (details_) {
-    // Metric rows end after the value; the rule columns, which come last, are missing.
-    min_cells_ = **std::max_element(columns_.begin(), columns_.end()) + 1;
-    return Success{};
-  }
-  for (std::size_t i = 0; i < header_.size(); ++i) {
-    const std::string& name = header_[i];
+  quoted_ = table_.text().find("\"ID\"") != std::string_view::npos;
+  CsvTable::Columns columns =
+      FindColumns(kColumnNames, [&](std::string_view name) { return FindCell(cells, name); });
+  // Metric rows of the details page end after the value; the rule columns, which come last, are
+  // missing.
+  const std::size_t last_column = **std::max_element(columns.begin(), columns.end());
+  table_.SetHeader(std::move(columns));
+  details_ = table_.Has(kMetric);
+  min_cells_ = details_ ? last_column + 1 : table_.header().size();
+  if (!details_) return AddMetricColumns();
+  if (!table_.Has(kValue)) return table_.At("no column 'Metric Value'; expected one");
+  return Success{};
+}
+
+// Makes each column of the raw page that does not identify a launch a metric.
+Status PageReader::AddMetricColumns() {
+  for (std::size_t i = 0; i < table_.header().size(); ++i) {
+    const std::string& name = table_.header()[i];
     const auto is = [&](std::string_view other) { return name == other; };
     // NVTX ranges have columns like "thread Domain:Push/Pop_Range:...".
     if (name.empty() || name.find("_Range:") != std::string::npos ||
@@ -240,7 +238,7 @@ Status PageReader::StartTable() {
       continue;
     }
     if (names_.contains(name)) {
-      return lines_.At(fmt::format("the column '{}' occurs twice; expected once", ShownCell(name)));
+      return table_.At(fmt::format("the column '{}' occurs twice; expected once", ShownCell(name)));
     }
     const std::size_t metric = STEMTAP_TRY(NewMetric(name, name));
     metric_cells_.emplace_back(i, metric);
@@ -251,7 +249,7 @@ Status PageReader::StartTable() {
 Status PageReader::SetUnit(Metric& metric, std::string_view text) {
   NcuUnit unit = ParseNcuUnit(text);
   if (metric.unit && metric.unit->base != unit.base) {
-    return lines_.At(fmt::format("{} has the unit '{}'; expected '{}' as before",
+    return table_.At(fmt::format("{} has the unit '{}'; expected '{}' as before",
                                  ShownCell(metric.name), ShownCell(text),
                                  ShownCell(metric.unit->base)));
   }
@@ -261,7 +259,7 @@ Status PageReader::SetUnit(Metric& metric, std::string_view text) {
 
 Status PageReader::ReadUnits() {
   for (const auto& [cell, metric] : metric_cells_) {
-    STEMTAP_TRY(SetUnit(metrics_[metric], lines_.cells()[cell]));
+    STEMTAP_TRY(SetUnit(metrics_[metric], table_.cells()[cell]));
   }
   return Success{};
 }
@@ -272,14 +270,14 @@ Status PageReader::AddValue(std::size_t index, std::string_view cell) {
   if (IsNcuMissing(text)) return Success{};
   const NcuReading reading = ReadNcuNumber(text);
   if (reading.IsText()) {
-    if (metric.texts++ == 0) metric.first_text = lines_.line();
+    metric.texts.Add(table_.line());
     return Success{};
   }
   const double factor = metric.unit ? metric.unit->factor : 1.0;
   const bool plain = metric.unit && factor == 1.0;
   const NcuValues values =
       NcuValuesOf(metric.name, plain ? std::string_view(metric.unit->base) : "");
-  mark_.Note(reading, values, text, lines_.line());
+  mark_.Note(reading, values, text, table_.line());
   ++metric.numbers;
   metric.is_scaled = metric.is_scaled || factor != 1.0;
   values_.push_back({static_cast<std::uint32_t>(page_.launches.size() - 1),
@@ -290,18 +288,18 @@ Status PageReader::AddValue(std::size_t index, std::string_view cell) {
 
 Status PageReader::StartLaunch() {
   std::string digits;  // an id may contain group separators, "1,024"
-  for (const char c : Cell(kId)) {
+  for (const char c : table_.Cell(kId)) {
     if (c != ',' && c != '.') digits += c;
   }
   const std::optional<std::uint64_t> id = WholeNumber(digits);
-  if (!id) return Bad(kId, "the number of a launch");
-  const std::uint64_t process = WholeNumber(Cell(kProcess)).value_or(0);
+  if (!id) return table_.Bad(kId, "the number of a launch");
+  const std::uint64_t process = WholeNumber(table_.Cell(kProcess)).value_or(0);
   const std::pair key = {process, *id};
   if (details_ && has_last_ && key == last_) return Success{};
-  const auto [at, is_new] = ids_.emplace(key, lines_.line());
+  const auto [at, is_new] = ids_.emplace(key, table_.line());
   if (!is_new) {
     if (details_) {
-      return lines_.At(fmt::format("launch {} again (first in line {}); expected its rows together",
+      return table_.At(fmt::format("launch {} again (first in line {}); expected its rows together",
                                    *id, at->second));
     }
     ++ids_back_;
@@ -311,23 +309,18 @@ Status PageReader::StartLaunch() {
   last_ = key;
   has_last_ = true;
 
-  const std::string_view name = Cell(kKernel);
-  if (name.empty()) return Bad(kKernel, "the name of a kernel");
-  NcuLaunch launch = {*id, RecordedLaunches::Unknown(), lines_.line()};
+  const std::string_view name = table_.Cell(kKernel);
+  if (name.empty()) return table_.Bad(kKernel, "the name of a kernel");
+  NcuLaunch launch = {*id, RecordedLaunches::Unknown(), table_.line()};
   launch.record.correlation_id = static_cast<std::uint32_t>(*id);
   launch.record.name_id = page_.names.Intern(name);
-  std::uint64_t extents[3] = {};
-  if (!Cell(kBlock).empty()) {
-    if (!ParseExtents(Cell(kBlock), 0xFFFF, extents)) return Bad(kBlock, "'(256, 1, 1)'");
-    for (std::size_t i = 0; i < 3; ++i) {
-      launch.record.block[i] = static_cast<std::uint16_t>(extents[i]);
-    }
+  const std::string_view block = table_.Cell(kBlock);
+  if (!block.empty() && !ParseExtents(block, launch.record.block)) {
+    return table_.Bad(kBlock, "'(256, 1, 1)'");
   }
-  if (!Cell(kGrid).empty()) {
-    if (!ParseExtents(Cell(kGrid), 0xFFFFFFFF, extents)) return Bad(kGrid, "'(1024, 1, 1)'");
-    for (std::size_t i = 0; i < 3; ++i) {
-      launch.record.grid[i] = static_cast<std::uint32_t>(extents[i]);
-    }
+  const std::string_view grid = table_.Cell(kGrid);
+  if (!grid.empty() && !ParseExtents(grid, launch.record.grid)) {
+    return table_.Bad(kGrid, "'(1024, 1, 1)'");
   }
   launch.record.device = static_cast<std::uint16_t>(Place(kDevice, shm::kUnknown16));
   launch.record.stream = static_cast<std::uint32_t>(Place(kStream, shm::kUnknown32));
@@ -338,57 +331,58 @@ Status PageReader::StartLaunch() {
 // Returns the number of a device or stream; `unknown`, and counted unless the cell is empty, if it
 // is not a whole number below `unknown`.
 std::uint64_t PageReader::Place(Column column, std::uint64_t unknown) {
-  const std::string_view cell = Cell(column);
+  const std::string_view cell = table_.Cell(column);
   const std::optional<std::uint64_t> number = WholeNumber(cell);
   if (number && *number < unknown) return *number;
   if (!cell.empty() && bad_places_++ == 0) {
     first_bad_place_ =
-        lines_.At(fmt::format("{} is '{}'", kColumnNames[column], ShownCell(cell))).message;
+        table_.At(fmt::format("{} is '{}'", kColumnNames[column], ShownCell(cell))).message;
   }
   return unknown;
 }
 
 Status PageReader::ReadRow() {
-  STEMTAP_TRY(lines_.SplitRow());
-  const std::size_t cells = lines_.cells().size();
-  if (cells > header_.size() || cells < min_cells_) {
+  STEMTAP_TRY(table_.SplitRow());
+  const std::size_t cells = table_.cells().size();
+  const std::size_t max_cells = table_.header().size();
+  if (cells > max_cells || cells < min_cells_) {
     if (cells == foreign_cells_) {
       ++others_;
       return Success{};
     }
-    return lines_.At(
-        min_cells_ == header_.size()
-            ? fmt::format("{} cells; expected {}", cells, header_.size())
-            : fmt::format("{} cells; expected {} to {}", cells, min_cells_, header_.size()));
+    return table_.At(
+        min_cells_ == max_cells
+            ? fmt::format("{} cells; expected {}", cells, max_cells)
+            : fmt::format("{} cells; expected {} to {}", cells, min_cells_, max_cells));
   }
   foreign_cells_ = 0;
   // A row that is shorter than the header may also be truncated after a closing quote.
-  if (lines_.MayBeCut() || (cells < header_.size() && !lines_.ended())) {
-    return lines_.At("no line end after the last row; expected a complete file");
+  if (table_.MayBeCut() || (cells < max_cells && !table_.ended())) {
+    return table_.At("no line end after the last row; expected a complete file");
   }
-  const bool units = units_next_ && !details_ && Cell(kId).empty();
+  const bool units = units_next_ && !details_ && table_.Cell(kId).empty();
   units_next_ = false;
   if (units) return ReadUnits();
   STEMTAP_TRY(StartLaunch());
   if (!details_) {
     for (const auto& [cell, metric] : metric_cells_) {
-      STEMTAP_TRY(AddValue(metric, lines_.cells()[cell]));
+      STEMTAP_TRY(AddValue(metric, table_.cells()[cell]));
     }
     return Success{};
   }
-  if (Cell(kMetric).empty()) {  // the row of a rule's advice
+  if (table_.Cell(kMetric).empty()) {  // the row of a rule's advice
     ++rules_;
     return Success{};
   }
-  const std::size_t metric = STEMTAP_TRY(MetricOf(Cell(kMetric)));
-  if (IsNcuMissing(Cell(kValue))) return Success{};  // the unit is missing too
-  STEMTAP_TRY(SetUnit(metrics_[metric], Cell(kUnit)));
-  return AddValue(metric, Cell(kValue));
+  const std::size_t metric = STEMTAP_TRY(MetricOf(table_.Cell(kMetric)));
+  if (IsNcuMissing(table_.Cell(kValue))) return Success{};  // the unit is missing too
+  STEMTAP_TRY(SetUnit(metrics_[metric], table_.Cell(kUnit)));
+  return AddValue(metric, table_.Cell(kValue));
 }
 
 Status PageReader::ReadLine() {
-  if (IsHeader(lines_)) return StartTable();
-  const std::string_view text = lines_.text();
+  if (IsHeader(table_)) return StartTable();
+  const std::string_view text = table_.text();
   const char first = text.empty() ? '\0' : text[0];
   const char second = text.size() < 2 ? '\0' : text[1];
   const auto digit = [](char c) { return c >= '0' && c <= '9'; };
@@ -402,21 +396,21 @@ Status PageReader::ReadLine() {
 
 void PageReader::Report() {
   if (others_ > 0) {
-    Warn(fmt::format("{}: {} outside the table; skipped", lines_.name(),
+    Warn(fmt::format("{}: {} outside the table; skipped", table_.name(),
                      Plural(others_, "line is", "lines are")));
   }
   if (notes_ > kMaxNotes) {
-    Warn(fmt::format("{}: {} of ncu", lines_.name(), Plural(notes_ - kMaxNotes, "more warning")));
+    Warn(fmt::format("{}: {} of ncu", table_.name(), Plural(notes_ - kMaxNotes, "more warning")));
   }
   if (rules_ > 0) {
-    Warn(fmt::format("{}: {} no metric (advice); skipped", lines_.name(),
+    Warn(fmt::format("{}: {} no metric (advice); skipped", table_.name(),
                      Plural(rules_, "row has", "rows have")));
   }
   if (ids_back_ > 0) {
     Warn(
         fmt::format("{}: the ID does not increase ({} such rows); the order of the rows is used as "
                     "the launch order",
-                    lines_.name(), ids_back_));
+                    table_.name(), ids_back_));
   }
   if (bad_places_ > 0) {
     Warn(fmt::format("{}, which is not a number ({}); treated as unknown", first_bad_place_,
@@ -430,25 +424,25 @@ void PageReader::Report() {
   for (const Metric& metric : metrics_) {
     if (metric.numbers == 0) {
       texts.push_back(metric.name);
-    } else if (metric.texts > 0) {
-      Warn(fmt::format("{}:{}: {} is not a number ({} such cells); treated as empty", lines_.name(),
-                       metric.first_text, ShownCell(metric.name), metric.texts));
+    } else if (metric.texts.count > 0) {
+      Warn(fmt::format("{}:{}: {} is not a number ({} such cells); treated as empty", table_.name(),
+                       metric.texts.first, ShownCell(metric.name), metric.texts.count));
     }
   }
   if (!texts.empty()) {
     Warn(fmt::format("{}: {} metrics contain no numbers and are ignored, such as '{}'",
-                     lines_.name(), texts.size(), ShownCell(texts.front())));
+                     table_.name(), texts.size(), ShownCell(texts.front())));
   }
 }
 
 Status PageReader::Deliver() {
-  const Result<bool> comma = mark_.IsComma(lines_.name());
+  const Result<bool> comma = mark_.IsComma(table_.name());
   if (!comma.ok()) return comma.error();
   // The result is a full table. A table that is nearly empty is not an ncu page and could exceed
   // the available memory.
   const std::size_t cells = metrics_.size() * page_.launches.size();
   if (cells > 1'000'000 && cells / 200 > values_.size()) {
-    return lines_.At(
+    return table_.At(
         fmt::format("{} launches of {} metrics with {} values in all; expected the same metrics "
                     "for every launch",
                     page_.launches.size(), metrics_.size(), values_.size()));
@@ -480,14 +474,14 @@ Status PageReader::Deliver() {
 }
 
 Result<NcuPage> PageReader::Read() {
-  Result<bool> more = lines_.NextLine();
-  for (; more.ok() && more.value() && !IsHeader(lines_); more = lines_.NextLine()) NoteOther();
+  Result<bool> more = table_.NextLine();
+  for (; more.ok() && more.value() && !IsHeader(table_); more = table_.NextLine()) NoteOther();
   if (!more.ok()) return more.error();
   if (!more.value()) {
-    return lines_.At("no table; expected a line \"ID\",\"Process ID\",... (ncu --csv)");
+    return table_.At("no table; expected a line \"ID\",\"Process ID\",... (ncu --csv)");
   }
   STEMTAP_TRY(StartTable());
-  for (more = lines_.NextLine(); more.ok() && more.value(); more = lines_.NextLine()) {
+  for (more = table_.NextLine(); more.ok() && more.value(); more = table_.NextLine()) {
     STEMTAP_TRY(ReadLine());
   }
   if (!more.ok()) return more.error();

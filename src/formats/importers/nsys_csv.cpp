@@ -14,21 +14,18 @@
 #include "base/csv.h"
 #include "base/decimal.h"
 #include "base/text.h"
+#include "formats/importers/csv_table.h"
 #include "formats/importers/importers.h"
 #include "formats/importers/nsys_json.h"
 #include "formats/importers/nsys_report.h"
 #include "formats/importers/recorded_launches.h"
 #include "formats/importers/stream_numbers.h"
+#include "formats/tally.h"
 
 namespace stemtap::formats {
 namespace {
 
 using namespace nsys;
-
-// Starts may precede the origin of the clock; this offset preserves their order in unsigned
-// numbers. RecordedLaunches subtracts the first start.
-constexpr std::int64_t kMaxTime = (std::int64_t{1} << 62) - 1;
-constexpr std::uint64_t kStartOffset = std::uint64_t{1} << 62;
 
 // A number that is not scaled yet.
 struct Decimal {
@@ -76,21 +73,12 @@ std::uint64_t BytesOf(std::string_view unit) {
   return 0;
 }
 
-// Count and first line of a problem that is reported once.
-struct Tally {
-  std::uint64_t count = 0;
-  std::uint64_t first_line = 0;
-
-  void Add(std::uint64_t line) {
-    if (count++ == 0) first_line = line;
-  }
-};
-
 class ReportReader {
  public:
   ReportReader(std::unique_ptr<ByteSource> source, HeaderPosition header,
                RecordedLaunches& launches)
-      : csv_(FromHeader(std::move(source), header), header.separator), launches_(launches) {}
+      : table_(FromHeader(std::move(source), header), nullptr, header.separator),
+        launches_(launches) {}
 
   Status Read();
 
@@ -101,14 +89,6 @@ class ReportReader {
   Status LeaveRest();
   void Warn();
 
-  std::string_view Cell(Column column) const {
-    return cells_[column] < 0 ? std::string_view()
-                              : csv_.cells()[static_cast<std::size_t>(cells_[column])];
-  }
-  Error Bad(Column column, std::string_view expected) const {
-    return csv_.At(fmt::format("{} is '{}'; expected {}", report_->columns[column],
-                               ShownCell(Cell(column)), expected));
-  }
   std::optional<Decimal> Take(Column column);
   Result<std::int64_t> Time(Column column);
   // Returns a whole number, or `missing` if the cell is empty or the report lacks the column.
@@ -118,20 +98,18 @@ class ReportReader {
   std::uint16_t Device();
   std::uint32_t Stream();
 
-  CsvReader csv_;
+  CsvTable table_;
   RecordedLaunches& launches_;
   const ReportKind* report_ = nullptr;
-  std::array<int, kColumns> cells_ = {};
   std::array<int, kColumns> exponents_ = {};        // of time units
   std::array<std::uint64_t, kColumns> bytes_ = {};  // of memory units
   std::string plain_;                               // the last number that contained commas
   StreamNumbers streams_;
-  std::size_t columns_ = 0;
   std::array<int, kColumns> decimals_ = {};                           // maximum seen, in times
   std::int64_t launched_ = std::numeric_limits<std::int64_t>::min();  // of the previous row
   bool several_devices_ = false;
   std::uint16_t last_device_ = shm::kUnknown16;
-  Tally memory_;
+  std::uint64_t memory_ = 0;  // rows of copies and sets
   Tally no_grid_;
   Tally no_device_;
   Tally no_time_;
@@ -140,19 +118,20 @@ class ReportReader {
 };
 
 Status ReportReader::FindColumns() {
-  report_ = ReportOf(csv_.cells());
-  if (report_ == nullptr) return csv_.At("expected the header of a report of 'nsys stats'");
-  columns_ = csv_.cells().size();
-  cells_.fill(-1);
-  for (std::size_t i = 0; i < columns_; ++i) {
-    const Heading heading = HeadingOf(csv_.cells()[i]);
-    for (int column = 0; column < kColumns; ++column) {
+  report_ = ReportOf(table_.cells());
+  if (report_ == nullptr) return table_.At("expected the header of a report of 'nsys stats'");
+  CsvTable::Columns columns(kColumns);
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < table_.cells().size(); ++i) {
+    const Heading heading = HeadingOf(table_.cells()[i]);
+    names.emplace_back(heading.name);
+    for (std::size_t column = 0; column < kColumns; ++column) {
       if (report_->columns[column].empty() || heading.name != report_->columns[column]) continue;
-      if (cells_[column] >= 0) {
-        return csv_.At(
+      if (columns[column]) {
+        return table_.At(
             fmt::format("the column '{}' occurs twice; expected once", ShownCell(heading.name)));
       }
-      cells_[column] = static_cast<int>(i);
+      columns[column] = i;
       const bool time = column == kStart || column == kDuration || column == kLaunched;
       const bool memory = column == kStaticShared || column == kDynamicShared;
       if (!time && !memory) continue;
@@ -160,18 +139,19 @@ Status ReportReader::FindColumns() {
       exponents_[column] = exponent.value_or(0);
       bytes_[column] = BytesOf(heading.unit);
       if (time ? !exponent : bytes_[column] == 0) {
-        return csv_.At(
+        return table_.At(
             fmt::format("the column '{}' has no known unit; expected one as in '{} ({})'",
-                        ShownCell(csv_.cells()[i]), heading.name, time ? "ns" : "MB"));
+                        ShownCell(table_.cells()[i]), heading.name, time ? "ns" : "MB"));
       }
     }
   }
+  table_.SetHeader(std::move(columns), std::move(names));
   return Success{};
 }
 
 // Parses digits, with or without commas between groups of three, and a fraction.
 std::optional<Decimal> ReportReader::Take(Column column) {
-  std::string_view text = Trimmed(Cell(column));
+  std::string_view text = Trimmed(table_.Cell(column));
   Decimal number;
   number.negative = text.starts_with('-');
   if (number.negative) text.remove_prefix(1);
@@ -188,23 +168,23 @@ std::optional<Decimal> ReportReader::Take(Column column) {
 Result<std::int64_t> ReportReader::Time(Column column) {
   if (const std::optional<Decimal> number = Take(column)) {
     const std::optional<std::uint64_t> time = ScaledDecimal(number->text, exponents_[column]);
-    if (time && *time <= static_cast<std::uint64_t>(kMaxTime)) {
+    if (time && *time < static_cast<std::uint64_t>(kStartOffset)) {
       decimals_[column] = std::max(decimals_[column], number->decimals);
       const auto whole = static_cast<std::int64_t>(*time);
       return number->negative ? -whole : whole;
     }
   }
-  return Bad(column, "a time of at most 2^62 ns");
+  return table_.Bad(column, "a time of at most 2^62 ns");
 }
 
 Result<std::uint64_t> ReportReader::Number(Column column, std::uint64_t max,
                                            std::uint64_t missing) {
-  if (Trimmed(Cell(column)).empty()) return missing;
+  if (Trimmed(table_.Cell(column)).empty()) return missing;
   const std::optional<Decimal> number = Take(column);
   const std::optional<std::uint64_t> value =
       number && !number->negative ? WholeNumber(number->text) : std::nullopt;
   if (!value || *value > max) {
-    return Bad(column, fmt::format("a whole number from 0 to {}", max));
+    return table_.Bad(column, fmt::format("a whole number from 0 to {}", max));
   }
   return *value;
 }
@@ -212,32 +192,31 @@ Result<std::uint64_t> ReportReader::Number(Column column, std::uint64_t max,
 Status ReportReader::ReadExtents(Column first, std::uint32_t max,
                                  std::array<std::uint32_t, 3>& extents) {
   if (!report_->joined_extents) {
-    for (int axis = 0; axis < 3; ++axis) {
-      const std::uint64_t extent =
-          STEMTAP_TRY(Number(static_cast<Column>(first + axis), max, shm::kUnknownExtent));
-      extents[static_cast<std::size_t>(axis)] = static_cast<std::uint32_t>(extent);
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      extents[axis] = static_cast<std::uint32_t>(
+          STEMTAP_TRY(Number(static_cast<Column>(first + axis), max, shm::kUnknownExtent)));
     }
     return Success{};
   }
-  std::string_view rest = Trimmed(Cell(first));
+  std::string_view rest = Trimmed(table_.Cell(first));
   if (rest.empty()) return Success{};
   for (std::uint32_t& extent : extents) {
     const auto [end, code] = std::from_chars(rest.data(), rest.data() + rest.size(), extent);
     const auto length = static_cast<std::size_t>(end - rest.data());
     const bool whole = length == rest.size() || rest[length] == ' ';
     if (code != std::errc{} || !whole || extent > max) {
-      return Bad(first, fmt::format("three whole numbers from 0 to {}", max));
+      return table_.Bad(first, fmt::format("three whole numbers from 0 to {}", max));
     }
     rest = Trimmed(rest.substr(length));
   }
-  if (!rest.empty()) return Bad(first, fmt::format("three whole numbers from 0 to {}", max));
+  if (!rest.empty()) return table_.Bad(first, fmt::format("three whole numbers from 0 to {}", max));
   return Success{};
 }
 
 Result<std::uint64_t> ReportReader::SharedBytes() {
   std::uint64_t sum = 0;
   for (const Column column : {kStaticShared, kDynamicShared}) {
-    if (Trimmed(Cell(column)).empty()) return std::uint64_t{shm::kUnknown32};
+    if (Trimmed(table_.Cell(column)).empty()) return std::uint64_t{shm::kUnknown32};
     // In millionths of the unit; every allowed value is below 2^62 millionths.
     constexpr std::uint64_t kMax = 0x7FFFFFFE;
     const std::optional<Decimal> number = Take(column);
@@ -245,10 +224,10 @@ Result<std::uint64_t> ReportReader::SharedBytes() {
         number && !number->negative ? ScaledDecimal(number->text, 6) : std::nullopt;
     const std::uint64_t unit = bytes_[column];
     if (!millionths || *millionths / 1'000'000 > kMax / unit) {
-      return Bad(column, "an amount of shared memory below 2 GiB");
+      return table_.Bad(column, "an amount of shared memory below 2 GiB");
     }
     const std::uint64_t bytes = (*millionths * unit + 500'000) / 1'000'000;
-    if (bytes > kMax) return Bad(column, "an amount of shared memory below 2 GiB");
+    if (bytes > kMax) return table_.Bad(column, "an amount of shared memory below 2 GiB");
     sum += bytes;
   }
   return sum;
@@ -256,7 +235,7 @@ Result<std::uint64_t> ReportReader::SharedBytes() {
 
 // Parses "NVIDIA H100 (3)" or "3" as 3.
 std::uint16_t ReportReader::Device() {
-  std::string_view text = Trimmed(Cell(kDevice));
+  std::string_view text = Trimmed(table_.Cell(kDevice));
   if (text.ends_with(')') && text.rfind('(') != std::string_view::npos) {
     text = text.substr(text.rfind('(') + 1);
     text.remove_suffix(1);
@@ -265,12 +244,12 @@ std::uint16_t ReportReader::Device() {
   const char* const end = text.data() + text.size();
   const auto [rest, code] = std::from_chars(text.data(), end, device);
   if (code == std::errc{} && rest == end && device != shm::kUnknown16) return device;
-  if (cells_[kDevice] >= 0) no_device_.Add(csv_.line());
+  if (table_.Has(kDevice)) no_device_.Add(table_.line());
   return shm::kUnknown16;
 }
 
 std::uint32_t ReportReader::Stream() {
-  const std::string_view text = Trimmed(Cell(kStream));
+  const std::string_view text = Trimmed(table_.Cell(kStream));
   if (text.empty()) return shm::kUnknown32;
   const std::optional<Decimal> number = Take(kStream);  // without thousands separators
   return streams_.Of(number && !number->negative ? number->text : text);
@@ -279,26 +258,26 @@ std::uint32_t ReportReader::Stream() {
 // Rows must be in order of the launch calls, as nsys writes them, because the report has no other
 // order.
 Status ReportReader::CheckLaunched() {
-  if (Trimmed(Cell(kLaunched)).empty()) return Success{};
+  if (Trimmed(table_.Cell(kLaunched)).empty()) return Success{};
   const std::int64_t launched = STEMTAP_TRY(Time(kLaunched));
-  if (launched < launched_) return Bad(kLaunched, "an ascending value, as nsys writes it");
+  if (launched < launched_) return table_.Bad(kLaunched, "an ascending value, as nsys writes it");
   launched_ = launched;
   return Success{};
 }
 
 Status ReportReader::AddRow() {
-  if (csv_.cells().size() != columns_) {
-    return csv_.At(fmt::format("{} cells; expected {}", csv_.cells().size(), columns_));
-  }
-  const std::string_view name = Cell(kName);
+  STEMTAP_TRY(table_.CheckWidth(table_.header().size()));
+  const std::string_view name = table_.Cell(kName);
   std::array<std::uint32_t, 3> grid = {};
   std::array<std::uint32_t, 3> block = {};
-  Status extents = ReadExtents(kGridX, 0xFFFFFFFF, grid);
-  if (extents.ok()) extents = ReadExtents(kBlockX, 0xFFFF, block);
-  if (!extents.ok()) return extents;
+  STEMTAP_TRY(ReadExtents(kGridX, 0xFFFFFFFF, grid));
+  STEMTAP_TRY(ReadExtents(kBlockX, 0xFFFF, block));
   if (report_ == &kGpuTrace && grid == std::array<std::uint32_t, 3>{}) {
-    (name.starts_with("[CUDA mem") || name.starts_with("[CUDA Unified Memory") ? memory_ : no_grid_)
-        .Add(csv_.line());
+    if (name.starts_with("[CUDA mem") || name.starts_with("[CUDA Unified Memory")) {
+      ++memory_;
+    } else {
+      no_grid_.Add(table_.line());
+    }
     return Success{};
   }
   shm::KernelRecord record = RecordedLaunches::Unknown();
@@ -307,26 +286,24 @@ Status ReportReader::AddRow() {
                  [](std::uint32_t extent) { return static_cast<std::uint16_t>(extent); });
 
   const std::int64_t start = STEMTAP_TRY(Time(kStart));
-  record.start_ns = static_cast<std::uint64_t>(start) + kStartOffset;
+  record.start_ns = WithOffset(start);
   const std::int64_t duration = STEMTAP_TRY(Time(kDuration));
-  if (duration < 0) return Bad(kDuration, "a time of at least 0");
+  if (duration < 0) return table_.Bad(kDuration, "a time of at least 0");
   record.duration_ns = static_cast<std::uint64_t>(duration);
   if (start == 0 && duration == 0) {
-    no_time_.Add(csv_.line());
+    no_time_.Add(table_.line());
     record.start_ns = shm::kUnknownTime;
   }
 
   record.device = Device();
   record.stream = Stream();
-  const std::uint64_t correlation =
-      STEMTAP_TRY(Number(kCorrelation, std::numeric_limits<std::int64_t>::max(), 0));
-  record.correlation_id = static_cast<std::uint32_t>(correlation);
+  record.correlation_id = static_cast<std::uint32_t>(
+      STEMTAP_TRY(Number(kCorrelation, std::numeric_limits<std::int64_t>::max(), 0)));
   if (report_->by_launch) {
     record.correlation_id = static_cast<std::uint32_t>(launches_.size() + 1);
     STEMTAP_TRY(CheckLaunched());
-    const std::uint64_t process =
-        STEMTAP_TRY(Number(kProcess, std::numeric_limits<std::int64_t>::max(), 0));
-    launches_.SetProcess(process);
+    launches_.SetProcess(
+        STEMTAP_TRY(Number(kProcess, std::numeric_limits<std::int64_t>::max(), 0)));
   } else {
     // The report does not distinguish processes, and each process has its own counter. Different
     // devices may belong to different processes.
@@ -334,27 +311,25 @@ Status ReportReader::AddRow() {
     several_devices_ = several_devices_ || (launches_.size() > 0 && record.device != last_device_);
     last_device_ = record.device;
   }
-  const std::uint64_t shared = STEMTAP_TRY(SharedBytes());
-  record.shared_bytes = static_cast<std::uint32_t>(shared);
+  record.shared_bytes = static_cast<std::uint32_t>(STEMTAP_TRY(SharedBytes()));
 
-  if (name.empty()) return Bad(kName, "the name of a kernel");
+  if (name.empty()) return table_.Bad(kName, "the name of a kernel");
   launches_.Add(record, name);
   return Success{};
 }
 
 // Skips the remaining input: `nsys stats` prints several reports one after another.
 Status ReportReader::LeaveRest() {
-  rest_.Add(csv_.line());
-  for (;;) {
-    const bool more = STEMTAP_TRY(csv_.NextRow());
-    if (!more) return Success{};
-    ended_ = csv_.ended();
-    rest_.Add(csv_.line());
+  rest_.Add(table_.line());
+  while (STEMTAP_TRY(table_.NextRow())) {
+    ended_ = table_.ended();
+    rest_.Add(table_.line());
   }
+  return Success{};
 }
 
 void ReportReader::Warn() {
-  const std::string& file = csv_.name();
+  const std::string& file = table_.name();
   streams_.Finish(file, launches_);
   if (report_ == &kKernExecTrace) {
     launches_.Warn(
@@ -362,27 +337,20 @@ void ReportReader::Warn() {
                     "was not recorded; use cuda_gpu_trace or the SQLite export",
                     file, report_->name));
   }
-  if (memory_.count > 0) {
-    launches_.Warn(fmt::format(
-        "{}: {}; skipped", file,
-        Plural(memory_.count, "row is a memory copy or set", "rows are memory copies and sets")));
-  }
-  if (no_grid_.count > 0) {
-    launches_.Warn(
-        fmt::format("{}:{}: a row without a grid is not a kernel ({} such rows); skipped", file,
-                    no_grid_.first_line, no_grid_.count));
-  }
-  if (no_time_.count > 0) {
-    launches_.Warn(fmt::format(
-        "{}:{}: a row has no time: start and duration are 0 ({} such rows); counted with 0 ns",
-        file, no_time_.first_line, no_time_.count));
-  }
-  if (no_device_.count > 0) {
-    launches_.Warn(
-        fmt::format("{}:{}: a cell of the column {} contains no device number ({} such rows); "
-                    "treated as unknown",
-                    file, no_device_.first_line, report_->columns[kDevice], no_device_.count));
-  }
+  launches_.WarnOfCount(file, memory_, "row is a memory copy or set",
+                        "rows are memory copies and sets", "; skipped");
+  launches_.WarnOfLine(
+      file, no_grid_,
+      fmt::format("a row without a grid is not a kernel ({} such rows); skipped", no_grid_.count));
+  launches_.WarnOfLine(file, no_time_,
+                       fmt::format("a row has no time: start and duration are 0 ({} such rows); "
+                                   "counted with 0 ns",
+                                   no_time_.count));
+  launches_.WarnOfLine(
+      file, no_device_,
+      fmt::format("a cell of the column {} contains no device number ({} such rows); treated as "
+                  "unknown",
+                  report_->columns[kDevice], no_device_.count));
   if (bytes_[kStaticShared] > 1 || bytes_[kDynamicShared] > 1) {
     launches_.Warn(fmt::format(
         "{}: shared memory is rounded (to 1000 bytes if it is in MB); the SQLite export is exact",
@@ -396,10 +364,9 @@ void ReportReader::Warn() {
         fmt::format("{}: the column {} is rounded to {} ns; expected 'nsys stats --timeunit nsec'",
                     file, report_->columns[column], step));
   }
-  if (rest_.count > 0) {
-    launches_.Warn(fmt::format("{}:{}: another report begins; it and later ones are skipped ({})",
-                               file, rest_.first_line, Plural(rest_.count, "line")));
-  }
+  launches_.WarnOfLine(file, rest_,
+                       fmt::format("another report begins; it and later ones are skipped ({})",
+                                   Plural(rest_.count, "line")));
   if (several_devices_) {
     launches_.Warn(
         fmt::format("{}: the report {} does not distinguish processes, so launches of different "
@@ -409,22 +376,19 @@ void ReportReader::Warn() {
 }
 
 Status ReportReader::Read() {
-  Result<bool> more = csv_.NextRow();
-  if (!more.ok()) return more.error();
-  if (!more.value()) return Error{csv_.name() + ": empty file; expected a report of 'nsys stats'"};
+  if (!STEMTAP_TRY(table_.NextRow())) {
+    return Error{table_.name() + ": empty file; expected a report of 'nsys stats'"};
+  }
   STEMTAP_TRY(FindColumns());
-  ended_ = csv_.ended();
-  for (;;) {
-    more = csv_.NextRow();
-    if (!more.ok()) return more.error();
-    if (!more.value()) break;
-    ended_ = csv_.ended();
+  ended_ = table_.ended();
+  while (STEMTAP_TRY(table_.NextRow())) {
+    ended_ = table_.ended();
     // Report rows never start like this; the path may contain commas.
-    const bool said = csv_.cells()[0].starts_with("Processing [");
+    const bool said = table_.cells()[0].starts_with("Processing [");
     STEMTAP_TRY(said ? LeaveRest() : AddRow());
   }
   if (!ended_) {
-    return Error{csv_.name() +
+    return Error{table_.name() +
                  ": the last line has no end and may be cut; expected a complete file"};
   }
   Warn();

@@ -18,7 +18,7 @@ namespace stemtap::formats::nsys {
 // The header must start within this many bytes.
 inline constexpr std::size_t kHeaderWithin = std::size_t{64} * 1024;
 
-enum Column : int {
+enum Column : std::size_t {
   kStart,
   kDuration,
   kName,

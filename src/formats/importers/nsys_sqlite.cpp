@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/importers/database_kernels.h"
-
 #include <fmt/format.h>
 #include <sqlite3.h>
 
@@ -15,6 +13,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "formats/importers/database_kernels.h"
 #include "formats/importers/row_times.h"
 
 namespace stemtap::formats {
@@ -214,14 +213,10 @@ Status KernelTable::WarnOfGraphs() {
       STEMTAP_TRY(database_.Prepare(fmt::format("SELECT count(*) FROM {}", kGraphTable)));
   STEMTAP_TRY(database_.Step(count));
   const std::int64_t graphs = sqlite3_column_int64(count.get(), 0);
-  if (graphs > 0) {
-    launches_.Warn(
-        fmt::format("{}: {} recorded as a whole, without "
-                    "kernels; record with --cuda-graph-trace=node to include them",
-                    database_.name(),
-                    Plural(static_cast<std::uint64_t>(graphs), "launch of a CUDA graph was",
-                           "launches of CUDA graphs were")));
-  }
+  launches_.WarnOfCount(database_.name(), static_cast<std::uint64_t>(graphs),
+                        "launch of a CUDA graph was", "launches of CUDA graphs were",
+                        " recorded as a whole, without kernels; record with "
+                        "--cuda-graph-trace=node to include them");
   return Success{};
 }
 

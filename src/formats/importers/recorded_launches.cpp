@@ -52,6 +52,22 @@ void RecordedLaunches::SetProcess(std::uint64_t id) {
   if (process_ids_.size() > 1) processes_.resize(records_.size(), 0);
 }
 
+void RecordedLaunches::WarnOfCount(std::string_view source, std::uint64_t count,
+                                   std::string_view one, std::string_view many,
+                                   std::string_view what) {
+  if (count > 0) Warn(fmt::format("{}: {}{}", source, Plural(count, one, many), what));
+}
+
+void RecordedLaunches::WarnOfLine(std::string_view source, const Tally& tally,
+                                  std::string_view warning) {
+  if (tally.count > 0) Warn(fmt::format("{}:{}: {}", source, tally.first, warning));
+}
+
+void RecordedLaunches::WarnOfByte(std::string_view source, const Tally& tally,
+                                  std::string_view warning) {
+  if (tally.count > 0) Warn(fmt::format("{}: byte {}: {}", source, tally.first, warning));
+}
+
 std::size_t RecordedLaunches::NumberStreams() {
   std::unordered_map<std::uint32_t, std::uint32_t> numbers;
   for (shm::KernelRecord& record : records_) {
@@ -63,10 +79,8 @@ std::size_t RecordedLaunches::NumberStreams() {
 }
 
 void RecordedLaunches::Finish(std::string_view source) {
-  if (names_cut_ > 0) {
-    Warn(fmt::format("{}: {} a name of more than {} bytes; it is truncated", source,
-                     Plural(names_cut_, "launch has", "launches have"), shm::kMaxNameBytes));
-  }
+  WarnOfCount(source, names_cut_, "launch has", "launches have",
+              fmt::format(" a name of more than {} bytes; it is truncated", shm::kMaxNameBytes));
   const bool any_start = std::any_of(
       records_.begin(), records_.end(),
       [](const shm::KernelRecord& record) { return record.start_ns != shm::kUnknownTime; });
@@ -131,13 +145,11 @@ void RecordedLaunches::CorrectTimes(const LaunchIds& ids, std::string_view sourc
                     source, Plural(overruns.cut, "launch ends", "launches end"),
                     Shown(overruns.first_cut), static_cast<double>(overruns.cut_ns) * 1e-6));
   }
-  if (overruns.kept > 0) {
-    Warn(
-        fmt::format("{}: {} after the next launch of the same stream number ended, by {:.3f} ms; "
-                    "kept, because the number seems to cover several streams",
-                    source, Plural(overruns.kept, "launch ends", "launches end"),
-                    static_cast<double>(overruns.kept_ns) * 1e-6));
-  }
+  WarnOfCount(
+      source, overruns.kept, "launch ends", "launches end",
+      fmt::format(" after the next launch of the same stream number ended, by {:.3f} ms; kept, "
+                  "because the number seems to cover several streams",
+                  static_cast<double>(overruns.kept_ns) * 1e-6));
   if (ids.misplaced().empty()) return;
   Warn(fmt::format("{}: {} a start that contradicts the {}s, the first is {}; ordered by id",
                    source, Plural(ids.misplaced().size(), "launch has", "launches have"), id_name_,
@@ -152,9 +164,8 @@ void RecordedLaunches::CorrectTimes(const LaunchIds& ids, std::string_view sourc
     record.duration_ns = 0;
     ++too_long;
   }
-  if (too_long == 0) return;
-  Warn(fmt::format("{}: {} longer than the recording; counted with 0 ns", source,
-                   Plural(too_long, "of these launches is", "of these launches are")));
+  WarnOfCount(source, too_long, "of these launches is", "of these launches are",
+              " longer than the recording; counted with 0 ns");
 }
 
 // Returns the time from the first to the last start of all launches but those in `left_out`.
@@ -199,11 +210,9 @@ void RecordedLaunches::CountDoubles(std::string_view source) {
       doubles += cells(same_start[k - 1]) == cells(same_start[k]) ? 1 : 0;
     }
   }
-  if (doubles == 0) return;
-  Warn(fmt::format(
-      "{}: {} another launch in every cell; if the file contains its events twice, totals are "
-      "too large",
-      source, Plural(doubles, "launch equals", "launches equal")));
+  WarnOfCount(source, doubles, "launch equals", "launches equal",
+              " another launch in every cell; if the file contains its events twice, totals are "
+              "too large");
 }
 
 void RecordedLaunches::CountSharedIds(std::string_view source) {
@@ -221,11 +230,9 @@ void RecordedLaunches::CountSharedIds(std::string_view source) {
     }
     previous = &r;
   }
-  if (shared == 0) return;
-  Warn(fmt::format(
-      "{}: {} a correlation id with a launch on another stream, outside of graphs; the order of "
-      "start is used, which may differ from the launch order",
-      source, Plural(shared, "launch shares", "launches share")));
+  WarnOfCount(source, shared, "launch shares", "launches share",
+              " a correlation id with a launch on another stream, outside of graphs; the order of "
+              "start is used, which may differ from the launch order");
 }
 
 void RecordedLaunches::NumberDevices(std::string_view source) {

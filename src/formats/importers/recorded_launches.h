@@ -29,10 +29,20 @@
 
 #include "base/result.h"
 #include "formats/importers/launch_ids.h"
+#include "formats/tally.h"
 #include "model/profile.h"
 #include "shm/record.h"
 
 namespace stemtap::formats {
+
+// Starts count from an origin that the file chooses, so they may be negative. Importers of such
+// files add this offset, which keeps their order in unsigned numbers; RecordedLaunches subtracts
+// the first start. A start is less than this many ns, which are 146 years, from the origin.
+inline constexpr std::int64_t kStartOffset = std::int64_t{1} << 62;
+
+constexpr std::uint64_t WithOffset(std::int64_t start_ns) {
+  return static_cast<std::uint64_t>(start_ns + kStartOffset);
+}
 
 // Overruns is what CutOverruns cut and kept.
 struct Overruns {
@@ -80,6 +90,13 @@ class RecordedLaunches : public model::ProfileReader {
   void AddMetric(std::string name) { metric_names_.push_back(std::move(name)); }
 
   void Warn(std::string warning) { warnings_.push_back(std::move(warning)); }
+  // Warns with the number of launches, rows or events that have a problem, if there are any:
+  // "source: 1 row is" or "source: 7 rows are", then `what`.
+  void WarnOfCount(std::string_view source, std::uint64_t count, std::string_view one,
+                   std::string_view many, std::string_view what);
+  // Warns with the line or byte where a problem first occurred, if it did.
+  void WarnOfLine(std::string_view source, const Tally& tally, std::string_view warning);
+  void WarnOfByte(std::string_view source, const Tally& tally, std::string_view warning);
 
   // Sets what the correlation ids are called in warnings, and what is subtracted from them there.
   void NameIds(std::string_view name, std::uint32_t offset) {

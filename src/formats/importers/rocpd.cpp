@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/importers/database_kernels.h"
-
 #include <fmt/format.h>
 
 #include <array>
@@ -15,6 +13,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "formats/importers/database_kernels.h"
 #include "formats/importers/rocprof_kernel.h"
 #include "formats/importers/row_times.h"
 #include "formats/importers/stream_numbers.h"
@@ -92,11 +91,6 @@ class DispatchTable {
   Result<std::uint32_t> NameId(const TableRows& rows);
   Status SetExtents(const TableRows& rows, shm::KernelRecord& record);
   Status SetPlace(const TableRows& rows, shm::KernelRecord& record);
-  void Warn(std::uint64_t count, std::string_view what) {
-    if (count == 0) return;
-    launches_.Warn(fmt::format("{}: {} {}", database_.name(),
-                               Plural(count, "launch has", "launches have"), what));
-  }
 
   Database& database_;
   std::int64_t file_bytes_;
@@ -228,9 +222,11 @@ Status DispatchTable::Read(Processes& processes, std::set<std::int64_t>& nodes) 
     STEMTAP_TRY(AddRow(rows, processes, nodes));
   }
   times_.Warn(database_.name(), rows.table(), launches_);
-  Warn(uneven_, "a grid that is not a multiple of the work-group; rounded up");
-  Warn(no_device_, fmt::format("an agent without a type_index in {}; the device is unknown",
-                               Name(kAgentTable)));
+  launches_.WarnOfCount(database_.name(), uneven_, "launch has", "launches have",
+                        " a grid that is not a multiple of the work-group; rounded up");
+  launches_.WarnOfCount(database_.name(), no_device_, "launch has", "launches have",
+                        fmt::format(" an agent without a type_index in {}; the device is unknown",
+                                    Name(kAgentTable)));
   return Success{};
 }
 

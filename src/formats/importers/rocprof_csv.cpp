@@ -17,6 +17,7 @@
 #include "base/decimal.h"
 #include "base/memory_source.h"
 #include "base/text.h"
+#include "formats/importers/csv_table.h"
 #include "formats/importers/importers.h"
 #include "formats/importers/recorded_launches.h"
 #include "formats/importers/rocprof_kernel.h"
@@ -53,55 +54,32 @@ enum Column : std::size_t {
   kColumns
 };
 
-// Names of the columns in lower case, because tools and versions use different case. If a file has
-// several names of a column, the first one here counts.
-struct ColumnName {
-  std::string_view name;
-  Column column;
-};
-constexpr std::array kColumnNames = {
-    ColumnName{"kind", kKind},
-    ColumnName{"domain", kDomain},
-    ColumnName{"agent_id", kAgent},
-    ColumnName{"gpu_id", kAgent},
-    ColumnName{"gpu-id", kAgent},
-    ColumnName{"queue_id", kQueue},
-    ColumnName{"queue-id", kQueue},
-    ColumnName{"stream_id", kStream},
-    ColumnName{"guid", kProcess},
-    ColumnName{"process_id", kProcess},
-    ColumnName{"pid", kProcess},
-    ColumnName{"dispatch_id", kDispatch},
-    ColumnName{"index", kDispatch},
-    ColumnName{"xcc_index", kXcc},
-    ColumnName{"kernel_id", kKernelId},
-    ColumnName{"kernel_name", kKernelName},
-    ColumnName{"kernelname", kKernelName},
-    ColumnName{"correlation_id", kCorrelation},
-    ColumnName{"start_timestamp", kStart},
-    ColumnName{"beginns", kStart},
-    ColumnName{"end_timestamp", kEnd},
-    ColumnName{"stop_timestamp", kEnd},
-    ColumnName{"endns", kEnd},
-    ColumnName{"lds_block_size", kShared},
-    ColumnName{"group_segment_size", kShared},
-    ColumnName{"lds_per_workgroup", kShared},
-    ColumnName{"lds", kShared},
-    ColumnName{"workgroup_size_x", kWorkgroupX},
-    ColumnName{"workgroup_size_y", kWorkgroupY},
-    ColumnName{"workgroup_size_z", kWorkgroupZ},
-    ColumnName{"workgroup_size", kWorkgroup},
-    ColumnName{"wgr", kWorkgroup},
-    ColumnName{"grid_size_x", kGridX},
-    ColumnName{"grid_size_y", kGridY},
-    ColumnName{"grid_size_z", kGridZ},
-    ColumnName{"grid_size", kGrid},
-    ColumnName{"grd", kGrid},
-};
+// Names of the columns in lower case, because tools and versions use different case.
+constexpr std::array<std::string_view, kColumns> kColumnNames = {
+    "kind",
+    "domain",
+    "agent_id|gpu_id|gpu-id",
+    "queue_id|queue-id",
+    "stream_id",
+    "guid|process_id|pid",
+    "dispatch_id|index",
+    "xcc_index",
+    "kernel_id",
+    "kernel_name|kernelname",
+    "correlation_id",
+    "start_timestamp|beginns",
+    "end_timestamp|stop_timestamp|endns",
+    "lds_block_size|group_segment_size|lds_per_workgroup|lds",
+    "workgroup_size_x",
+    "workgroup_size_y",
+    "workgroup_size_z",
+    "workgroup_size|wgr",
+    "grid_size_x",
+    "grid_size_y",
+    "grid_size_z",
+    "grid_size|grd"};
 
 constexpr std::uint64_t kMaxItems = std::uint64_t{1} << 48;  // of a grid
-
-using Columns = std::array<std::optional<std::size_t>, kColumns>;
 
 std::vector<std::string> LowerCaseCells(const std::vector<std::string_view>& cells) {
   std::vector<std::string> lower;
@@ -114,17 +92,15 @@ bool Contains(const std::vector<std::string>& header, std::string_view name) {
   return std::find(header.begin(), header.end(), name) != header.end();
 }
 
-Columns FindColumns(const std::vector<std::string>& header) {
-  Columns columns;
-  for (const ColumnName& known : kColumnNames) {
-    if (columns[known.column]) continue;
-    const auto at = std::find(header.begin(), header.end(), known.name);
-    if (at != header.end()) columns[known.column] = static_cast<std::size_t>(at - header.begin());
-  }
-  return columns;
+CsvTable::Columns ColumnsOf(const std::vector<std::string>& header) {
+  return FindColumns(kColumnNames, [&](std::string_view name) -> std::optional<std::size_t> {
+    const auto at = std::find(header.begin(), header.end(), name);
+    if (at == header.end()) return std::nullopt;
+    return static_cast<std::size_t>(at - header.begin());
+  });
 }
 
-RocprofRow RowOf(const std::vector<std::string>& header, const Columns& columns) {
+RocprofRow RowOf(const std::vector<std::string>& header, const CsvTable::Columns& columns) {
   const bool timed = columns[kStart] && columns[kEnd];
   if (Contains(header, "counter_name")) return RocprofRow::kCounter;
   if (columns[kDomain] && Contains(header, "function")) return RocprofRow::kApiCall;
@@ -162,9 +138,15 @@ Agent ParseAgent(std::string_view text, bool& is_ordinal) {
   return {true, 0, std::string(text)};
 }
 
+// The oldest rocprof shows a missing value as None.
+std::string_view WithoutNone(std::string_view cell) {
+  return cell == "None" ? std::string_view() : cell;
+}
+
 class RocprofTrace {
  public:
-  explicit RocprofTrace(std::unique_ptr<ByteSource> source) : lines_(std::move(source)) {}
+  explicit RocprofTrace(std::unique_ptr<ByteSource> source)
+      : table_(std::move(source), WithoutNone) {}
 
   Result<std::unique_ptr<model::ProfileReader>> Read();
 
@@ -185,24 +167,11 @@ class RocprofTrace {
 
   Status ReadHeader();
   Status ReadRow();
-  // Returns a cell; empty if it or its column is missing, which the oldest rocprof shows as None.
-  std::string_view Cell(Column column) const {
-    const std::string_view cell =
-        columns_[column] ? lines_.cells()[*columns_[column]] : std::string_view();
-    return cell == "None" ? std::string_view() : cell;
-  }
-  Error Bad(Column column, std::string_view expected) const {
-    return lines_.At(fmt::format("{} is '{}'; expected {}", ShownCell(header_[*columns_[column]]),
-                                 ShownCell(Cell(column)), expected));
-  }
-  // Returns a whole number in [min, max], or `unknown` if the cell is missing.
-  Result<std::uint64_t> Number(Column column, std::uint64_t min, std::uint64_t max,
-                               std::uint64_t unknown) const;
   Result<std::int64_t> Time(Column column);
   Result<bool> IsKernel();
   Status SetExtents(shm::KernelRecord& record);
-  Status SetAxis(shm::KernelRecord& record, std::size_t axis, Column group_column,
-                 Column items_column);
+  Status SetAxis(shm::KernelRecord& record, std::size_t axis, std::size_t group_column,
+                 std::size_t items_column);
   Status SetPlace(shm::KernelRecord& record);
   Status SetAgent(Row& row);
   Status SetName(Row& row);
@@ -210,13 +179,9 @@ class RocprofTrace {
   std::vector<std::uint16_t> Devices();
   std::uint32_t ProcessNumber();
   void WarnOfNames();
-  void Warn(std::uint64_t count, std::string_view one, std::string_view many,
-            std::string_view what);
   void Report();
 
-  CsvReader lines_;
-  std::vector<std::string> header_;
-  Columns columns_;
+  CsvTable table_;
   std::vector<Row> rows_;
   std::map<Agent, std::uint32_t> agents_;  // to the order of appearance
   bool agents_are_ordinals_ = false;
@@ -238,48 +203,33 @@ class RocprofTrace {
 };
 
 Status RocprofTrace::ReadHeader() {
-  const Result<bool> more = lines_.NextLine();
-  if (!more.ok()) return more.error();
-  if (more.value() && lines_.SplitLine()) {
-    const std::vector<std::string> header = LowerCaseCells(lines_.cells());
-    columns_ = FindColumns(header);
-    if (RowOf(header, columns_) == RocprofRow::kLaunch) {
-      header_.assign(lines_.cells().begin(), lines_.cells().end());
+  const bool any = STEMTAP_TRY(table_.NextLine());
+  if (any && table_.SplitLine()) {
+    const std::vector<std::string> header = LowerCaseCells(table_.cells());
+    CsvTable::Columns columns = ColumnsOf(header);
+    if (RowOf(header, columns) == RocprofRow::kLaunch) {
+      table_.SetHeader(std::move(columns));
       return Success{};
     }
   }
-  return lines_.At("no header of a kernel trace; expected Kernel_Name, Start_Timestamp, ...");
+  return table_.At("no header of a kernel trace; expected Kernel_Name, Start_Timestamp, ...");
 }
 
 Result<std::unique_ptr<model::ProfileReader>> RocprofTrace::Read() {
   STEMTAP_TRY(ReadHeader());
-  if (!columns_[kStream]) launches_->StreamsAreQueues();
-  if (columns_[kDispatch]) launches_->NameIds(kRocprofIdName, kRocprofIdOffset);
-  Result<bool> more = lines_.NextLine();
-  for (; more.ok() && more.value(); more = lines_.NextLine()) {
-    if (lines_.text().empty()) continue;
-    STEMTAP_TRY(ReadRow());
+  if (!table_.Has(kStream)) launches_->StreamsAreQueues();
+  if (table_.Has(kDispatch)) launches_->NameIds(kRocprofIdName, kRocprofIdOffset);
+  while (STEMTAP_TRY(table_.NextLine())) {
+    if (!table_.text().empty()) STEMTAP_TRY(ReadRow());
   }
-  if (!more.ok()) return more.error();
   Report();
   return std::unique_ptr<model::ProfileReader>(std::move(launches_));
-}
-
-Result<std::uint64_t> RocprofTrace::Number(Column column, std::uint64_t min, std::uint64_t max,
-                                           std::uint64_t unknown) const {
-  const std::string_view cell = Cell(column);
-  if (cell.empty()) return unknown;
-  const std::optional<std::uint64_t> value = WholeNumber(cell);
-  if (!value || *value < min || *value > max) {
-    return Bad(column, fmt::format("a whole number from {} to {}", min, max));
-  }
-  return *value;
 }
 
 // Returns a time in ns, or kNone if it is missing. Omniperf writes means of several runs, which
 // have decimals.
 Result<std::int64_t> RocprofTrace::Time(Column column) {
-  const std::string_view cell = Cell(column);
+  const std::string_view cell = table_.Cell(column);
   if (cell.empty()) return RowTimes::kNone;
   std::optional<std::uint64_t> time = WholeNumber(cell);
   if (!time) {
@@ -289,22 +239,22 @@ Result<std::int64_t> RocprofTrace::Time(Column column) {
       rounded_times_ += decimal->exact ? 0 : 1;
     }
   }
-  if (!time || *time >= static_cast<std::uint64_t>(RowTimes::kMaxTime)) {
-    return Bad(column, "a whole number of ns, at most 2^62");
+  if (!time || *time >= static_cast<std::uint64_t>(kStartOffset)) {
+    return table_.Bad(column, "a whole number of ns, at most 2^62");
   }
   return static_cast<std::int64_t>(*time);
 }
 
 // Sets one dimension. The grid is converted from work-items to work-groups, which the hardware
 // dispatches. The last work-group is partly filled if the sizes do not divide evenly.
-Status RocprofTrace::SetAxis(shm::KernelRecord& record, std::size_t axis, Column group_column,
-                             Column items_column) {
-  const auto group = STEMTAP_TRY(Number(group_column, 1, 0xFFFF, 0));
-  const auto items = STEMTAP_TRY(Number(items_column, 1, kMaxItems, 0));
+Status RocprofTrace::SetAxis(shm::KernelRecord& record, std::size_t axis, std::size_t group_column,
+                             std::size_t items_column) {
+  const auto group = STEMTAP_TRY(table_.Number(group_column, 1, 0xFFFF, 0));
+  const auto items = STEMTAP_TRY(table_.Number(items_column, 1, kMaxItems, 0));
   record.block[axis] = static_cast<std::uint16_t>(group);
   if (group == 0 || items == 0) return Success{};
   const std::uint64_t groups = WorkGroups(items, group);
-  if (groups > 0xFFFFFFFF) return Bad(items_column, "fewer work-groups");
+  if (groups > 0xFFFFFFFF) return table_.Bad(items_column, "fewer work-groups");
   record.grid[axis] = static_cast<std::uint32_t>(groups);
   uneven_row_ = uneven_row_ || items % group != 0;
   return Success{};
@@ -312,12 +262,11 @@ Status RocprofTrace::SetAxis(shm::KernelRecord& record, std::size_t axis, Column
 
 Status RocprofTrace::SetExtents(shm::KernelRecord& record) {
   uneven_row_ = false;
-  if (columns_[kWorkgroupX] || columns_[kGridX]) {
+  if (table_.Has(kWorkgroupX) || table_.Has(kGridX)) {
     for (std::size_t i = 0; i < 3; ++i) {
-      STEMTAP_TRY(SetAxis(record, i, static_cast<Column>(kWorkgroupX + i),
-                          static_cast<Column>(kGridX + i)));
+      STEMTAP_TRY(SetAxis(record, i, kWorkgroupX + i, kGridX + i));
     }
-  } else if (columns_[kWorkgroup] && columns_[kGrid]) {
+  } else if (table_.Has(kWorkgroup) && table_.Has(kGrid)) {
     STEMTAP_TRY(SetAxis(record, 0, kWorkgroup, kGrid));
     if (record.grid[0] != 0) {
       std::fill(record.grid + 1, record.grid + 3, 1);
@@ -330,20 +279,20 @@ Status RocprofTrace::SetExtents(shm::KernelRecord& record) {
 }
 
 Status RocprofTrace::SetPlace(shm::KernelRecord& record) {
-  const std::string_view stream = Cell(columns_[kStream] ? kStream : kQueue);
+  const std::string_view stream = table_.Cell(table_.Has(kStream) ? kStream : kQueue);
   if (!stream.empty()) record.stream = streams_.Of(stream);
-  const auto shared = STEMTAP_TRY(Number(kShared, 0, shm::kUnknown32 - 1, shm::kUnknown32));
-  record.shared_bytes = static_cast<std::uint32_t>(shared);
-  const Column order = columns_[kDispatch] ? kDispatch : kCorrelation;
-  if (Cell(order).empty()) return Success{};
-  const auto id = STEMTAP_TRY(Number(order, 0, ~std::uint64_t{0}, 0));
+  record.shared_bytes = static_cast<std::uint32_t>(
+      STEMTAP_TRY(table_.Number(kShared, 0, shm::kUnknown32 - 1, shm::kUnknown32)));
+  const Column order = table_.Has(kDispatch) ? kDispatch : kCorrelation;
+  if (table_.Cell(order).empty()) return Success{};
+  const auto id = STEMTAP_TRY(table_.Number(order, 0, ~std::uint64_t{0}, 0));
   record.correlation_id =
       order == kDispatch ? RocprofLaunchNumber(id) : static_cast<std::uint32_t>(id);
   return Success{};
 }
 
 Status RocprofTrace::SetAgent(Row& row) {
-  const std::string_view text = Cell(kAgent);
+  const std::string_view text = table_.Cell(kAgent);
   if (text.empty()) return Success{};
   if (text == last_agent_text_) {
     row.agent = last_agent_;
@@ -353,7 +302,7 @@ Status RocprofTrace::SetAgent(Row& row) {
   const Agent agent = ParseAgent(text, is_ordinal);
   if (agents_.empty()) agents_are_ordinals_ = is_ordinal;
   if (agents_are_ordinals_ != is_ordinal) {
-    return Bad(kAgent, "either 'Agent 1' or 'GPU 0' in the whole file");
+    return table_.Bad(kAgent, "either 'Agent 1' or 'GPU 0' in the whole file");
   }
   const auto next = static_cast<std::uint32_t>(agents_.size());
   last_agent_ = agents_.try_emplace(agent, next).first->second;
@@ -363,9 +312,9 @@ Status RocprofTrace::SetAgent(Row& row) {
 }
 
 Status RocprofTrace::SetName(Row& row) {
-  const std::string_view symbol = Cell(kKernelName);
-  if (symbol.empty()) return Bad(kKernelName, "the name of a kernel");
-  const auto kernel_id = STEMTAP_TRY(Number(kKernelId, 0, ~std::uint64_t{0}, 0));
+  const std::string_view symbol = table_.Cell(kKernelName);
+  if (symbol.empty()) return table_.Bad(kKernelName, "the name of a kernel");
+  const auto kernel_id = STEMTAP_TRY(table_.Number(kKernelId, 0, ~std::uint64_t{0}, 0));
   const std::string_view text = RocprofKernelName(symbol);
   const auto [at, is_new] = names_.try_emplace(std::string(text));
   Name& name = at->second;
@@ -378,8 +327,8 @@ Status RocprofTrace::SetName(Row& row) {
 
 // Returns the number of the row's process, by order of appearance.
 std::uint32_t RocprofTrace::ProcessNumber() {
-  if (!columns_[kProcess]) return 0;
-  const std::string_view id = Cell(kProcess);
+  if (!table_.Has(kProcess)) return 0;
+  const std::string_view id = table_.Cell(kProcess);
   if (!processes_.empty() && id == last_process_) return process_;
   last_process_ = id;
   const auto next = static_cast<std::uint32_t>(processes_.size());
@@ -389,26 +338,25 @@ std::uint32_t RocprofTrace::ProcessNumber() {
 
 // Returns whether the row is a kernel, and counts it otherwise.
 Result<bool> RocprofTrace::IsKernel() {
-  const bool other = (columns_[kKind] && Cell(kKind) != "KERNEL_DISPATCH") ||
-                     (columns_[kDomain] && Cell(kKernelName).empty());
+  const bool other = (table_.Has(kKind) && table_.Cell(kKind) != "KERNEL_DISPATCH") ||
+                     (table_.Has(kDomain) && table_.Cell(kKernelName).empty());
   if (other) {
     ++other_kinds_;
     return false;
   }
-  const auto xcc = STEMTAP_TRY(Number(kXcc, 0, ~std::uint64_t{0}, 0));
+  const auto xcc = STEMTAP_TRY(table_.Number(kXcc, 0, ~std::uint64_t{0}, 0));
   other_xccs_ += xcc != 0 ? 1 : 0;
   return xcc == 0;
 }
 
 Status RocprofTrace::ReadRow() {
-  STEMTAP_TRY(lines_.SplitCells(header_.size()));
-  const bool is_kernel = STEMTAP_TRY(IsKernel());
-  if (!is_kernel) return Success{};
+  STEMTAP_TRY(table_.SplitCells());
+  if (!STEMTAP_TRY(IsKernel())) return Success{};
   Row row;
   row.record = RecordedLaunches::Unknown();
   const std::int64_t start = STEMTAP_TRY(Time(kStart));
   const std::int64_t end = STEMTAP_TRY(Time(kEnd));
-  if (!times_.Set(start, end, lines_.line(), row.record)) return Success{};
+  if (!times_.Set(start, end, table_.line(), row.record)) return Success{};
   STEMTAP_TRY(SetExtents(row.record));
   STEMTAP_TRY(SetPlace(row.record));
   STEMTAP_TRY(SetAgent(row));
@@ -440,10 +388,10 @@ std::vector<std::uint16_t> RocprofTrace::Devices() {
   if (next > kMaxShown) taken += ", ...";
   if (odd) {
     launches_->Warn(fmt::format("{}: agents are not device numbers, so devices are renumbered: {}",
-                                lines_.name(), taken));
+                                table_.name(), taken));
   } else if (agents_.size() > 1 && renumbered) {
     launches_->Warn(fmt::format("{}: agent numbers include CPUs, so devices are renumbered: {}",
-                                lines_.name(), taken));
+                                table_.name(), taken));
   }
   return devices;
 }
@@ -462,37 +410,31 @@ void RocprofTrace::WarnOfNames() {
   launches_->Warn(
       fmt::format("{}: {} names look truncated and each may cover several kernels, such as '{}'; "
                   "record without --truncate-kernels",
-                  lines_.name(), merged.size(), ShownCell(*merged.begin())));
-}
-
-void RocprofTrace::Warn(std::uint64_t count, std::string_view one, std::string_view many,
-                        std::string_view what) {
-  if (count == 0) return;
-  launches_->Warn(fmt::format("{}: {} {}", lines_.name(), Plural(count, one, many), what));
+                  table_.name(), merged.size(), ShownCell(*merged.begin())));
 }
 
 void RocprofTrace::Report() {
-  if (other_kinds_ > 0) {
-    launches_->Warn(
-        fmt::format("{}: {}; skipped", lines_.name(),
-                    Plural(other_kinds_, "row is not a kernel", "rows are not kernels")));
-  }
-  Warn(other_xccs_, "row repeats", "rows repeat", "a launch for another XCC; skipped");
-  times_.WarnOfLines(lines_.name(), *launches_);
-  Warn(rounded_times_, "time is", "times are", "finer than 1 ns; rounded");
-  Warn(uneven_, "launch has", "launches have",
-       "a grid that is not a multiple of the work-group; rounded up");
-  Warn(flat_, "launch has", "launches have",
-       "only total sizes of the grid and the work-group; they are in grid_x and block_x");
+  const std::string& file = table_.name();
+  launches_->WarnOfCount(file, other_kinds_, "row is not a kernel", "rows are not kernels",
+                         "; skipped");
+  launches_->WarnOfCount(file, other_xccs_, "row repeats", "rows repeat",
+                         " a launch for another XCC; skipped");
+  times_.WarnOfLines(file, *launches_);
+  launches_->WarnOfCount(file, rounded_times_, "time is", "times are", " finer than 1 ns; rounded");
+  launches_->WarnOfCount(file, uneven_, "launch has", "launches have",
+                         " a grid that is not a multiple of the work-group; rounded up");
+  launches_->WarnOfCount(
+      file, flat_, "launch has", "launches have",
+      " only total sizes of the grid and the work-group; they are in grid_x and block_x");
   WarnOfNames();
   const std::vector<std::uint16_t> devices = Devices();
   for (Row& row : rows_) {
     if (row.agent != kNoAgent) row.record.device = devices[row.agent];
-    if (columns_[kProcess]) launches_->SetProcess(row.process);
+    if (table_.Has(kProcess)) launches_->SetProcess(row.process);
     launches_->Add(row.record, row.name_id);
   }
-  streams_.Finish(lines_.name(), *launches_);
-  launches_->Finish(lines_.name());
+  streams_.Finish(file, *launches_);
+  launches_->Finish(file);
 }
 
 }  // namespace
@@ -502,7 +444,7 @@ RocprofRow RocprofRowOf(std::string_view leading) {
   const Result<bool> more = lines.NextLine();
   if (!more.ok() || !more.value() || !lines.SplitLine()) return RocprofRow::kUnknown;
   const std::vector<std::string> header = LowerCaseCells(lines.cells());
-  return RowOf(header, FindColumns(header));
+  return RowOf(header, ColumnsOf(header));
 }
 
 bool LooksLikeRocprofCsv(std::string_view leading) {

@@ -6,17 +6,9 @@
 #include "base/text.h"
 
 namespace stemtap::formats {
-namespace {
-
-// Starts may precede the origin of the clock (nsys export --ts-shift); this offset preserves their
-// order in unsigned numbers. RecordedLaunches subtracts the first start.
-constexpr std::int64_t kStartOffset = RowTimes::kMaxTime;
-
-}  // namespace
-
 Result<bool> RowTimes::Read(const TableRows& rows, int start_column, int end_column,
                             shm::KernelRecord& record) {
-  constexpr std::int64_t kMax = kMaxTime - 1;
+  constexpr std::int64_t kMax = kStartOffset - 1;
   const std::int64_t start = STEMTAP_TRY(rows.Number(start_column, -kMax, kMax, kNone));
   const std::int64_t end = STEMTAP_TRY(rows.Number(end_column, -kMax, kMax, kNone));
   return Set(start, end, rows.row(), record);
@@ -35,7 +27,7 @@ bool RowTimes::Set(std::int64_t start, std::int64_t end, std::uint64_t row,
     ends_early_.Add(row);
     return rule_ == Rule::kKeep;
   }
-  record.start_ns = static_cast<std::uint64_t>(start + kStartOffset);
+  record.start_ns = WithOffset(start);
   record.duration_ns = static_cast<std::uint64_t>(end - start);
   return true;
 }
@@ -46,28 +38,23 @@ std::string_view RowTimes::Treatment() const {
 
 void RowTimes::Warn(const std::string& name, std::string_view table,
                     RecordedLaunches& launches) const {
-  if (no_times_.count > 0) {
-    launches.Warn(fmt::format("{}: row {} of {} has no start or no end ({}); {}", name,
-                              no_times_.first_row, table, Plural(no_times_.count, "such row"),
-                              Treatment()));
-  }
-  if (ends_early_.count > 0) {
-    launches.Warn(fmt::format("{}: row {} of {} ends before it starts ({}); {}", name,
-                              ends_early_.first_row, table, Plural(ends_early_.count, "such row"),
-                              Treatment()));
-  }
+  const auto warn = [&](const Tally& tally, std::string_view what) {
+    if (tally.count == 0) return;
+    launches.Warn(fmt::format("{}: row {} of {} {} ({}); {}", name, tally.first, table, what,
+                              Plural(tally.count, "such row"), Treatment()));
+  };
+  warn(no_times_, "has no start or no end");
+  warn(ends_early_, "ends before it starts");
 }
 
 void RowTimes::WarnOfLines(const std::string& name, RecordedLaunches& launches) const {
-  if (no_times_.count > 0) {
-    launches.Warn(fmt::format("{}:{}: no start or no end ({}); {}", name, no_times_.first_row,
-                              Plural(no_times_.count, "such row"), Treatment()));
-  }
-  if (ends_early_.count > 0) {
-    launches.Warn(fmt::format("{}:{}: the end is before the start ({}); {}", name,
-                              ends_early_.first_row, Plural(ends_early_.count, "such row"),
-                              Treatment()));
-  }
+  const auto warn = [&](const Tally& tally, std::string_view what) {
+    launches.WarnOfLine(
+        name, tally,
+        fmt::format("{} ({}); {}", what, Plural(tally.count, "such row"), Treatment()));
+  };
+  warn(no_times_, "no start or no end");
+  warn(ends_early_, "the end is before the start");
 }
 
 }  // namespace stemtap::formats

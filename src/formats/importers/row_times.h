@@ -21,9 +21,6 @@ class RowTimes {
   // A value that no cell can contain.
   static constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::min();
 
-  // Times are in (-kMaxTime, kMaxTime): 146 years.
-  static constexpr std::int64_t kMaxTime = std::int64_t{1} << 62;
-
   enum class Rule : std::uint8_t {
     // CUPTI: both times are 0 if they could not be collected. The launch happened, so it counts
     // with 0 ns, in the place that its id gives (recorded_launches.h).
@@ -47,15 +44,6 @@ class RowTimes {
   void WarnOfLines(const std::string& name, RecordedLaunches& launches) const;
 
  private:
-  struct Tally {
-    std::uint64_t count = 0;
-    std::uint64_t first_row = 0;
-
-    void Add(std::uint64_t row) {
-      if (count++ == 0) first_row = row;
-    }
-  };
-
   std::string_view Treatment() const;
 
   Rule rule_;

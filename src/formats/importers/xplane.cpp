@@ -14,10 +14,10 @@
 #include "base/text.h"
 #include "formats/importers/gpu_tracks.h"
 #include "formats/importers/importers.h"
-#include "formats/importers/kineto_kernels.h"
 #include "formats/importers/proto_stream.h"
 #include "formats/importers/recorded_launches.h"
 #include "formats/importers/stream_numbers.h"
+#include "formats/tally.h"
 
 namespace stemtap::formats {
 namespace {
@@ -27,10 +27,6 @@ constexpr std::uint64_t kMaxPlaneBytes = std::uint64_t{1} << 31;
 
 // The name of a plane is in front of its timelines and within this many bytes.
 constexpr std::size_t kNameWithin = 4096;
-
-// Starts may be negative because the file chooses their origin. This offset makes them positive;
-// RecordedLaunches subtracts the first start. 2^62 ns are 146 years.
-constexpr std::int64_t kStartOffset = std::int64_t{1} << 62;
 
 // Warnings of the profiler to pass on.
 constexpr std::size_t kMaxNotes = 10;
@@ -151,9 +147,9 @@ class XplaneReader {
   std::uint64_t notes_ = 0;
   std::uint64_t graphs_ = 0;
   std::uint64_t copies_ = 0;
-  EventTally rejected_;
-  EventTally rounded_;
-  EventTally bad_details_;
+  Tally rejected_;
+  Tally rounded_;
+  Tally bad_details_;
 };
 
 Result<std::unique_ptr<model::ProfileReader>> XplaneReader::ReadAll() {
@@ -363,7 +359,7 @@ std::string_view XplaneReader::SetTimes(Event& event, const Line& line, std::uin
   constexpr std::int64_t kMaxStart = kStartOffset - (std::int64_t{1} << 54) - 1;
   if (line.start_ns < -kMaxStart || line.start_ns > kMaxStart) return "has a start out of range";
   if (*event.offset_ps % 1000 != 0 || event.duration_ps % 1000 != 0) rounded_.Add(offset);
-  event.record.start_ns = static_cast<std::uint64_t>(line.start_ns + from_line + kStartOffset);
+  event.record.start_ns = WithOffset(line.start_ns + from_line);
   event.record.duration_ns = static_cast<std::uint64_t>(Nanoseconds(event.duration_ps));
   return {};
 }
@@ -403,29 +399,23 @@ void XplaneReader::WarnAtEnd() {
     launches_->Warn(fmt::format("{}: the profiler reports {} more", name,
                                 Plural(notes_ - kMaxNotes, "problem")));
   }
-  rejected_.Warn(name,
-                 fmt::format("a kernel event {} and is skipped ({} such events, for any reason)",
-                             rejected_.what, rejected_.count),
-                 *launches_);
-  rounded_.Warn(name,
-                fmt::format("a time is finer than 1 ns ({} such events; rounded)", rounded_.count),
-                *launches_);
-  bad_details_.Warn(name,
-                    fmt::format("'kernel_details' of a kernel have no grid and block ({} such "
-                                "values; treated as unknown)",
-                                bad_details_.count),
-                    *launches_);
-  if (graphs_ > 0) {
-    launches_->Warn(fmt::format(
-        "{}: {} recorded as a whole, without kernels; record "
-        "with XLA_FLAGS=--xla_gpu_enable_command_buffer= to include them",
-        name, Plural(graphs_, "launch of a CUDA graph was", "launches of CUDA graphs were")));
-  }
-  if (copies_ > 0) {
-    launches_->Warn(fmt::format(
-        "{}: {}; skipped", name,
-        Plural(copies_, "event is a copy, a set or memory", "events are copies, sets and memory")));
-  }
+  launches_->WarnOfByte(
+      name, rejected_,
+      fmt::format("a kernel event {} and is skipped ({} such events, for any reason)",
+                  rejected_.what, rejected_.count));
+  launches_->WarnOfByte(
+      name, rounded_,
+      fmt::format("a time is finer than 1 ns ({} such events; rounded)", rounded_.count));
+  launches_->WarnOfByte(name, bad_details_,
+                        fmt::format("'kernel_details' of a kernel have no grid and block ({} such "
+                                    "values; treated as unknown)",
+                                    bad_details_.count));
+  launches_->WarnOfCount(name, graphs_, "launch of a CUDA graph was",
+                         "launches of CUDA graphs were",
+                         " recorded as a whole, without kernels; record with "
+                         "XLA_FLAGS=--xla_gpu_enable_command_buffer= to include them");
+  launches_->WarnOfCount(name, copies_, "event is a copy, a set or memory",
+                         "events are copies, sets and memory", "; skipped");
   streams_.Finish(name, *launches_);
 }
 

@@ -11,6 +11,7 @@
 #include "base/decimal.h"
 #include "base/text.h"
 #include "formats/results/results_reader.h"
+#include "formats/tally.h"
 
 namespace stemtap::formats {
 namespace {
@@ -20,9 +21,7 @@ constexpr std::size_t kMaxColumns = 4096;
 struct Column {
   std::size_t cell;
   std::uint64_t numbers = 0;
-  std::uint64_t texts = 0;
-  std::uint64_t first_text = 0;  // line
-  std::string text = {};         // of that cell
+  Tally texts = {};  // with the first one
 };
 
 }  // namespace
@@ -76,9 +75,7 @@ Result<KernelResults> ReadCsvResults(std::unique_ptr<ByteSource> source,
     if (!more) break;
     ended = csv.ended();
     const std::vector<std::string_view>& cells = csv.cells();
-    if (cells.size() != header.size()) {
-      return csv.At(fmt::format("{} cells; expected {}", cells.size(), header.size()));
-    }
+    STEMTAP_TRY(csv.CheckWidth(header.size()));
     const std::optional<std::uint64_t> number = WholeNumber(Trimmed(cells[id_cell]));
     if (!number) {
       return csv.At(fmt::format("{} is '{}'; expected a whole number", ShownCell(header[id_cell]),
@@ -91,10 +88,7 @@ Result<KernelResults> ReadCsvResults(std::unique_ptr<ByteSource> source,
     for (Column& column : columns) {
       const std::optional<double> value = CellNumber(cells[column.cell]);
       if (!value) {
-        if (column.texts++ == 0) {
-          column.first_text = csv.line();
-          column.text = cells[column.cell];
-        }
+        column.texts.Add(csv.line(), cells[column.cell]);
       } else if (*value == *value) {
         ++column.numbers;
       }
@@ -106,12 +100,12 @@ Result<KernelResults> ReadCsvResults(std::unique_ptr<ByteSource> source,
     results.warnings.push_back(fmt::format("{}: the last row has no line end; it may be incomplete",
                                            results.rows.back().where));
   }
-  const auto has_text = [](const Column& column) { return column.texts > 0; };
+  const auto has_text = [](const Column& column) { return column.texts.count > 0; };
   const auto text = std::find_if(columns.begin(), columns.end(), has_text);
   if (text != columns.end() &&
       std::none_of(columns.begin(), columns.end(), [](const Column& c) { return c.numbers > 0; })) {
-    return Error{fmt::format("{}:{}: {} is '{}'; expected a number", csv.name(), text->first_text,
-                             ShownCell(header[text->cell]), ShownCell(text->text))};
+    return Error{fmt::format("{}:{}: {} is '{}'; expected a number", csv.name(), text->texts.first,
+                             ShownCell(header[text->cell]), ShownCell(text->texts.what))};
   }
   // A column without any number is text. In a mixed column, cells that are not numbers are
   // reported.
@@ -124,10 +118,10 @@ Result<KernelResults> ReadCsvResults(std::unique_ptr<ByteSource> source,
           fmt::format("{}: the column '{}' contains no numbers and is ignored", csv.name(), shown));
       continue;
     }
-    if (column.texts > 0) {
+    if (column.texts.count > 0) {
       results.warnings.push_back(fmt::format(
           "{}:{}: a cell of the column '{}' is not a number ({} such rows); treated as missing",
-          csv.name(), column.first_text, shown, column.texts));
+          csv.name(), column.texts.first, shown, column.texts.count));
     }
     kept.push_back(i);
     const std::string& name = header[column.cell];
