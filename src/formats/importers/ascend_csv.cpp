@@ -96,16 +96,14 @@ Status AscendTable::ReadRow() {
     return Success{};
   }
   shm::KernelRecord record = RecordedLaunches::Unknown();
-  const std::uint64_t start = STEMTAP_TRY(Time(kStart));
-  const std::uint64_t duration = STEMTAP_TRY(Time(kDuration));
-  const std::uint64_t device = STEMTAP_TRY(Number(kDevice, shm::kUnknown16 - 1, shm::kUnknown16));
-  const std::uint64_t stream = STEMTAP_TRY(Number(kStream, shm::kUnknown32 - 1, shm::kUnknown32));
+  record.start_ns = STEMTAP_TRY(Time(kStart));
+  record.duration_ns = STEMTAP_TRY(Time(kDuration));
+  record.device = static_cast<std::uint16_t>(
+      STEMTAP_TRY(Number(kDevice, shm::kUnknown16 - 1, shm::kUnknown16)));
+  record.stream = static_cast<std::uint32_t>(
+      STEMTAP_TRY(Number(kStream, shm::kUnknown32 - 1, shm::kUnknown32)));
   const std::uint64_t blocks = STEMTAP_TRY(Number(kBlocks, shm::kUnknown32, 0));
   if (table_.Cell(kName).empty()) return table_.Bad(kName, "the name of an operator");
-  record.start_ns = start;
-  record.duration_ns = duration;
-  record.device = static_cast<std::uint16_t>(device);
-  record.stream = static_cast<std::uint32_t>(stream);
   if (blocks > 0) {
     record.grid[0] = static_cast<std::uint32_t>(blocks);
     record.grid[1] = record.grid[2] = 1;

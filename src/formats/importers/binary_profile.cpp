@@ -38,6 +38,7 @@ class BinaryProfileReader : public model::ProfileReader {
   Status TakeNameBytes(std::size_t at);
   Status NameIsComplete(std::size_t at);
   Status TakeEnd(std::size_t at);
+  Status TakeOther(std::size_t at);
   Error BadKernel(std::size_t at) const;
 
   bool IsGood(const shm::KernelRecord& kernel) const {
@@ -176,6 +177,19 @@ Error BinaryProfileReader::BadKernel(std::size_t at) const {
                             kernel.duration_ns, model::kMaxTime));
 }
 
+// Takes a record other than a valid kernel.
+Status BinaryProfileReader::TakeOther(std::size_t at) {
+  const shm::RecordKind kind = buffer_[at].kind;
+  if (kind == shm::RecordKind::kName) return TakeName(at);
+  if (kind == shm::RecordKind::kNameBytes) return TakeNameBytes(at);
+  if (kind == shm::RecordKind{model::kBinaryProfileEndKind}) return TakeEnd(at);
+  if (kind != shm::RecordKind::kKernel) {
+    return At(at, fmt::format("kind {}; expected a kernel or a name", static_cast<int>(kind)));
+  }
+  if (in_name_) return At(at, "a kernel inside a name; expected its remaining bytes");
+  return BadKernel(at);
+}
+
 Result<std::size_t> BinaryProfileReader::ReadSome(model::ProfileBatch& batch, std::size_t limit) {
   batch.records.clear();
   batch.metrics.clear();
@@ -199,23 +213,7 @@ Result<std::size_t> BinaryProfileReader::ReadSome(model::ProfileBatch& batch, st
       invocations_ += begin_ - first;
       continue;
     }
-    const std::size_t at = begin_++;
-    Status taken = Success{};
-    const shm::RecordKind kind = buffer_[at].kind;
-    if (kind == shm::RecordKind::kName) {
-      taken = TakeName(at);
-    } else if (kind == shm::RecordKind::kNameBytes) {
-      taken = TakeNameBytes(at);
-    } else if (kind == shm::RecordKind{model::kBinaryProfileEndKind}) {
-      taken = TakeEnd(at);
-    } else if (kind != shm::RecordKind::kKernel) {
-      taken = At(at, fmt::format("kind {}; expected a kernel or a name", static_cast<int>(kind)));
-    } else if (in_name_) {
-      taken = At(at, "a kernel inside a name; expected its remaining bytes");
-    } else {
-      taken = BadKernel(at);
-    }
-    if (!taken.ok()) return taken.error();
+    STEMTAP_TRY(TakeOther(begin_++));
   }
   return batch.records.size();
 }

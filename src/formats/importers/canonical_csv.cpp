@@ -103,8 +103,7 @@ std::vector<bool> FindText(std::string_view sample, bool whole, std::size_t colu
 }
 
 Status CanonicalCsvReader::Start(std::string_view sample, bool whole) {
-  const bool header = STEMTAP_TRY(csv_.NextRow());
-  if (!header) {
+  if (!STEMTAP_TRY(csv_.NextRow())) {
     return Error{fmt::format("{}: empty file; expected the columns {}", csv_.name(), ColumnList())};
   }
   columns_ = csv_.cells().size();
@@ -209,8 +208,7 @@ Result<std::size_t> CanonicalCsvReader::ReadSome(model::ProfileBatch& batch, std
   batch.metrics.resize(metrics_.size());
   for (std::vector<double>& column : batch.metrics) column.clear();
   while (batch.records.size() < limit && !ended_) {
-    const bool more = STEMTAP_TRY(csv_.NextRow());
-    if (!more) {
+    if (!STEMTAP_TRY(csv_.NextRow())) {
       ended_ = true;
       WarnAtEnd();
       break;
@@ -264,9 +262,8 @@ bool LooksLikeCanonicalCsv(std::string_view leading) {
 }
 
 Result<std::unique_ptr<model::ProfileReader>> OpenCanonicalCsv(std::unique_ptr<ByteSource> source) {
-  const Result<std::string_view> peeked = source->Peek(kSampleBytes);
-  if (!peeked.ok()) return peeked.error();
-  const std::string sample(peeked.value());  // further reads invalidate the peeked bytes
+  // A copy, because further reads invalidate the peeked bytes.
+  const std::string sample(STEMTAP_TRY(source->Peek(kSampleBytes)));
   auto reader = std::make_unique<CanonicalCsvReader>(std::move(source));
   STEMTAP_TRY(reader->Start(sample, sample.size() < kSampleBytes));
   return std::unique_ptr<model::ProfileReader>(std::move(reader));

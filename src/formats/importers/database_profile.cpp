@@ -47,8 +47,7 @@ constexpr std::array kKnownTables = {
 
 Status ReadLaunches(Database& database, std::int64_t file_bytes, RecordedLaunches& launches) {
   for (const KnownTable& known : kKnownTables) {
-    const bool found = STEMTAP_TRY(database.HasTableWithPrefix(known.prefix));
-    if (!found) continue;
+    if (!STEMTAP_TRY(database.HasTableWithPrefix(known.prefix))) continue;
     if (known.read != nullptr) return known.read(database, file_bytes, launches);
     return Error{fmt::format("{}: {}", database.name(), AdviceFor(database.name(), known.advice))};
   }
@@ -73,11 +72,9 @@ Result<std::unique_ptr<model::ProfileReader>> OpenDatabaseProfile(
     std::unique_ptr<ByteSource> source) {
   const std::string name = source->name();
   auto launches = std::make_unique<RecordedLaunches>();
-  const Status read =
-      UseDatabase(std::move(source), [&](Database& database, std::int64_t bytes) -> Status {
-        return ReadLaunches(database, bytes, *launches);
-      });
-  if (!read.ok()) return read.error();
+  STEMTAP_TRY(UseDatabase(std::move(source), [&](Database& database, std::int64_t bytes) -> Status {
+    return ReadLaunches(database, bytes, *launches);
+  }));
   launches->Finish(name);
   return std::unique_ptr<model::ProfileReader>(std::move(launches));
 }

@@ -194,9 +194,7 @@ Result<std::string> JsonStream::TakeKey() {
   if (code != simdjson::SUCCESS) return Refuse(first, end, code);
   std::string result(key);
   begin_ += static_cast<std::size_t>(end - first);
-  const Result<int> colon = Peek();
-  if (!colon.ok()) return colon.error();
-  if (colon.value() != ':') return Here("no colon after a key; expected ':'");
+  if (STEMTAP_TRY(Peek()) != ':') return Here("no colon after a key; expected ':'");
   Take();
   return result;
 }

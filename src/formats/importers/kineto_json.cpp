@@ -79,8 +79,7 @@ Result<std::unique_ptr<model::ProfileReader>> KinetoReader::ReadAll() {
   stream_.Take();
   STEMTAP_TRY(first == '{' ? ReadObject() : ReadArray(true));
   if (first == '{') STEMTAP_TRY(ReadMoreObjects());
-  const int rest = STEMTAP_TRY(stream_.Peek());
-  if (rest != JsonStream::kEnd) {
+  if (STEMTAP_TRY(stream_.Peek()) != JsonStream::kEnd) {
     return stream_.Here("text after the trace; expected the end of the file");
   }
   if (!any_array_) {
@@ -103,8 +102,7 @@ Result<std::unique_ptr<model::ProfileReader>> KinetoReader::ReadAll() {
 // Reads the objects after the first one: Proton writes one per stream.
 Status KinetoReader::ReadMoreObjects() {
   while (others_.is_proton == true && any_array_) {
-    const int next = STEMTAP_TRY(stream_.Peek());
-    if (next != '{') return Success{};
+    if (STEMTAP_TRY(stream_.Peek()) != '{') return Success{};
     stream_.Take();
     any_array_ = false;
     STEMTAP_TRY(ReadObject());
@@ -113,22 +111,20 @@ Status KinetoReader::ReadMoreObjects() {
 }
 
 Status KinetoReader::ReadObject() {
-  const int next = STEMTAP_TRY(stream_.Peek());
-  if (next == '}') {
+  if (STEMTAP_TRY(stream_.Peek()) == '}') {
     stream_.Take();
     return Success{};
   }
   for (bool last = false; !last;) {
     const std::string key = STEMTAP_TRY(stream_.TakeKey());
-    const Result<int> value = stream_.Peek();
-    if (!value.ok()) return value.error();
+    const int value = STEMTAP_TRY(stream_.Peek());
     const bool events = key == "traceEvents";
     is_kineto_ = is_kineto_ || key == "schemaVersion";
-    if (events && value.value() != '[') {
+    if (events && value != '[') {
       return stream_.Here("traceEvents is not an array; expected an array of events");
     }
     if (events && any_array_) return stream_.Here("a second traceEvents; expected one");
-    if (value.value() == '[') {  // may be large, regardless of its content
+    if (value == '[') {  // may be large, regardless of its content
       stream_.Take();
       STEMTAP_TRY(ReadArray(events));
       const int separator = STEMTAP_TRY(stream_.Peek());
@@ -148,8 +144,7 @@ Status KinetoReader::ReadObject() {
 // REQUIRES: the opening bracket was consumed.
 Status KinetoReader::ReadArray(bool events) {
   if (events) any_array_ = true;
-  const int next = STEMTAP_TRY(stream_.Peek());
-  if (next == ']') {
+  if (STEMTAP_TRY(stream_.Peek()) == ']') {
     stream_.Take();
     return Success{};
   }

@@ -273,10 +273,8 @@ Result<std::unique_ptr<model::ProfileReader>> OpenMetrics(std::unique_ptr<ByteSo
 Result<std::unique_ptr<model::ProfileReader>> JoinMetrics(
     std::unique_ptr<model::ProfileReader> profile, const std::string& profile_name,
     std::unique_ptr<model::ProfileReader> metrics, const std::string& metrics_name) {
-  model::Profile loaded = STEMTAP_TRY(model::LoadProfile(*profile));
-  model::Profile measured = STEMTAP_TRY(model::LoadProfile(*metrics));
-  model::Profile& here = loaded;
-  const model::Profile& there = measured;
+  model::Profile here = STEMTAP_TRY(model::LoadProfile(*profile));
+  const model::Profile there = STEMTAP_TRY(model::LoadProfile(*metrics));
   if (there.metric_names.empty()) {
     return Error{fmt::format("{}: no metrics; expected at least one", metrics_name)};
   }

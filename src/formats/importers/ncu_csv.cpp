@@ -60,8 +60,7 @@ Status SetDurations(NcuPage& page, bool needs_duration) {
 
 Result<std::unique_ptr<model::ProfileReader>> Open(std::unique_ptr<ByteSource> source,
                                                    bool needs_duration) {
-  NcuPage read = STEMTAP_TRY(ReadNcuPage(std::move(source)));
-  NcuPage& page = read;
+  NcuPage page = STEMTAP_TRY(ReadNcuPage(std::move(source)));
   STEMTAP_TRY(SetDurations(page, needs_duration));
   auto launches = std::make_unique<RecordedLaunches>();
   for (const NcuMetric& metric : page.metrics) launches->AddMetric(metric.name);

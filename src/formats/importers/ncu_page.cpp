@@ -240,8 +240,7 @@ Status PageReader::AddMetricColumns() {
     if (names_.contains(name)) {
       return table_.At(fmt::format("the column '{}' occurs twice; expected once", ShownCell(name)));
     }
-    const std::size_t metric = STEMTAP_TRY(NewMetric(name, name));
-    metric_cells_.emplace_back(i, metric);
+    metric_cells_.emplace_back(i, STEMTAP_TRY(NewMetric(name, name)));
   }
   return Success{};
 }
@@ -436,8 +435,7 @@ void PageReader::Report() {
 }
 
 Status PageReader::Deliver() {
-  const Result<bool> comma = mark_.IsComma(table_.name());
-  if (!comma.ok()) return comma.error();
+  const bool is_comma = STEMTAP_TRY(mark_.IsComma(table_.name()));
   // The result is a full table. A table that is nearly empty is not an ncu page and could exceed
   // the available memory.
   const std::size_t cells = metrics_.size() * page_.launches.size();
@@ -453,7 +451,7 @@ Status PageReader::Deliver() {
   }
   for (const Value& value : values_) {
     double& held = columns[value.metric][value.launch];
-    const double number = comma.value() ? value.reading.comma : value.reading.point;
+    const double number = is_comma ? value.reading.comma : value.reading.point;
     if (std::isnan(held)) {
       held = number;
     } else if (held != number && repeated_++ == 0) {
@@ -474,17 +472,16 @@ Status PageReader::Deliver() {
 }
 
 Result<NcuPage> PageReader::Read() {
-  Result<bool> more = table_.NextLine();
-  for (; more.ok() && more.value() && !IsHeader(table_); more = table_.NextLine()) NoteOther();
-  if (!more.ok()) return more.error();
-  if (!more.value()) {
+  bool more = STEMTAP_TRY(table_.NextLine());
+  while (more && !IsHeader(table_)) {
+    NoteOther();
+    more = STEMTAP_TRY(table_.NextLine());
+  }
+  if (!more) {
     return table_.At("no table; expected a line \"ID\",\"Process ID\",... (ncu --csv)");
   }
   STEMTAP_TRY(StartTable());
-  for (more = table_.NextLine(); more.ok() && more.value(); more = table_.NextLine()) {
-    STEMTAP_TRY(ReadLine());
-  }
-  if (!more.ok()) return more.error();
+  while (STEMTAP_TRY(table_.NextLine())) STEMTAP_TRY(ReadLine());
   STEMTAP_TRY(Deliver());
   return std::move(page_);
 }

@@ -101,8 +101,8 @@ Status JsonTable::Open() {
   if (!place) return Error{name() + ": no array of rows; expected a report of 'nsys stats'"};
   line_ += place->lines;
   stream_.emplace(FromHeader(std::move(source_), *place));
-  const int open = STEMTAP_TRY(stream_->Peek());
-  if (open != '[') return stream_->Here("no array of rows; expected a report of 'nsys stats'");
+  if (STEMTAP_TRY(stream_->Peek()) != '[')
+    return stream_->Here("no array of rows; expected a report of 'nsys stats'");
   stream_->Take();
   return Success{};
 }
@@ -116,8 +116,7 @@ Status JsonTable::Fill() {
   }
   at_end_ = run->last;
   if (!at_end_) return Success{};
-  const int rest = STEMTAP_TRY(stream_->Peek());
-  if (rest == JsonStream::kEnd) return Success{};
+  if (STEMTAP_TRY(stream_->Peek()) == JsonStream::kEnd) return Success{};
   return stream_->Here("text after the report; expected one report in the file");
 }
 

@@ -103,9 +103,8 @@ Status KernelTable::Check() {
       return Error{fmt::format("{}: no table {}; expected the names of the kernels in it",
                                database_.name(), table)};
     }
-    const Result<std::string> graphs = database_.KindOf(kGraphTable);
-    if (!graphs.ok()) return graphs.error();
-    if (!graphs.value().empty()) {
+    const std::string graphs = STEMTAP_TRY(database_.KindOf(kGraphTable));
+    if (!graphs.empty()) {
       return Error{
           fmt::format("{}: contains launches of CUDA graphs as a whole ({}) and no kernels; "
                       "expected a capture by 'nsys profile --trace=cuda --cuda-graph-trace=node'",
@@ -136,23 +135,21 @@ Status KernelTable::CheckColumns(const TableRows& rows) {
 Result<std::uint32_t> KernelTable::NameId(const TableRows& rows) {
   constexpr std::int64_t kNone = -1;
   for (const Column column : {kDemangledName, kShortName, kMangledName}) {
-    const Result<std::int64_t> id =
-        rows.Number(column, 0, std::numeric_limits<std::int64_t>::max(), kNone);
-    if (!id.ok()) return id.error();
-    if (id.value() == kNone) continue;
-    const auto [known, is_new] = name_ids_.try_emplace(id.value(), 0);
+    const std::int64_t id =
+        STEMTAP_TRY(rows.Number(column, 0, std::numeric_limits<std::int64_t>::max(), kNone));
+    if (id == kNone) continue;
+    const auto [known, is_new] = name_ids_.try_emplace(id, 0);
     if (!is_new) return known->second;
-    const Result<std::optional<std::string_view>> name = database_.FindText(find_name_, id.value());
-    if (!name.ok()) return name.error();
-    if (!name.value()) {
-      return rows.At(fmt::format("{} is {}; expected an id in {}", kColumnNames[column], id.value(),
-                                 kNameTable));
+    const std::optional<std::string_view> name = STEMTAP_TRY(database_.FindText(find_name_, id));
+    if (!name) {
+      return rows.At(
+          fmt::format("{} is {}; expected an id in {}", kColumnNames[column], id, kNameTable));
     }
-    if (name.value()->empty()) {
+    if (name->empty()) {
       return rows.At(fmt::format("{} is {}, which has no text in {}; expected the name of a kernel",
-                                 kColumnNames[column], id.value(), kNameTable));
+                                 kColumnNames[column], id, kNameTable));
     }
-    return known->second = launches_.Name(*name.value());
+    return known->second = launches_.Name(*name);
   }
   return rows.At("no name; expected demangledName to be an id in StringIds");
 }
@@ -163,21 +160,15 @@ Status KernelTable::AddRow(const TableRows& rows) {
   STEMTAP_TRY(times_.Read(rows, kStart, kEnd, record));
 
   const std::uint32_t name = STEMTAP_TRY(NameId(rows));
-  const Result<std::int64_t> device = rows.Number(kDevice, 0, shm::kUnknown16 - 1, shm::kUnknown16);
-  if (!device.ok()) return device.error();
-  record.device = static_cast<std::uint16_t>(device.value());
-  const Result<std::int64_t> stream = rows.Number(kStream, 0, shm::kUnknown32 - 1, shm::kUnknown32);
-  if (!stream.ok()) return stream.error();
-  record.stream = static_cast<std::uint32_t>(stream.value());
+  record.device = static_cast<std::uint16_t>(
+      STEMTAP_TRY(rows.Number(kDevice, 0, shm::kUnknown16 - 1, shm::kUnknown16)));
+  record.stream = static_cast<std::uint32_t>(
+      STEMTAP_TRY(rows.Number(kStream, 0, shm::kUnknown32 - 1, shm::kUnknown32)));
   for (int axis = 0; axis < 3; ++axis) {
-    const Result<std::int64_t> grid =
-        rows.Number(static_cast<Column>(kGridX + axis), 0, 0xFFFFFFFF, shm::kUnknownExtent);
-    if (!grid.ok()) return grid.error();
-    record.grid[axis] = static_cast<std::uint32_t>(grid.value());
-    const Result<std::int64_t> block =
-        rows.Number(static_cast<Column>(kBlockX + axis), 0, 0xFFFF, shm::kUnknownExtent);
-    if (!block.ok()) return block.error();
-    record.block[axis] = static_cast<std::uint16_t>(block.value());
+    record.grid[axis] = static_cast<std::uint32_t>(
+        STEMTAP_TRY(rows.Number(kGridX + axis, 0, 0xFFFFFFFF, shm::kUnknownExtent)));
+    record.block[axis] = static_cast<std::uint16_t>(
+        STEMTAP_TRY(rows.Number(kBlockX + axis, 0, 0xFFFF, shm::kUnknownExtent)));
   }
   constexpr std::int64_t kMaxShared = 0x7FFFFFFE;  // of each kind, so the sum also fits
   const std::int64_t fixed = STEMTAP_TRY(rows.Number(kStaticShared, 0, kMaxShared, kNone));
@@ -186,29 +177,27 @@ Status KernelTable::AddRow(const TableRows& rows) {
     record.shared_bytes = static_cast<std::uint32_t>(fixed + dynamic);
   }
   constexpr std::int64_t kAny = std::numeric_limits<std::int64_t>::max();
-  const std::int64_t correlation = STEMTAP_TRY(rows.Number(kCorrelation, 0, kAny, 0));
-  record.correlation_id = static_cast<std::uint32_t>(correlation);
+  record.correlation_id =
+      static_cast<std::uint32_t>(STEMTAP_TRY(rows.Number(kCorrelation, 0, kAny, 0)));
 
   // 0 and an empty cell both mean a single launch. The upper half of a node id is the graph's id.
   const std::int64_t node = STEMTAP_TRY(rows.Number(kGraphNode, kNone, kAny, 0));
-  const std::int64_t graph = STEMTAP_TRY(rows.Number(kGraph, 0, 0xFFFFFFFF, 0));
   record.graph_node = static_cast<std::uint32_t>(node);
-  record.graph_id = static_cast<std::uint32_t>(graph);
+  record.graph_id = static_cast<std::uint32_t>(STEMTAP_TRY(rows.Number(kGraph, 0, 0xFFFFFFFF, 0)));
   if (record.graph_id == 0 && node != 0) {
     const auto upper = static_cast<std::uint32_t>(static_cast<std::uint64_t>(node) >> 32);
     record.graph_id = std::max<std::uint32_t>(upper, 1);
   }
 
-  const std::int64_t process = STEMTAP_TRY(rows.Number(kProcess, kNone + 1, kAny, kNone));
-  launches_.SetProcess(static_cast<std::uint64_t>(process));
+  launches_.SetProcess(
+      static_cast<std::uint64_t>(STEMTAP_TRY(rows.Number(kProcess, kNone + 1, kAny, kNone))));
   launches_.Add(record, name);
   return Success{};
 }
 
 // Warns about graphs recorded as a whole, which hide the kernels in them.
 Status KernelTable::WarnOfGraphs() {
-  const std::string kind = STEMTAP_TRY(database_.KindOf(kGraphTable));
-  if (kind != "table") return Success{};
+  if (STEMTAP_TRY(database_.KindOf(kGraphTable)) != "table") return Success{};
   const Statement count =
       STEMTAP_TRY(database_.Prepare(fmt::format("SELECT count(*) FROM {}", kGraphTable)));
   STEMTAP_TRY(database_.Step(count));
@@ -225,14 +214,9 @@ Status KernelTable::Read() {
   TableRows rows =
       STEMTAP_TRY(TableRows::Select(database_, kKernelTable, kColumnNames, file_bytes_));
   STEMTAP_TRY(CheckColumns(rows));
-  Statement find_name = STEMTAP_TRY(
+  find_name_ = STEMTAP_TRY(
       database_.Prepare(fmt::format("SELECT value FROM {} WHERE id = ?1 LIMIT 1", kNameTable)));
-  find_name_ = std::move(find_name);
-  for (;;) {
-    const bool more = STEMTAP_TRY(rows.Next());
-    if (!more) break;
-    STEMTAP_TRY(AddRow(rows));
-  }
+  while (STEMTAP_TRY(rows.Next())) STEMTAP_TRY(AddRow(rows));
   times_.Warn(database_.name(), kKernelTable, launches_);
   return WarnOfGraphs();
 }

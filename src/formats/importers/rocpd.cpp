@@ -107,31 +107,28 @@ class DispatchTable {
 
 // Reads the ordinals of the GPUs among the agents, which also include CPUs.
 Status DispatchTable::ReadAgents() {
-  const std::string kind = STEMTAP_TRY(database_.KindOf(Name(kAgentTable).c_str()));
-  if (kind != "table") return Success{};
+  if (STEMTAP_TRY(database_.KindOf(Name(kAgentTable).c_str())) != "table") return Success{};
   constexpr std::array<const char*, 2> kAgentColumns = {"id", "type_index"};
   TableRows rows =
       STEMTAP_TRY(TableRows::Select(database_, Name(kAgentTable), kAgentColumns, file_bytes_));
-  for (;;) {
-    const bool more = STEMTAP_TRY(rows.Next());
-    if (!more) return Success{};
+  while (STEMTAP_TRY(rows.Next())) {
     const std::int64_t id = STEMTAP_TRY(rows.Number(0, -kAny, kAny, kNone));
     const std::int64_t index = STEMTAP_TRY(rows.Number(1, -kAny, kAny, kNone));
     if (index < 0 || index >= shm::kUnknown16) continue;
     devices_.emplace(id, static_cast<std::uint16_t>(index));
   }
+  return Success{};
 }
 
 Result<std::uint32_t> DispatchTable::NameId(const TableRows& rows) {
   const std::int64_t id = STEMTAP_TRY(rows.Number(kKernel, -kAny, kAny, kNone));
   if (const auto known = name_ids_.find(id); known != name_ids_.end()) return known->second;
-  const Result<std::optional<std::string_view>> name = database_.FindText(find_name_, id);
-  if (!name.ok()) return name.error();
-  if (!name.value() || name.value()->empty()) {
+  const std::optional<std::string_view> name = STEMTAP_TRY(database_.FindText(find_name_, id));
+  if (!name || name->empty()) {
     return rows.At(fmt::format("kernel_id has no name in {}; expected display_name or kernel_name",
                                Name(kSymbolTable)));
   }
-  const std::uint32_t name_id = launches_.Name(RocprofKernelName(*name.value()));
+  const std::uint32_t name_id = launches_.Name(RocprofKernelName(*name));
   name_ids_.emplace(id, name_id);
   return name_id;
 }
@@ -161,24 +158,21 @@ Status DispatchTable::SetPlace(const TableRows& rows, shm::KernelRecord& record)
   const std::int64_t stream =
       STEMTAP_TRY(rows.Number(rows.Has(kStream) ? kStream : kQueue, kNone + 1, kAny, kNone));
   if (stream != kNone) record.stream = streams_.Of(stream);
-  const std::int64_t shared =
-      STEMTAP_TRY(rows.Number(kShared, 0, shm::kUnknown32 - 1, shm::kUnknown32));
-  record.shared_bytes = static_cast<std::uint32_t>(shared);
+  record.shared_bytes = static_cast<std::uint32_t>(
+      STEMTAP_TRY(rows.Number(kShared, 0, shm::kUnknown32 - 1, shm::kUnknown32)));
   // A counter of the process's dispatches, including dispatches of HIP graphs.
   const std::int64_t dispatch = STEMTAP_TRY(rows.Number(kDispatch, 0, kAny, kNone));
   if (dispatch != kNone) {
     record.correlation_id = RocprofLaunchNumber(static_cast<std::uint64_t>(dispatch));
   }
-  const std::int64_t graph = STEMTAP_TRY(rows.Number(kGraph, 0, kAny, 0));
-  record.graph_id = static_cast<std::uint32_t>(graph);
+  record.graph_id = static_cast<std::uint32_t>(STEMTAP_TRY(rows.Number(kGraph, 0, kAny, 0)));
   return Success{};
 }
 
 Status DispatchTable::AddRow(const TableRows& rows, Processes& processes,
                              std::set<std::int64_t>& nodes) {
   shm::KernelRecord record = RecordedLaunches::Unknown();
-  const bool timed = STEMTAP_TRY(times_.Read(rows, kStart, kEnd, record));
-  if (!timed) return Success{};
+  if (!STEMTAP_TRY(times_.Read(rows, kStart, kEnd, record))) return Success{};
   const std::uint32_t name = STEMTAP_TRY(NameId(rows));
   STEMTAP_TRY(SetExtents(rows, record));
   STEMTAP_TRY(SetPlace(rows, record));
@@ -204,23 +198,16 @@ Status DispatchTable::Read(Processes& processes, std::set<std::int64_t>& nodes) 
   }
   if (!rows.Has(kStream)) launches_.StreamsAreQueues();
   launches_.NameIds(kRocprofIdName, kRocprofIdOffset);
-  const std::string symbols = STEMTAP_TRY(database_.KindOf(Name(kSymbolTable).c_str()));
-  if (symbols != "table") {
+  if (STEMTAP_TRY(database_.KindOf(Name(kSymbolTable).c_str())) != "table") {
     return Error{fmt::format("{}: no table {}; expected the names of the kernels in it",
                              database_.name(), Name(kSymbolTable))};
   }
   STEMTAP_TRY(database_.Columns(Name(kSymbolTable)));
-  Statement find_name = STEMTAP_TRY(database_.Prepare(fmt::format(
+  find_name_ = STEMTAP_TRY(database_.Prepare(fmt::format(
       "SELECT coalesce(nullif(display_name, ''), kernel_name) FROM {} WHERE id = ?1 LIMIT 1",
       Name(kSymbolTable))));
-  find_name_ = std::move(find_name);
-  const Status agents = ReadAgents();
-  if (!agents.ok()) return agents;
-  for (;;) {
-    const bool more = STEMTAP_TRY(rows.Next());
-    if (!more) break;
-    STEMTAP_TRY(AddRow(rows, processes, nodes));
-  }
+  STEMTAP_TRY(ReadAgents());
+  while (STEMTAP_TRY(rows.Next())) STEMTAP_TRY(AddRow(rows, processes, nodes));
   times_.Warn(database_.name(), rows.table(), launches_);
   launches_.WarnOfCount(database_.name(), uneven_, "launch has", "launches have",
                         " a grid that is not a multiple of the work-group; rounded up");

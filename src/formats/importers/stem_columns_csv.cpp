@@ -106,11 +106,9 @@ Status StemColumns::Start() {
 }
 
 Result<bool> StemColumns::NextRow() {
-  for (;;) {
-    const bool more = STEMTAP_TRY(lines_.NextLine());
-    if (!more) return false;
-    if (!lines_.text().empty()) break;
-  }
+  do {
+    if (!STEMTAP_TRY(lines_.NextLine())) return false;
+  } while (lines_.text().empty());
   STEMTAP_TRY(lines_.SplitCells(columns_));
   next_ = 0;
   return true;
@@ -121,8 +119,7 @@ Result<std::size_t> StemColumns::ReadSome(model::ProfileBatch& batch, std::size_
   batch.metrics.clear();
   while (batch.records.size() < limit && !at_end_) {
     if (next_ == columns_) {
-      const bool more = STEMTAP_TRY(NextRow());
-      if (more) continue;
+      if (STEMTAP_TRY(NextRow())) continue;
       at_end_ = true;
       if (resumed_ > 0) {
         warnings_.push_back(

@@ -170,8 +170,7 @@ Result<std::string> Database::KindOf(const char* table) {
       STEMTAP_TRY(Prepare(fmt::format("SELECT type, rootpage FROM sqlite_master WHERE name = '{}' "
                                       "COLLATE NOCASE AND type IN ('table', 'view')",
                                       table)));
-  const bool found = STEMTAP_TRY(Step(query));
-  if (!found) return std::string();
+  if (!STEMTAP_TRY(Step(query))) return std::string();
   const auto* type = reinterpret_cast<const char*>(sqlite3_column_text(query.get(), 0));  // UTF-8
   // A virtual table has no root page.
   const bool stored = sqlite3_column_int64(query.get(), 1) > 0;
@@ -190,9 +189,7 @@ Result<bool> Database::HasTableWithPrefix(std::string_view prefix) {
 Result<std::vector<std::string>> Database::Columns(const std::string& table) {
   Statement query = STEMTAP_TRY(Prepare(fmt::format("PRAGMA table_xinfo({})", table)));
   std::vector<std::string> columns;
-  for (;;) {
-    const bool more = STEMTAP_TRY(Step(query));
-    if (!more) return columns;
+  while (STEMTAP_TRY(Step(query))) {
     const auto* name = reinterpret_cast<const char*>(sqlite3_column_text(query.get(), 1));
     columns.emplace_back(name == nullptr ? "" : name);
     // The author of the schema controls the cost of a computed column.
@@ -201,6 +198,7 @@ Result<std::vector<std::string>> Database::Columns(const std::string& table) {
         fmt::format("{}: the column {} of {} is computed; expected a table as a profiler writes it",
                     name_, EscapeForTerminal(columns.back()), table)};
   }
+  return columns;
 }
 
 Result<std::vector<std::string>> Database::TablesWithPrefix(std::string_view prefix) {
@@ -209,9 +207,7 @@ Result<std::vector<std::string>> Database::TablesWithPrefix(std::string_view pre
                                       "rootpage > 0 AND substr(name, 1, {}) = '{}' ORDER BY rowid",
                                       prefix.size(), prefix)));
   std::vector<std::string> names;
-  for (;;) {
-    const bool more = STEMTAP_TRY(Step(query));
-    if (!more) return names;
+  while (STEMTAP_TRY(Step(query))) {
     const auto* name = reinterpret_cast<const char*>(sqlite3_column_text(query.get(), 0));
     names.emplace_back(name == nullptr ? "" : name);
     const bool plain = std::all_of(names.back().begin(), names.back().end(), [](unsigned char c) {
@@ -221,14 +217,14 @@ Result<std::vector<std::string>> Database::TablesWithPrefix(std::string_view pre
     return Error{fmt::format("{}: a table is named '{}'; expected letters, digits and '_'", name_,
                              ShownCell(names.back()))};
   }
+  return names;
 }
 
 Result<std::optional<std::string_view>> Database::FindText(const Statement& query,
                                                            std::int64_t id) {
   sqlite3_reset(query.get());
   sqlite3_bind_int64(query.get(), 1, id);
-  const bool found = STEMTAP_TRY(Step(query));
-  if (!found) return std::optional<std::string_view>();
+  if (!STEMTAP_TRY(Step(query))) return std::optional<std::string_view>();
   const int type = sqlite3_column_type(query.get(), 0);
   const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(query.get(), 0));
   const auto size = static_cast<std::size_t>(sqlite3_column_bytes(query.get(), 0));
@@ -259,8 +255,7 @@ Result<TableRows> TableRows::Select(Database& database, const std::string& table
 }
 
 Result<bool> TableRows::Next() {
-  Result<bool> more = database_->Step(rows_);
-  if (!more.ok() || !more.value()) return more;
+  if (!STEMTAP_TRY(database_->Step(rows_))) return false;
   if (++row_ > max_rows_) return At("more rows than fit into the file; expected an undamaged file");
   return true;
 }

@@ -375,11 +375,7 @@ Status LogReader::TakeLine() {
 }
 
 Result<KernelResults> LogReader::Read() {
-  for (;;) {
-    const bool more = STEMTAP_TRY(lines_.Next());
-    if (!more) break;
-    STEMTAP_TRY(TakeLine());
-  }
+  while (STEMTAP_TRY(lines_.Next())) STEMTAP_TRY(TakeLine());
   if (!any_) {
     return Error{fmt::format("{}: no kernel was simulated; expected lines 'Processing kernel ...'",
                              lines_.name())};

@@ -29,8 +29,7 @@ struct Column {
 Result<KernelResults> ReadCsvResults(std::unique_ptr<ByteSource> source,
                                      const std::string& id_column) {
   CsvReader csv(std::move(source));
-  const bool first = STEMTAP_TRY(csv.NextRow());
-  if (!first) {
+  if (!STEMTAP_TRY(csv.NextRow())) {
     return Error{fmt::format("{}: empty file; expected a CSV with an id column", csv.name())};
   }
   const std::vector<std::string> header(csv.cells().begin(), csv.cells().end());
@@ -70,9 +69,7 @@ Result<KernelResults> ReadCsvResults(std::unique_ptr<ByteSource> source,
     if (i != id_cell) columns.push_back({i});
   }
   bool ended = true;
-  for (;;) {
-    const bool more = STEMTAP_TRY(csv.NextRow());
-    if (!more) break;
+  while (STEMTAP_TRY(csv.NextRow())) {
     ended = csv.ended();
     const std::vector<std::string_view>& cells = csv.cells();
     STEMTAP_TRY(csv.CheckWidth(header.size()));

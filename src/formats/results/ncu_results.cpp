@@ -13,8 +13,7 @@
 namespace stemtap::formats {
 
 Result<KernelResults> ReadNcuResults(std::unique_ptr<ByteSource> source) {
-  NcuPage read = STEMTAP_TRY(ReadNcuPage(std::move(source)));
-  NcuPage& page = read;
+  NcuPage page = STEMTAP_TRY(ReadNcuPage(std::move(source)));
   KernelResults results;
   results.source = ResultsSource::kNcu;
   results.warnings = std::move(page.warnings);

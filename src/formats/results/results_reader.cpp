@@ -208,13 +208,12 @@ Result<KernelResults> ReadResults(std::unique_ptr<ByteSource> content,
     kind = DetectResults(leading);
     if (!kind) return Error{fmt::format("{}: not recognized; expected {}", name, kExpected)};
   }
-  Result<KernelResults> results = ReadSource(*kind, std::move(source), options);
-  if (!results.ok()) return results;
-  if (results.value().rows.empty()) {
+  KernelResults results = STEMTAP_TRY(ReadSource(*kind, std::move(source), options));
+  if (results.rows.empty()) {
     return Error{
         fmt::format("{}: no results; expected at least one kernel with its metrics", name)};
   }
-  DropAbsurdSizes(name, results.value());
+  DropAbsurdSizes(name, results);
   return results;
 }
 
@@ -229,8 +228,7 @@ Result<KernelResults> LoadResults(std::vector<std::string> paths, const ResultsO
   std::unordered_map<std::string, std::size_t> columns;  // index into all.metrics
   for (const std::string& path : paths) {
     std::unique_ptr<ByteSource> opened = STEMTAP_TRY(OpenStream(path));
-    KernelResults read = STEMTAP_TRY(ReadResults(std::move(opened), options));
-    KernelResults& one = read;
+    KernelResults one = STEMTAP_TRY(ReadResults(std::move(opened), options));
     if (&path != &paths.front() && one.source != all.source) {
       return Error{fmt::format("{}: {} results and {} results; expected one source",
                                EscapeForTerminal(path), NameOf(one.source), NameOf(all.source))};
