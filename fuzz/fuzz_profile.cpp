@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "base/memory_source.h"
+#include "formats/importers/importers.h"
 #include "formats/importers/registry.h"
-#include "formats/importers/unread_formats.h"
 #include "fuzz/expect.h"
 
 namespace {

@@ -15,7 +15,7 @@
 #include "analysis/extrapolation/match.h"
 #include "analysis/extrapolation/report.h"
 #include "base/memory_source.h"
-#include "formats/results/results_reader.h"
+#include "formats/results/kernel_results.h"
 #include "fuzz/expect.h"
 
 namespace {

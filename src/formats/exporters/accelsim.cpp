@@ -9,7 +9,6 @@
 
 #include "base/text.h"
 #include "formats/exporters/consumers.h"
-#include "formats/exporters/windows.h"
 
 namespace stemtap::formats {
 namespace {

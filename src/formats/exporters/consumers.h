@@ -8,7 +8,10 @@
 // launches.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -32,9 +35,9 @@ struct ExportOptions {
   // An existing list of traces to filter (accelsim-kernelslist, macsim-config).
   std::string list;
   std::string list_name;
-  std::string weights_name;  // additional file with the weights; empty if none
+  std::string weights_name;   // additional file with the weights; empty if none
   std::string plan = "PLAN";  // in commands, quoted for a shell
-  bool keep_copies = true;   // accelsim-kernelslist: keep the lines of memory copies
+  bool keep_copies = true;    // accelsim-kernelslist: keep the lines of memory copies
   NcuRuns ncu_runs = NcuRuns::kAuto;
   NcuNames ncu_names = NcuNames::kGuess;
   // perfetto: also show launches that are not samples, if there are at most this many.
@@ -98,5 +101,20 @@ Result<Exported> WriteNvbit(const ExportInput& input);
 Result<Exported> WriteNcu(const ExportInput& input);
 Result<Exported> WriteSelectionCsv(const ExportInput& input);
 Result<Exported> WritePerfetto(const ExportInput& input);
+
+// Functions that several writers share, for tools that trace one window per run and for lists that
+// are filtered.
+
+// Returns the beginning of the script: what it is and what it expects.
+std::string ScriptHead(const std::string& purpose, const std::string& comment, std::size_t runs);
+
+// Calls `line` with each line of `text`, without its line end, until it returns false. Rows count
+// from 1.
+void ForEachLine(std::string_view text,
+                 const std::function<bool(std::size_t row, std::string_view line)>& line);
+
+// Returns an error if an element of `ids` is not in `met`.
+Status CheckAllMet(const std::vector<std::uint64_t>& ids,
+                   const std::map<std::uint64_t, std::size_t>& met, const std::string& list_name);
 
 }  // namespace stemtap::formats

@@ -17,7 +17,6 @@
 #include "base/quoting.h"
 #include "base/text.h"
 #include "formats/exporters/consumers.h"
-#include "formats/exporters/windows.h"
 
 namespace stemtap::formats {
 namespace {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Writes selections for Sieve and for NVBit's sample tools. See docs/formats/nvbit.md and sieve.md.
-#include "formats/exporters/windows.h"
-
 #include <fmt/format.h>
+
+#include "formats/exporters/consumers.h"
 
 namespace stemtap::formats {
 

@@ -10,12 +10,11 @@
 #include <utility>
 
 #include "base/text.h"
-#include "formats/importers/device_events.h"
-#include "formats/importers/gpu_tracks.h"
+#include "formats/importers/device_tracks.h"
 #include "formats/importers/importers.h"
 #include "formats/importers/json_stream.h"
 #include "formats/importers/kineto_kernels.h"
-#include "formats/importers/nsys_json.h"
+#include "formats/importers/nsys_report.h"
 #include "formats/importers/recorded_launches.h"
 #include "formats/tally.h"
 

@@ -12,8 +12,7 @@
 #include <string_view>
 
 #include "base/decimal.h"
-#include "formats/importers/device_events.h"
-#include "formats/importers/gpu_tracks.h"
+#include "formats/importers/device_tracks.h"
 #include "formats/importers/json_stream.h"
 #include "formats/importers/recorded_launches.h"
 #include "formats/tally.h"

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/importers/ncu_numbers.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 
 #include "base/decimal.h"
 #include "base/text.h"
+#include "formats/importers/ncu_page.h"
 
 namespace stemtap::formats {
 namespace {

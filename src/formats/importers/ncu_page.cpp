@@ -20,7 +20,6 @@
 #include "base/memory_source.h"
 #include "base/text.h"
 #include "formats/importers/csv_table.h"
-#include "formats/importers/ncu_numbers.h"
 #include "formats/importers/recorded_launches.h"
 #include "formats/tally.h"
 
@@ -394,17 +393,12 @@ Status PageReader::ReadLine() {
 }
 
 void PageReader::Report() {
-  if (others_ > 0) {
-    Warn(fmt::format("{}: {} outside the table; skipped", table_.name(),
-                     Plural(others_, "line is", "lines are")));
-  }
-  if (notes_ > kMaxNotes) {
-    Warn(fmt::format("{}: {} of ncu", table_.name(), Plural(notes_ - kMaxNotes, "more warning")));
-  }
-  if (rules_ > 0) {
-    Warn(fmt::format("{}: {} no metric (advice); skipped", table_.name(),
-                     Plural(rules_, "row has", "rows have")));
-  }
+  const auto warn = [&](std::uint64_t count, const char* one, const char* many, const char* what) {
+    if (count > 0) Warn(fmt::format("{}: {} {}", table_.name(), Plural(count, one, many), what));
+  };
+  warn(others_, "line is", "lines are", "outside the table; skipped");
+  warn(notes_ - std::min(notes_, kMaxNotes), "more warning", "more warnings", "of ncu");
+  warn(rules_, "row has", "rows have", "no metric (advice); skipped");
   if (ids_back_ > 0) {
     Warn(
         fmt::format("{}: the ID does not increase ({} such rows); the order of the rows is used as "

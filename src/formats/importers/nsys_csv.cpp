@@ -16,10 +16,9 @@
 #include "base/text.h"
 #include "formats/importers/csv_table.h"
 #include "formats/importers/importers.h"
-#include "formats/importers/nsys_json.h"
+#include "formats/importers/launch_fields.h"
 #include "formats/importers/nsys_report.h"
 #include "formats/importers/recorded_launches.h"
-#include "formats/importers/stream_numbers.h"
 #include "formats/tally.h"
 
 namespace stemtap::formats {

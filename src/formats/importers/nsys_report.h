@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The reports of `nsys stats` that contain kernels: their columns, and where a report starts in the
-// output of nsys.
+// The reports of `nsys stats` that contain kernels: their columns, where a report starts in the
+// output of nsys, and reports in JSON, which are read as if they were CSV.
 #pragma once
 
 #include <array>
@@ -80,5 +80,16 @@ std::optional<HeaderPosition> FindHeader(std::string_view leading);
 // Returns the content of `source` from the header on, with one empty line for each line before it,
 // so that line numbers are preserved.
 std::unique_ptr<ByteSource> FromHeader(std::unique_ptr<ByteSource> source, HeaderPosition header);
+
+// Reports of `nsys stats --format json` are an array with one object per row, whose keys are the
+// columns.
+
+// Returns whether such a report that lists kernels starts in `leading`, after any output of nsys.
+bool LooksLikeJson(std::string_view leading);
+
+// Returns such a report as CSV. Each row is in the line in which its object starts, so that
+// errors contain the line of the JSON file, if no two objects start in one line, as nsys writes
+// them.
+std::unique_ptr<ByteSource> TableOfJson(std::unique_ptr<ByteSource> source);
 
 }  // namespace stemtap::formats::nsys

@@ -13,8 +13,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "formats/importers/database_kernels.h"
-#include "formats/importers/row_times.h"
+#include "formats/importers/database.h"
 
 namespace stemtap::formats {
 namespace {
@@ -157,7 +156,7 @@ Result<std::uint32_t> KernelTable::NameId(const TableRows& rows) {
 Status KernelTable::AddRow(const TableRows& rows) {
   constexpr std::int64_t kNone = RowTimes::kNone;
   shm::KernelRecord record = RecordedLaunches::Unknown();
-  STEMTAP_TRY(times_.Read(rows, kStart, kEnd, record));
+  STEMTAP_TRY(rows.Times(kStart, kEnd, times_, record));
 
   const std::uint32_t name = STEMTAP_TRY(NameId(rows));
   record.device = static_cast<std::uint16_t>(

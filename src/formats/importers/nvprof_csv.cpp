@@ -15,8 +15,8 @@
 #include "base/text.h"
 #include "formats/importers/csv_table.h"
 #include "formats/importers/importers.h"
+#include "formats/importers/launch_fields.h"
 #include "formats/importers/recorded_launches.h"
-#include "formats/importers/stream_numbers.h"
 #include "formats/tally.h"
 
 namespace stemtap::formats {

@@ -13,7 +13,6 @@
 #include "base/text.h"
 #include "formats/importers/importers.h"
 #include "formats/importers/ncu_page.h"
-#include "formats/importers/unread_formats.h"
 #include "model/plan_reader.h"
 #include "shm/session_env.h"
 

@@ -13,11 +13,8 @@
 #include <vector>
 
 #include "base/text.h"
-#include "formats/importers/database_kernels.h"
-#include "formats/importers/rocprof_kernel.h"
-#include "formats/importers/row_times.h"
-#include "formats/importers/stream_numbers.h"
-#include "formats/importers/unread_formats.h"
+#include "formats/importers/database.h"
+#include "formats/importers/importers.h"
 
 namespace stemtap::formats {
 namespace {
@@ -172,7 +169,7 @@ Status DispatchTable::SetPlace(const TableRows& rows, shm::KernelRecord& record)
 Status DispatchTable::AddRow(const TableRows& rows, Processes& processes,
                              std::set<std::int64_t>& nodes) {
   shm::KernelRecord record = RecordedLaunches::Unknown();
-  if (!STEMTAP_TRY(times_.Read(rows, kStart, kEnd, record))) return Success{};
+  if (!STEMTAP_TRY(rows.Times(kStart, kEnd, times_, record))) return Success{};
   const std::uint32_t name = STEMTAP_TRY(NameId(rows));
   STEMTAP_TRY(SetExtents(rows, record));
   STEMTAP_TRY(SetPlace(rows, record));

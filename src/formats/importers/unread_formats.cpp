@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/importers/unread_formats.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>

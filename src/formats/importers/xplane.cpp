@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "base/text.h"
-#include "formats/importers/gpu_tracks.h"
+#include "formats/importers/device_tracks.h"
 #include "formats/importers/importers.h"
+#include "formats/importers/launch_fields.h"
 #include "formats/importers/proto_stream.h"
 #include "formats/importers/recorded_launches.h"
-#include "formats/importers/stream_numbers.h"
 #include "formats/tally.h"
 
 namespace stemtap::formats {

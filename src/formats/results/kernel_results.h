@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// KernelResults contains what a simulator or counter tool reports about the kernels it ran: one row
-// per kernel, one value per metric. Ids are the consumer's own; match.h finds the plan's samples.
+// What a simulator or counter tool reports about the kernels that it ran, and how it is read. Ids
+// are the consumer's own; match.h finds the plan's samples. docs/formats/results.md lists what is
+// read from each source.
 //
 // UNITS: the consumer's units; a missing value is NaN.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/byte_source.h"
+#include "base/result.h"
 #include "shm/context_key.h"
 
 namespace stemtap::formats {
@@ -50,6 +56,7 @@ struct KernelResult {
   std::vector<double> values;     // by metric; missing trailing values are NaN
 };
 
+// KernelResults has one row per kernel, and one value per metric.
 struct KernelResults {
   ResultsSource source = ResultsSource::kCsv;
   std::vector<ResultMetric> metrics;
@@ -57,5 +64,33 @@ struct KernelResults {
   std::vector<KernelResult> rows;   // in source order
   std::vector<std::string> warnings;
 };
+
+struct ResultsOptions {
+  std::optional<ResultsSource> source;  // nullopt: detected by content
+  std::string id_column;                // of a CSV; empty: the first of index, id, kernel_id, ID
+  bool allow_cut = false;               // read the complete part of a log that ends early
+};
+
+// Detects the source from the leading bytes of a file.
+std::optional<ResultsSource> DetectResults(std::string_view leading);
+
+// Reads one file. The name of `source` is the name of the text in errors.
+Result<KernelResults> ReadResults(std::unique_ptr<ByteSource> source,
+                                  const ResultsOptions& options);
+
+// Reads several files of one source; rows are in the order of the files. Files of ncu whose names
+// differ only in numbers are read in the order of the numbers, with a warning if that is another
+// order. REQUIRES: at least one path.
+Result<KernelResults> LoadResults(std::vector<std::string> paths, const ResultsOptions& options);
+
+// The readers for each source.
+Result<KernelResults> ReadAccelsimLog(std::unique_ptr<ByteSource> source, bool allow_cut);
+Result<KernelResults> ReadMacsimLog(std::unique_ptr<ByteSource> source, bool allow_cut);
+Result<KernelResults> ReadNcuResults(std::unique_ptr<ByteSource> source);
+Result<KernelResults> ReadCsvResults(std::unique_ptr<ByteSource> source,
+                                     const std::string& id_column);
+
+// Returns whether a metric with that name and unit is a share, rate or setting rather than a sum.
+MetricKind GuessKind(std::string_view name, std::string_view unit);
 
 }  // namespace stemtap::formats

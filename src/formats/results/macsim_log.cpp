@@ -22,7 +22,7 @@
 #include "base/decimal.h"
 #include "base/line_reader.h"
 #include "base/text.h"
-#include "formats/results/results_reader.h"
+#include "formats/results/kernel_results.h"
 
 namespace stemtap::formats {
 namespace {

@@ -17,7 +17,7 @@
 #include "analysis/extrapolation/report.h"
 #include "base/quoting.h"
 #include "base/text.h"
-#include "formats/results/results_reader.h"
+#include "formats/results/kernel_results.h"
 #include "model/plan_reader.h"
 #include "shm/record.h"
 #include "ui/cli/command_table.h"

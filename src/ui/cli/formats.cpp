@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "formats/importers/importers.h"
 #include "formats/importers/registry.h"
-#include "formats/importers/unread_formats.h"
 #include "ui/cli/command_table.h"
 #include "ui/cli/output.h"
 

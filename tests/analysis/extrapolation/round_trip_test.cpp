@@ -13,7 +13,7 @@
 #include "analysis/extrapolation/extrapolate.h"
 #include "analysis/extrapolation/match.h"
 #include "base/memory_source.h"
-#include "formats/results/results_reader.h"
+#include "formats/results/kernel_results.h"
 #include "research/workloads/workload.h"
 #include "sampling/two_pass.h"
 

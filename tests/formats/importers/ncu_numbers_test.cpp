@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/importers/ncu_numbers.h"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
+
+#include "formats/importers/ncu_page.h"
 
 namespace stemtap::formats {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "formats/importers/database_kernels.h"
+#include "formats/importers/database.h"
 #include "formats/importers/registry.h"
 #include "model/profile.h"
 #include "support/temp_dir.h"

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/importers/unread_formats.h"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -12,6 +10,7 @@
 #include <vector>
 
 #include "base/memory_source.h"
+#include "formats/importers/importers.h"
 #include "formats/importers/registry.h"
 #include "support/paths.h"
 #include "support/proto.h"
@@ -138,14 +137,28 @@ TEST_CASE("supported profiles are not recognized as unsupported formats") {
   }
   CHECK(files > 10);
   for (const std::string_view text :
-       {"", "\n", "\n\n\n", "\nStart (ns),Duration (ns)\n1,2\n", "{", "[", "[{", "{\"schema\"",
-        "{\"schema\": 1}", "[{\"frame\":", "{\"schemaVersion\": 1, \"traceEvents\": []}",
+       {"",
+        "\n",
+        "\n\n\n",
+        "\nStart (ns),Duration (ns)\n1,2\n",
+        "{",
+        "[",
+        "[{",
+        "{\"schema\"",
+        "{\"schema\": 1}",
+        "[{\"frame\":",
+        "{\"schemaVersion\": 1, \"traceEvents\": []}",
         "[{\"name\": \"frame\", \"ph\": \"X\"}]",
         "{\"traceEvents\":[{\"name\":\"process_name\",\"ph\":\"M\",\"args\":{\"name\":\"a\"}},{"
         "\"name\":"
         "\"process_sort_index\",\"args\":{\"sort_index\":5}}]}",
-        "{\"data\": [1]}", "[{\"count\": 1}]", "{\"Type\": 1}", "PAR", "\xFF\xFF\xFF\xFF",
-        "\x0A", "\x0A\xFF\xFF"}) {
+        "{\"data\": [1]}",
+        "[{\"count\": 1}]",
+        "{\"Type\": 1}",
+        "PAR",
+        "\xFF\xFF\xFF\xFF",
+        "\x0A",
+        "\x0A\xFF\xFF"}) {
     CAPTURE(text);
     CHECK_FALSE(RefuseUnread("file", text).has_value());
   }

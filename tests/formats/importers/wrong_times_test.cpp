@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Wrong starts and durations in each format whose launches are ordered by ids. The rules are in
-// recorded_launches_test.cpp and stream_overruns_test.cpp; here, each importer must apply them.
+// recorded_launches_test.cpp and launch_order_test.cpp; here, each importer must apply them.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <sqlite3.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/results/results_reader.h"
+#include "formats/results/kernel_results.h"
 
 #include <fmt/format.h>
 
@@ -14,8 +14,8 @@
 #include <utility>
 
 #include "base/text.h"
+#include "formats/importers/importers.h"
 #include "formats/importers/ncu_page.h"
-#include "formats/importers/unread_formats.h"
 
 namespace stemtap::formats {
 namespace {

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Database is an SQLite database in an untrusted file. The file is opened read-only in place;
-// compressed files and pipes are unpacked first. No code stored in the file runs, no cell is longer
-// than 16 MiB, the number of steps is bounded by the file size, and the unpacked size is limited
-// (docs/formats/nsys-sqlite.md). A file that is truncated or changes while it is read is an error.
+// Profiles that are SQLite databases: Database and TableRows read a database, and one function per
+// tool reads its kernels.
+//
+// The file is not trusted. It is opened read-only in place; compressed files and pipes are unpacked
+// first. No code stored in the file runs, no cell is longer than 16 MiB, the number of steps is
+// bounded by the file size, and the unpacked size is limited (docs/formats/nsys-sqlite.md). A file
+// that is truncated or changes while it is read is an error.
 #pragma once
 
 #include <sqlite3.h>
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -17,8 +19,10 @@
 #include <string_view>
 #include <vector>
 
-#include "base/byte_source.h"
 #include "base/result.h"
+#include "formats/importers/launch_fields.h"
+#include "formats/importers/recorded_launches.h"
+#include "shm/record.h"
 
 namespace stemtap::formats {
 
@@ -30,6 +34,7 @@ struct CloseStatement {
 };
 using Statement = std::unique_ptr<sqlite3_stmt, CloseStatement>;
 
+// Database runs queries on an SQLite database in a file that is not trusted.
 class Database {
  public:
   explicit Database(std::string name);
@@ -88,6 +93,9 @@ class TableRows {
   // Returns the whole number in a cell, or `missing` if the cell is NULL.
   Result<std::int64_t> Number(int column, std::int64_t min, std::int64_t max,
                               std::int64_t missing) const;
+  // Sets the times of `record` from two columns; see RowTimes::Set.
+  Result<bool> Times(int start_column, int end_column, RowTimes& times,
+                     shm::KernelRecord& record) const;
   // Returns an error at the current row.
   Error At(const std::string& what) const;
 
@@ -103,10 +111,15 @@ class TableRows {
   std::uint64_t max_rows_ = 0;
 };
 
-// Reads from a database of `bytes` bytes.
-using DatabaseUse = std::function<Status(Database& database, std::int64_t bytes)>;
+// Adds the kernels in an export of Nsight Systems (docs/formats/nsys-sqlite.md) of `file_bytes`
+// bytes to `launches`.
+Status ReadNsysKernels(Database& database, std::int64_t file_bytes, RecordedLaunches& launches);
 
-// Opens the database in `source` while `use` runs. Returns the error of `use` or of opening it.
-Status UseDatabase(std::unique_ptr<ByteSource> source, const DatabaseUse& use);
+// Prefix of the tables of kernel dispatches; each recording appends its own id.
+inline constexpr std::string_view kRocpdDispatchTable = "rocpd_kernel_dispatch";
+
+// Adds the kernel dispatches in a database of `file_bytes` bytes to `launches`. rocprofv3 writes
+// such databases, rocpd, since ROCm 7 (docs/formats/rocpd.md).
+Status ReadRocpdDispatches(Database& database, std::int64_t file_bytes, RecordedLaunches& launches);
 
 }  // namespace stemtap::formats

@@ -1,17 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LaunchIds compares the correlation ids of recorded launches with their starts and decides, for
-// each process, whether the ids give the launch order. docs/design/launch-order.md explains the
-// rules and their limits.
-//
-// A stream runs its launches one by one, so along a stream, ids in order of start never decrease.
-// Where they do, either a start or an id is wrong. The launches outside a longest sequence that
-// never decreases are the fewest that explain it. A start that is far from most starts is compared
-// with all ids of the process instead. If the contradictions are few, these starts are wrong;
-// otherwise the ids of the process are not launch order, for example because several programs used
-// the same ids.
-//
-// COMPLEXITY: O(n) if no ids contradict a stream, else O(n log n) and at most 56 bytes per launch.
+// What the ids and the streams of recorded launches show about their order and their times.
+// LaunchIds decides whether the ids give the launch order and which starts are wrong, and
+// CutOverruns, which durations are too long. docs/design/launch-order.md explains the rules and
+// their limits.
 #pragma once
 
 #include <cstddef>
@@ -24,6 +16,17 @@
 
 namespace stemtap::formats {
 
+// LaunchIds compares the correlation ids of recorded launches with their starts and decides, for
+// each process, whether the ids give the launch order.
+//
+// A stream runs its launches one by one, so along a stream, ids in order of start never decrease.
+// Where they do, either a start or an id is wrong. The launches outside a longest sequence that
+// never decreases are the fewest that explain it. A start that is far from most starts is compared
+// with all ids of the process instead. If the contradictions are few, these starts are wrong;
+// otherwise the ids of the process are not launch order, for example because several programs used
+// the same ids.
+//
+// COMPLEXITY: O(n) if no ids contradict a stream, else O(n log n) and at most 56 bytes per launch.
 class LaunchIds {
  public:
   // `processes` has the process of each launch, from 0, or is empty if there is one. REQUIRES:
@@ -87,5 +90,29 @@ class LaunchIds {
 // Returns the positions that are outside of a longest subsequence of `numbers` that never
 // decreases, in ascending order.
 std::vector<std::size_t> OutsideLongestRise(std::span<const std::uint64_t> numbers);
+
+// Overruns is what CutOverruns cut and kept.
+struct Overruns {
+  std::uint64_t cut = 0;     // launches
+  std::uint64_t cut_ns = 0;  // duration that was removed, at most 2^64 - 1
+  std::size_t first_cut = 0;
+  // Launches that overrun but were left as they are because their stream number covers several
+  // streams, and the duration beyond the start of the next launch.
+  std::uint64_t kept = 0;
+  std::uint64_t kept_ns = 0;
+};
+
+// CutOverruns corrects durations that are too long to be true. A stream runs its launches one by
+// one. Two launches may overlap (programmatic dependent launch, rounded times), but the later one
+// ends last. If a launch ends long after the next launch of its stream ended, and after the launch
+// after that one started, its end is wrong: it is set to the start of the next launch.
+// docs/design/launch-order.md explains the rule and its limits.
+//
+// Launches whose start or id is wrong are not compared. `processes` has the process of each launch,
+// or is empty if there is one. `are_streams`: stream numbers identify streams; otherwise nothing is
+// cut. REQUIRES: `records` are in order of start; a launch without a start may be
+// anywhere; `ids` were read from `records`.
+Overruns CutOverruns(std::span<shm::KernelRecord> records, std::span<const std::uint32_t> processes,
+                     const LaunchIds& ids, bool are_streams);
 
 }  // namespace stemtap::formats

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests Chrome traces of Intel's unitrace, of Ascend's profilers and of torch.profiler on an Intel
 // GPU.
-#include "formats/importers/device_events.h"
+#include "formats/importers/device_tracks.h"
 
 #include <doctest/doctest.h>
 

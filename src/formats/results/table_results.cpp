@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Reads results in tables: a CSV with an id column, and a CSV page of ncu
+// (formats/importers/ncu_page.h) with one row per launch.
+// SOURCE: docs/formats/results.md.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +14,8 @@
 #include "base/csv.h"
 #include "base/decimal.h"
 #include "base/text.h"
-#include "formats/results/results_reader.h"
+#include "formats/importers/ncu_page.h"
+#include "formats/results/kernel_results.h"
 #include "formats/tally.h"
 
 namespace stemtap::formats {
@@ -128,6 +133,30 @@ Result<KernelResults> ReadCsvResults(std::unique_ptr<ByteSource> source,
     std::vector<double> values;
     for (const std::size_t i : kept) values.push_back(row.values[i]);
     row.values = std::move(values);
+  }
+  return results;
+}
+
+Result<KernelResults> ReadNcuResults(std::unique_ptr<ByteSource> source) {
+  NcuPage page = STEMTAP_TRY(ReadNcuPage(std::move(source)));
+  KernelResults results;
+  results.source = ResultsSource::kNcu;
+  results.warnings = std::move(page.warnings);
+  for (const NcuMetric& metric : page.metrics) {
+    // The full name contains the section, which would mislead: "GPU Speed Of Light Throughput:
+    // Duration".
+    results.metrics.push_back({metric.name, metric.unit, GuessKind(metric.label, metric.unit)});
+  }
+  for (std::size_t i = 0; i < page.launches.size(); ++i) {
+    const NcuLaunch& launch = page.launches[i];
+    KernelResult row;
+    row.id = launch.id;
+    row.name = page.names.name(launch.record.name_id);
+    row.where = fmt::format("{}:{}", page.source, launch.line);
+    std::copy_n(launch.record.grid, 3, row.config.grid);
+    std::copy_n(launch.record.block, 3, row.config.block);
+    for (const NcuMetric& metric : page.metrics) row.values.push_back(metric.values[i]);
+    results.rows.push_back(std::move(row));
   }
   return results;
 }

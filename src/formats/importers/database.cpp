@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/importers/untrusted_database.h"
+#include "formats/importers/database.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -18,8 +18,10 @@
 #include <limits>
 #include <utility>
 
+#include "base/byte_source.h"
 #include "base/file_descriptor.h"
 #include "base/text.h"
+#include "formats/importers/importers.h"
 
 namespace stemtap::formats {
 namespace {
@@ -272,6 +274,14 @@ Result<std::int64_t> TableRows::Number(int column, std::int64_t min, std::int64_
                         type == SQLITE_INTEGER ? std::to_string(value) : kTypes[type], min, max));
 }
 
+Result<bool> TableRows::Times(int start_column, int end_column, RowTimes& times,
+                              shm::KernelRecord& record) const {
+  constexpr std::int64_t kMax = kStartOffset - 1;
+  const std::int64_t start = STEMTAP_TRY(Number(start_column, -kMax, kMax, RowTimes::kNone));
+  const std::int64_t end = STEMTAP_TRY(Number(end_column, -kMax, kMax, RowTimes::kNone));
+  return times.Set(start, end, row_, record);
+}
+
 Error TableRows::At(const std::string& what) const {
   return Error{fmt::format("{}: row {} of {}: {}", database_->name(), row_, table_, what)};
 }
@@ -337,15 +347,57 @@ Error CutShort(const std::string& name, std::int64_t bytes, std::int64_t expecte
                   name, bytes, expected)};
 }
 
+using ReadKernels = Status (*)(Database& database, std::int64_t file_bytes,
+                               RecordedLaunches& launches);
+
+// Tables that identify the tool that wrote a database. If `read` is null, the database is rejected
+// and `advice` describes how to get a profile.
+struct KnownTable {
+  std::string_view prefix;
+  ReadKernels read;
+  std::string_view advice;
+};
+
+// In order of detection: nvprof's databases also have a table CUPTI_ACTIVITY_KIND_KERNEL.
+constexpr std::array kKnownTables = {
+    KnownTable{"CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL", nullptr,
+               "is an nvprof database, which stemtap cannot read; convert it with 'nvprof "
+               "--import-profile FILE --csv --print-gpu-trace --log-file trace.csv'"},
+    KnownTable{"CUPTI_ACTIVITY_KIND_KERNEL", ReadNsysKernels, ""},
+    KnownTable{"StringIds", ReadNsysKernels, ""},
+    KnownTable{"META_DATA_CAPTURE", ReadNsysKernels, ""},
+    KnownTable{"META_DATA_EXPORT", ReadNsysKernels, ""},
+    KnownTable{"TARGET_INFO_SESSION_START_TIME", ReadNsysKernels, ""},
+    KnownTable{kRocpdDispatchTable, ReadRocpdDispatches, ""},
+    KnownTable{"rocpd_op", nullptr,
+               "is a database of rocmProfileData (rpd), which stemtap cannot read; record with "
+               "'rocprofv3 --kernel-trace -- PROGRAM' instead"},
+    KnownTable{"KERN", nullptr,
+               "is a database of rocprof, which stemtap cannot read; record a table with 'rocprof "
+               "--timestamp on -o results.csv PROGRAM', or use rocprofv3"},
+};
+
+Status ReadLaunches(Database& database, std::int64_t file_bytes, RecordedLaunches& launches) {
+  for (const KnownTable& known : kKnownTables) {
+    if (!STEMTAP_TRY(database.HasTableWithPrefix(known.prefix))) continue;
+    if (known.read != nullptr) return known.read(database, file_bytes, launches);
+    return Error{fmt::format("{}: {}", database.name(), AdviceFor(database.name(), known.advice))};
+  }
+  return Error{
+      fmt::format("{}: is an SQLite database of an unknown tool; expected one made by 'nsys export "
+                  "--type sqlite report.nsys-rep' or by rocprofv3",
+                  database.name())};
+}
+
 Status ReadDatabase(Database& database, std::int64_t bytes, std::int64_t by_header,
-                    const DatabaseUse& use) {
+                    RecordedLaunches& launches) {
   if (bytes < by_header) return CutShort(database.name(), bytes, by_header);
   database.Allow(bytes);
-  return use(database, bytes);
+  return ReadLaunches(database, bytes, launches);
 }
 
 Status ReadPlainFile(const std::string& name, const std::string& path, std::int64_t by_header,
-                     const DatabaseUse& use) {
+                     RecordedLaunches& launches) {
   // Changes that a writer has not yet moved into the file itself would be missing.
   for (const char* suffix : {"-wal", "-journal"}) {
     if (StateOf(path + suffix).bytes == 0) continue;
@@ -357,7 +409,7 @@ Status ReadPlainFile(const std::string& name, const std::string& path, std::int6
   const FileState before = StateOf(path);
   Database database(name);
   STEMTAP_TRY(database.Open(path, kFinished));
-  const Status read = ReadDatabase(database, before.bytes, by_header, use);
+  const Status read = ReadDatabase(database, before.bytes, by_header, launches);
   if (!(StateOf(path) == before)) {
     return Error{
         fmt::format("{}: was changed while it was read; expected a finished export", name)};
@@ -367,7 +419,7 @@ Status ReadPlainFile(const std::string& name, const std::string& path, std::int6
 
 // SQLite opens files only by name and reads nothing before the first query. The name is therefore
 // removed before the content is written, so no file is left behind however this process ends.
-Status ReadSpooled(ByteSource& source, std::int64_t by_header, const DatabaseUse& use) {
+Status ReadSpooled(ByteSource& source, std::int64_t by_header, RecordedLaunches& launches) {
   const char* set = std::getenv("TMPDIR");
   const std::string directory = set == nullptr || *set == '\0' ? "/tmp" : set;
   const std::int64_t room = STEMTAP_TRY(RoomToSpool(source.name(), directory, by_header));
@@ -384,12 +436,10 @@ Status ReadSpooled(ByteSource& source, std::int64_t by_header, const DatabaseUse
   ::unlink(path.c_str());
   if (!opened.ok()) return opened.error();
   const std::int64_t bytes = STEMTAP_TRY(Spool(source, file.get(), directory, room, by_header));
-  return ReadDatabase(database, bytes, by_header, use);
+  return ReadDatabase(database, bytes, by_header, launches);
 }
 
-}  // namespace
-
-Status UseDatabase(std::unique_ptr<ByteSource> source, const DatabaseUse& use) {
+Status ReadSource(std::unique_ptr<ByteSource> source, RecordedLaunches& launches) {
   const std::string_view header = STEMTAP_TRY(source->Peek(kHeaderBytes));
   if (header.size() < kHeaderBytes) {
     return CutShort(source->name(), static_cast<std::int64_t>(header.size()), 512);
@@ -397,9 +447,29 @@ Status UseDatabase(std::unique_ptr<ByteSource> source, const DatabaseUse& use) {
   STEMTAP_TRY(CheckHeader(source->name(), header));
   const std::int64_t by_header = BytesByHeader(header);
   const std::string path = source->PlainPath();
-  if (!path.empty()) return ReadPlainFile(source->name(), path, by_header, use);
+  if (!path.empty()) return ReadPlainFile(source->name(), path, by_header, launches);
   source = LimitUnpacking(std::move(source));
-  return ReadSpooled(*source, by_header, use);
+  return ReadSpooled(*source, by_header, launches);
+}
+
+}  // namespace
+
+bool LooksLikeRocpd(std::string_view leading) {
+  return leading.starts_with(kDatabaseMagic) &&
+         leading.find(kRocpdDispatchTable) != std::string_view::npos;
+}
+
+bool LooksLikeNsysSqlite(std::string_view leading) {
+  return leading.starts_with(kDatabaseMagic) && !LooksLikeRocpd(leading);
+}
+
+Result<std::unique_ptr<model::ProfileReader>> OpenDatabaseProfile(
+    std::unique_ptr<ByteSource> source) {
+  auto launches = std::make_unique<RecordedLaunches>();
+  const std::string name = source->name();
+  STEMTAP_TRY(ReadSource(std::move(source), *launches));
+  launches->Finish(name);
+  return std::unique_ptr<model::ProfileReader>(std::move(launches));
 }
 
 }  // namespace stemtap::formats

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests which values are read from each source and which inputs are rejected.
-#include "formats/results/results_reader.h"
+#include "formats/results/kernel_results.h"
 
 #include <doctest/doctest.h>
 

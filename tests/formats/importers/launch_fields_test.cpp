@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/importers/stream_numbers.h"
+#include "formats/importers/launch_fields.h"
 
 #include <doctest/doctest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests reports of `nsys stats` as JSON and as tab-separated values. nsys_csv_test.cpp tests what
 // their rows mean.
-#include "formats/importers/nsys_json.h"
+#include "formats/importers/nsys_report.h"
 
 #include <doctest/doctest.h>
 
