@@ -162,4 +162,42 @@ std::string Explain(const Consumer& consumer, const CountedPlan& counted, std::s
   return text;
 }
 
+std::string ScriptHead(const std::string& purpose, const std::string& comment, std::size_t runs) {
+  return fmt::format(
+      "#!/bin/sh\n"
+      "# {} runs of a program for {}, by stemtap. Use: sh FILE PROGRAM [ARGUMENT...]\n"
+      "{}"
+      "# Every run must launch the same kernels in the same order. Stops at the first failed run.\n"
+      "set -e\n"
+      "if [ $# -eq 0 ]; then\n"
+      "  echo \"usage: sh $0 PROGRAM [ARGUMENT...]\" >&2\n"
+      "  exit 2\n"
+      "fi\n",
+      runs, purpose, comment);
+}
+
+void ForEachLine(std::string_view text,
+                 const std::function<bool(std::size_t row, std::string_view line)>& line) {
+  for (std::size_t row = 1; !text.empty(); ++row) {
+    const std::size_t end = text.find('\n');
+    std::string_view one = text.substr(0, end);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    if (!one.empty() && one.back() == '\r') one.remove_suffix(1);
+    if (!line(row, one)) return;
+  }
+}
+
+Status CheckAllMet(const std::vector<std::uint64_t>& ids,
+                   const std::map<std::uint64_t, std::size_t>& met, const std::string& list_name) {
+  if (met.size() == ids.size()) return Success{};
+  for (const std::uint64_t id : ids) {
+    if (!met.contains(id)) {
+      return Error{
+          fmt::format("{}: does not contain kernel {} and {} more of the plan; expected all {}",
+                      list_name, id, ids.size() - met.size() - 1, ids.size())};
+    }
+  }
+  return Success{};
+}
+
 }  // namespace stemtap::formats

@@ -3,9 +3,8 @@
 // Consumers are the tools that a selection can be written for. Each has one writer. If the tool
 // cannot express the selection, the writer returns an error; it never adds or omits launches.
 //
-// There is one file per tool: accelsim.cpp, macsim.cpp, windows.cpp (Sieve, NVBit), ncu.cpp,
-// selection_csv.cpp, perfetto.cpp. docs/formats/selections.md describes how each tool counts
-// launches.
+// The writers are in accelsim.cpp, macsim.cpp, ncu.cpp, perfetto.cpp and lists.cpp (csv, Sieve,
+// NVBit). docs/formats/selections.md describes how each tool counts launches.
 #pragma once
 
 #include <cstddef>

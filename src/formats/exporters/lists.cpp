@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes the samples as a table, for any tool. See docs/formats/selection-csv.md.
+// Writes selections that are lists: a table of the samples, ids for Sieve, and windows for NVBit's
+// sample tools. See docs/formats/selection-csv.md, sieve.md and nvbit.md.
 #include <fmt/format.h>
 
+#include <iterator>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/csv.h"
 #include "formats/exporters/consumers.h"
@@ -51,6 +54,36 @@ Result<Exported> WriteSelectionCsv(const ExportInput& input) {
   }
   Exported exported;
   exported.ids = input.counted.samples.size();
+  exported.files.push_back({"", std::move(text)});
+  return exported;
+}
+
+Result<Exported> WriteSieve(const ExportInput& input) {
+  const std::vector<std::uint64_t> ids = Ids(input.counted);
+  Exported exported;
+  exported.ids = ids.size();
+  std::string text;
+  for (const std::uint64_t id : ids) fmt::format_to(std::back_inserter(text), "{}\n", id);
+  exported.files.push_back({"", std::move(text)});
+  exported.notes.push_back("the tracer reads the file as ids.txt in the working directory");
+  return exported;
+}
+
+Result<Exported> WriteNvbit(const ExportInput& input) {
+  const std::vector<std::uint64_t> ids = Ids(input.counted);
+  const std::vector<IdRange> windows = Ranges(ids);
+  Exported exported;
+  exported.ids = ids.size();
+  exported.runs = windows.size();
+  std::string text = ScriptHead("a sample tool of NVBit (START_GRID_NUM, END_GRID_NUM)",
+                                "# Set LD_PRELOAD or CUDA_INJECTION64_PATH to the tool first. The "
+                                "runs print one after another;\n"
+                                "# STEMTAP_RUN is the number of the run.\n",
+                                windows.size());
+  for (std::size_t i = 0; i < windows.size(); ++i) {
+    text += fmt::format("\nSTEMTAP_RUN={} START_GRID_NUM={} END_GRID_NUM={} \"$@\"\n", i + 1,
+                        windows[i].first, windows[i].last + 1);
+  }
   exported.files.push_back({"", std::move(text)});
   return exported;
 }
