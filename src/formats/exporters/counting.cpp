@@ -71,6 +71,7 @@ std::vector<CountedSample> SamplesOf(const model::Plan& plan) {
   return samples;
 }
 
+// Counter numbers the launches as a tool does. MEMBERS: its inputs, and the counters of the tool.
 class Counter {
  public:
   Counter(const model::Plan& plan, const std::string& profile_name, const CountingModel& model,

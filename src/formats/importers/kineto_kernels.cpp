@@ -226,12 +226,12 @@ std::string_view KernelEvents::Parse(std::string_view text, std::uint64_t offset
 std::uint64_t KernelEvents::ProcessOf(const Event& event) {
   const std::uint16_t device = event.record.device;
   if (device == shm::kUnknown16) return 0;
-  if (device != last_device_ || event.process != last_pid_) {
-    last_device_ = device;
-    last_pid_ = event.process;
-    last_number_ = NumberOf(event.process, device);
+  if (device != last_.device || event.process != last_.pid) {
+    last_.device = device;
+    last_.pid = event.process;
+    last_.number = NumberOf(event.process, device);
   }
-  return last_number_;
+  return last_.number;
 }
 
 std::uint64_t KernelEvents::NumberOf(std::string_view process, std::uint16_t device) {

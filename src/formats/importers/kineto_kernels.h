@@ -80,9 +80,12 @@ class KernelEvents {
   std::map<std::string, std::uint64_t, std::less<>> processes_;  // numbers from 1
   std::optional<std::uint64_t> process_;                         // of the last kernel
   // Of the last kernel with a device: kernels repeat both.
-  std::uint16_t last_device_ = shm::kUnknown16;
-  std::string last_pid_;
-  std::uint64_t last_number_ = 0;  // of this process
+  struct Last {
+    std::uint16_t device = shm::kUnknown16;
+    std::string pid;
+    std::uint64_t number = 0;  // of this process
+  };
+  Last last_;
   Tally rejected_;
   std::uint64_t graphs_ = 0;
   std::uint64_t copies_ = 0;

@@ -179,7 +179,7 @@ class Join {
       const shm::KernelRecord& record = metrics_.records[i];
       const std::uint32_t group = metrics_group_of_[record.name_id];
       if (group == kNoGroup) {
-        ++unmatched_there_;
+        ++counts_.unmatched_there;
       } else {
         there[place(group, record.device)].push_back(i);
       }
@@ -191,7 +191,7 @@ class Join {
       const shm::KernelRecord& record = profile_.records[i];
       const std::uint32_t group = group_of_[record.name_id];
       if (group == kNoGroup) {
-        ++unmatched_here_;
+        ++counts_.unmatched_here;
         continue;
       }
       const std::size_t at = place(group, record.device);
@@ -211,8 +211,8 @@ class Join {
     }
     for (std::size_t at = 0; at < places; ++at) {
       if (seen[at] == there[at].size() || example[at] == kNoName) continue;
-      if (uneven_++ == 0) {
-        uneven_example_ =
+      if (counts_.uneven++ == 0) {
+        counts_.uneven_example =
             fmt::format("'{}' {} times, {} in {}", ShownCell(profile_.names.name(example[at])),
                         there[at].size(), seen[at], profile_name_);
       }
@@ -221,27 +221,27 @@ class Join {
   }
 
   void WarnOfLeftOver() {
-    if (uneven_ > 0) {
+    if (counts_.uneven > 0) {
       Warn(fmt::format(
           "{} launched a different number of times, such as {}; the first launches of both files "
           "are joined, which is wrong if the profiler skipped launches (ncu --launch-skip)",
-          Plural(uneven_, "kernel was", "kernels were"), uneven_example_));
+          Plural(counts_.uneven, "kernel was", "kernels were"), counts_.uneven_example));
     }
     const auto count = [](const std::vector<std::uint32_t>& groups) {
       return static_cast<std::uint64_t>(std::count(groups.begin(), groups.end(), kNoGroup));
     };
-    if (unmatched_there_ > 0) {
+    if (counts_.unmatched_there > 0) {
       Warn(fmt::format("{} not in {} ({}); skipped",
                        Plural(count(metrics_group_of_), "kernel name is", "kernel names are"),
-                       profile_name_, Plural(unmatched_there_, "launch", "launches")));
+                       profile_name_, Plural(counts_.unmatched_there, "launch", "launches")));
     }
     const auto without = static_cast<std::size_t>(std::count(rows_.begin(), rows_.end(), kNoRow));
     if (without > 0) {
       Warn(
           fmt::format("{} of the {} launches of {} have metrics; {} have none, {} of them in {} "
                       "without any metrics",
-                      rows_.size() - without, rows_.size(), profile_name_, without, unmatched_here_,
-                      Plural(count(group_of_), "kernel")));
+                      rows_.size() - without, rows_.size(), profile_name_, without,
+                      counts_.unmatched_here, Plural(count(group_of_), "kernel")));
     }
   }
 
@@ -254,10 +254,14 @@ class Join {
   std::uint32_t groups_ = 0;
   std::string by_function_;  // key of the most recent group
   std::vector<std::size_t> rows_;
-  std::uint64_t unmatched_here_ = 0;
-  std::uint64_t unmatched_there_ = 0;
-  std::uint64_t uneven_ = 0;
-  std::string uneven_example_;
+  // What the warnings report.
+  struct Counts {
+    std::uint64_t unmatched_here = 0;
+    std::uint64_t unmatched_there = 0;
+    std::uint64_t uneven = 0;
+    std::string uneven_example;
+  };
+  Counts counts_;
   std::vector<std::string> warnings_;
 };
 

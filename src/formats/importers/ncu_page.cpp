@@ -133,13 +133,17 @@ class PageReader {
   void Report();
 
   CsvTable table_;
-  NcuPage page_;                   // names, launches and warnings; the rest is set at the end
-  std::size_t min_cells_ = 0;      // minimum per row
-  std::size_t foreign_cells_ = 0;  // of a row of the preceding foreign table; 0 if there is none
-  bool quoted_ = false;            // the header, and therefore every row, is quoted
-  bool details_ = false;           // one row per metric
-  bool units_next_ = false;        // the next row may contain the units
-  std::vector<std::pair<std::size_t, std::size_t>> metric_cells_;  // raw page: cell, metric
+  NcuPage page_;  // names, launches and warnings; the rest is set at the end
+  // How the rows of the table are read.
+  struct Layout {
+    std::size_t min_cells = 0;      // minimum per row
+    std::size_t foreign_cells = 0;  // of a row of the preceding foreign table; 0 if there is none
+    bool quoted = false;            // the header, and therefore every row, is quoted
+    bool details = false;           // one row per metric
+    bool units_next = false;        // the next row may contain the units
+    std::vector<std::pair<std::size_t, std::size_t>> metric_cells;  // raw page: cell, metric
+  };
+  Layout layout_;
   std::vector<Metric> metrics_;
   std::unordered_map<std::string, std::size_t> known_;  // section, item and label, to metric
   std::map<std::string, std::size_t, std::less<>> names_;
@@ -149,26 +153,30 @@ class PageReader {
   std::pair<std::uint64_t, std::uint64_t> last_ = {};
   bool has_last_ = false;
   NcuDecimalMark mark_;
-  std::uint64_t bad_places_ = 0;  // cells of devices and streams without a number
-  std::string first_bad_place_;
-  std::uint64_t others_ = 0;
-  std::uint64_t notes_ = 0;
-  std::uint64_t rules_ = 0;
-  std::uint64_t ids_back_ = 0;
-  std::uint64_t repeated_ = 0;  // values that differ from an earlier value of the launch
-  std::string first_repeated_;
+  // What the warnings report.
+  struct Counts {
+    std::uint64_t bad_places = 0;  // cells of devices and streams without a number
+    std::string first_bad_place;
+    std::uint64_t others = 0;
+    std::uint64_t notes = 0;
+    std::uint64_t rules = 0;
+    std::uint64_t ids_back = 0;
+    std::uint64_t repeated = 0;  // values that differ from an earlier value of the launch
+    std::string first_repeated;
+  };
+  Counts counts_;
 };
 
 void PageReader::NoteOther() {
   const std::string_view text = table_.text();
   if (text.starts_with("==ERROR==") || text.starts_with("==WARNING==")) {
-    if (notes_++ < kMaxNotes) {
+    if (counts_.notes++ < kMaxNotes) {
       Warn(table_.At("ncu reports '" + EscapeForTerminal(text.substr(0, 200)) + "'").message);
     }
   } else if (!text.empty() && !text.starts_with("==")) {
-    ++others_;
+    ++counts_.others;
     // Some sections contain a separate table with another header.
-    if (text.starts_with('"') && table_.SplitLine()) foreign_cells_ = table_.cells().size();
+    if (text.starts_with('"') && table_.SplitLine()) layout_.foreign_cells = table_.cells().size();
   }
 }
 
@@ -201,7 +209,7 @@ Result<std::size_t> PageReader::MetricOf(std::string_view label) {
 }
 
 Status PageReader::StartTable() {
-  units_next_ = true;
+  layout_.units_next = true;
   ids_.clear();
   has_last_ = false;
   const std::vector<std::string_view>& cells = table_.cells();
@@ -211,16 +219,16 @@ Status PageReader::StartTable() {
     }
     return table_.At("a second table with other columns; expected the columns of the first");
   }
-  quoted_ = table_.text().find("\"ID\"") != std::string_view::npos;
+  layout_.quoted = table_.text().find("\"ID\"") != std::string_view::npos;
   CsvTable::Columns columns =
       FindColumns(kColumnNames, [&](std::string_view name) { return FindCell(cells, name); });
   // Metric rows of the details page end after the value; the rule columns, which come last, are
   // missing.
   const std::size_t last_column = **std::max_element(columns.begin(), columns.end());
   table_.SetHeader(std::move(columns));
-  details_ = table_.Has(kMetric);
-  min_cells_ = details_ ? last_column + 1 : table_.header().size();
-  if (!details_) return AddMetricColumns();
+  layout_.details = table_.Has(kMetric);
+  layout_.min_cells = layout_.details ? last_column + 1 : table_.header().size();
+  if (!layout_.details) return AddMetricColumns();
   if (!table_.Has(kValue)) return table_.At("no column 'Metric Value'; expected one");
   return Success{};
 }
@@ -239,7 +247,7 @@ Status PageReader::AddMetricColumns() {
     if (names_.contains(name)) {
       return table_.At(fmt::format("the column '{}' occurs twice; expected once", ShownCell(name)));
     }
-    metric_cells_.emplace_back(i, STEMTAP_TRY(NewMetric(name, name)));
+    layout_.metric_cells.emplace_back(i, STEMTAP_TRY(NewMetric(name, name)));
   }
   return Success{};
 }
@@ -256,7 +264,7 @@ Status PageReader::SetUnit(Metric& metric, std::string_view text) {
 }
 
 Status PageReader::ReadUnits() {
-  for (const auto& [cell, metric] : metric_cells_) {
+  for (const auto& [cell, metric] : layout_.metric_cells) {
     STEMTAP_TRY(SetUnit(metrics_[metric], table_.cells()[cell]));
   }
   return Success{};
@@ -293,16 +301,16 @@ Status PageReader::StartLaunch() {
   if (!id) return table_.Bad(kId, "the number of a launch");
   const std::uint64_t process = WholeNumber(table_.Cell(kProcess)).value_or(0);
   const std::pair key = {process, *id};
-  if (details_ && has_last_ && key == last_) return Success{};
+  if (layout_.details && has_last_ && key == last_) return Success{};
   const auto [at, is_new] = ids_.emplace(key, table_.line());
   if (!is_new) {
-    if (details_) {
+    if (layout_.details) {
       return table_.At(fmt::format("launch {} again (first in line {}); expected its rows together",
                                    *id, at->second));
     }
-    ++ids_back_;
+    ++counts_.ids_back;
   } else if (has_last_ && last_.first == process && *id < last_.second) {
-    ++ids_back_;
+    ++counts_.ids_back;
   }
   last_ = key;
   has_last_ = true;
@@ -332,8 +340,8 @@ std::uint64_t PageReader::Place(Column column, std::uint64_t unknown) {
   const std::string_view cell = table_.Cell(column);
   const std::optional<std::uint64_t> number = WholeNumber(cell);
   if (number && *number < unknown) return *number;
-  if (!cell.empty() && bad_places_++ == 0) {
-    first_bad_place_ =
+  if (!cell.empty() && counts_.bad_places++ == 0) {
+    counts_.first_bad_place =
         table_.At(fmt::format("{} is '{}'", kColumnNames[column], ShownCell(cell))).message;
   }
   return unknown;
@@ -343,33 +351,33 @@ Status PageReader::ReadRow() {
   STEMTAP_TRY(table_.SplitRow());
   const std::size_t cells = table_.cells().size();
   const std::size_t max_cells = table_.header().size();
-  if (cells > max_cells || cells < min_cells_) {
-    if (cells == foreign_cells_) {
-      ++others_;
+  if (cells > max_cells || cells < layout_.min_cells) {
+    if (cells == layout_.foreign_cells) {
+      ++counts_.others;
       return Success{};
     }
     return table_.At(
-        min_cells_ == max_cells
+        layout_.min_cells == max_cells
             ? fmt::format("{} cells; expected {}", cells, max_cells)
-            : fmt::format("{} cells; expected {} to {}", cells, min_cells_, max_cells));
+            : fmt::format("{} cells; expected {} to {}", cells, layout_.min_cells, max_cells));
   }
-  foreign_cells_ = 0;
+  layout_.foreign_cells = 0;
   // A row that is shorter than the header may also be truncated after a closing quote.
   if (table_.MayBeCut() || (cells < max_cells && !table_.ended())) {
     return table_.At("no line end after the last row; expected a complete file");
   }
-  const bool units = units_next_ && !details_ && table_.Cell(kId).empty();
-  units_next_ = false;
+  const bool units = layout_.units_next && !layout_.details && table_.Cell(kId).empty();
+  layout_.units_next = false;
   if (units) return ReadUnits();
   STEMTAP_TRY(StartLaunch());
-  if (!details_) {
-    for (const auto& [cell, metric] : metric_cells_) {
+  if (!layout_.details) {
+    for (const auto& [cell, metric] : layout_.metric_cells) {
       STEMTAP_TRY(AddValue(metric, table_.cells()[cell]));
     }
     return Success{};
   }
   if (table_.Cell(kMetric).empty()) {  // the row of a rule's advice
-    ++rules_;
+    ++counts_.rules;
     return Success{};
   }
   const std::size_t metric = STEMTAP_TRY(MetricOf(table_.Cell(kMetric)));
@@ -385,8 +393,9 @@ Status PageReader::ReadLine() {
   const char second = text.size() < 2 ? '\0' : text[1];
   const auto digit = [](char c) { return c >= '0' && c <= '9'; };
   // The rest of a row that is truncated inside its first cell is not program output.
-  const bool row = quoted_ ? first == '"' && (digit(second) || second == '"' || second == '\0')
-                           : digit(first) || first == ',';
+  const bool row = layout_.quoted
+                       ? first == '"' && (digit(second) || second == '"' || second == '\0')
+                       : digit(first) || first == ',';
   if (row) return ReadRow();
   NoteOther();
   return Success{};
@@ -396,22 +405,23 @@ void PageReader::Report() {
   const auto warn = [&](std::uint64_t count, const char* one, const char* many, const char* what) {
     if (count > 0) Warn(fmt::format("{}: {} {}", table_.name(), Plural(count, one, many), what));
   };
-  warn(others_, "line is", "lines are", "outside the table; skipped");
-  warn(notes_ - std::min(notes_, kMaxNotes), "more warning", "more warnings", "of ncu");
-  warn(rules_, "row has", "rows have", "no metric (advice); skipped");
-  if (ids_back_ > 0) {
+  warn(counts_.others, "line is", "lines are", "outside the table; skipped");
+  warn(counts_.notes - std::min(counts_.notes, kMaxNotes), "more warning", "more warnings",
+       "of ncu");
+  warn(counts_.rules, "row has", "rows have", "no metric (advice); skipped");
+  if (counts_.ids_back > 0) {
     Warn(
         fmt::format("{}: the ID does not increase ({} such rows); the order of the rows is used as "
                     "the launch order",
-                    table_.name(), ids_back_));
+                    table_.name(), counts_.ids_back));
   }
-  if (bad_places_ > 0) {
-    Warn(fmt::format("{}, which is not a number ({}); treated as unknown", first_bad_place_,
-                     Plural(bad_places_, "such cell")));
+  if (counts_.bad_places > 0) {
+    Warn(fmt::format("{}, which is not a number ({}); treated as unknown", counts_.first_bad_place,
+                     Plural(counts_.bad_places, "such cell")));
   }
-  if (repeated_ > 0) {
+  if (counts_.repeated > 0) {
     Warn(fmt::format("{} has another value in a later row; the first is kept ({} such values)",
-                     first_repeated_, repeated_));
+                     counts_.first_repeated, counts_.repeated));
   }
   std::vector<std::string> texts;
   for (const Metric& metric : metrics_) {
@@ -448,8 +458,8 @@ Status PageReader::Deliver() {
     const double number = is_comma ? value.reading.comma : value.reading.point;
     if (std::isnan(held)) {
       held = number;
-    } else if (held != number && repeated_++ == 0) {
-      first_repeated_ =
+    } else if (held != number && counts_.repeated++ == 0) {
+      counts_.first_repeated =
           fmt::format("{}: {} of launch {}", page_.source, ShownCell(metrics_[value.metric].name),
                       page_.launches[value.launch].id);
     }

@@ -100,19 +100,27 @@ class ReportReader {
   CsvTable table_;
   RecordedLaunches& launches_;
   const ReportKind* report_ = nullptr;
-  std::array<int, kColumns> exponents_ = {};        // of time units
-  std::array<std::uint64_t, kColumns> bytes_ = {};  // of memory units
-  std::string plain_;                               // the last number that contained commas
+  // Of the columns.
+  struct Units {
+    std::array<int, kColumns> exponents = {};        // of time units
+    std::array<std::uint64_t, kColumns> bytes = {};  // of memory units
+  };
+  Units units_;
+  std::string plain_;  // the last number that contained commas
   StreamNumbers streams_;
   std::array<int, kColumns> decimals_ = {};                           // maximum seen, in times
   std::int64_t launched_ = std::numeric_limits<std::int64_t>::min();  // of the previous row
   bool several_devices_ = false;
   std::uint16_t last_device_ = shm::kUnknown16;
-  std::uint64_t memory_ = 0;  // rows of copies and sets
-  Tally no_grid_;
-  Tally no_device_;
-  Tally no_time_;
-  Tally rest_;
+  // What the warnings report.
+  struct Counts {
+    std::uint64_t memory = 0;  // rows of copies and sets
+    Tally no_grid;
+    Tally no_device;
+    Tally no_time;
+    Tally rest;
+  };
+  Counts counts_;
   bool ended_ = true;  // a line end follows the previous row
 };
 
@@ -135,9 +143,9 @@ Status ReportReader::FindColumns() {
       const bool memory = column == kStaticShared || column == kDynamicShared;
       if (!time && !memory) continue;
       const std::optional<int> exponent = ExponentOf(heading.unit);
-      exponents_[column] = exponent.value_or(0);
-      bytes_[column] = BytesOf(heading.unit);
-      if (time ? !exponent : bytes_[column] == 0) {
+      units_.exponents[column] = exponent.value_or(0);
+      units_.bytes[column] = BytesOf(heading.unit);
+      if (time ? !exponent : units_.bytes[column] == 0) {
         return table_.At(
             fmt::format("the column '{}' has no known unit; expected one as in '{} ({})'",
                         ShownCell(table_.cells()[i]), heading.name, time ? "ns" : "MB"));
@@ -166,7 +174,7 @@ std::optional<Decimal> ReportReader::Take(Column column) {
 
 Result<std::int64_t> ReportReader::Time(Column column) {
   if (const std::optional<Decimal> number = Take(column)) {
-    const std::optional<std::uint64_t> time = ScaledDecimal(number->text, exponents_[column]);
+    const std::optional<std::uint64_t> time = ScaledDecimal(number->text, units_.exponents[column]);
     if (time && *time < static_cast<std::uint64_t>(kStartOffset)) {
       decimals_[column] = std::max(decimals_[column], number->decimals);
       const auto whole = static_cast<std::int64_t>(*time);
@@ -221,7 +229,7 @@ Result<std::uint64_t> ReportReader::SharedBytes() {
     const std::optional<Decimal> number = Take(column);
     const std::optional<std::uint64_t> millionths =
         number && !number->negative ? ScaledDecimal(number->text, 6) : std::nullopt;
-    const std::uint64_t unit = bytes_[column];
+    const std::uint64_t unit = units_.bytes[column];
     if (!millionths || *millionths / 1'000'000 > kMax / unit) {
       return table_.Bad(column, "an amount of shared memory below 2 GiB");
     }
@@ -243,7 +251,7 @@ std::uint16_t ReportReader::Device() {
   const char* const end = text.data() + text.size();
   const auto [rest, code] = std::from_chars(text.data(), end, device);
   if (code == std::errc{} && rest == end && device != shm::kUnknown16) return device;
-  if (table_.Has(kDevice)) no_device_.Add(table_.line());
+  if (table_.Has(kDevice)) counts_.no_device.Add(table_.line());
   return shm::kUnknown16;
 }
 
@@ -273,9 +281,9 @@ Status ReportReader::AddRow() {
   STEMTAP_TRY(ReadExtents(kBlockX, 0xFFFF, block));
   if (report_ == &kGpuTrace && grid == std::array<std::uint32_t, 3>{}) {
     if (name.starts_with("[CUDA mem") || name.starts_with("[CUDA Unified Memory")) {
-      ++memory_;
+      ++counts_.memory;
     } else {
-      no_grid_.Add(table_.line());
+      counts_.no_grid.Add(table_.line());
     }
     return Success{};
   }
@@ -290,7 +298,7 @@ Status ReportReader::AddRow() {
   if (duration < 0) return table_.Bad(kDuration, "a time of at least 0");
   record.duration_ns = static_cast<std::uint64_t>(duration);
   if (start == 0 && duration == 0) {
-    no_time_.Add(table_.line());
+    counts_.no_time.Add(table_.line());
     record.start_ns = shm::kUnknownTime;
   }
 
@@ -319,10 +327,10 @@ Status ReportReader::AddRow() {
 
 // Skips the remaining input: `nsys stats` prints several reports one after another.
 Status ReportReader::LeaveRest() {
-  rest_.Add(table_.line());
+  counts_.rest.Add(table_.line());
   while (STEMTAP_TRY(table_.NextRow())) {
     ended_ = table_.ended();
-    rest_.Add(table_.line());
+    counts_.rest.Add(table_.line());
   }
   return Success{};
 }
@@ -336,36 +344,36 @@ void ReportReader::Warn() {
                     "was not recorded; use cuda_gpu_trace or the SQLite export",
                     file, report_->name));
   }
-  launches_.WarnOfCount(file, memory_, "row is a memory copy or set",
+  launches_.WarnOfCount(file, counts_.memory, "row is a memory copy or set",
                         "rows are memory copies and sets", "; skipped");
-  launches_.WarnOfLine(
-      file, no_grid_,
-      fmt::format("a row without a grid is not a kernel ({} such rows); skipped", no_grid_.count));
-  launches_.WarnOfLine(file, no_time_,
+  launches_.WarnOfLine(file, counts_.no_grid,
+                       fmt::format("a row without a grid is not a kernel ({} such rows); skipped",
+                                   counts_.no_grid.count));
+  launches_.WarnOfLine(file, counts_.no_time,
                        fmt::format("a row has no time: start and duration are 0 ({} such rows); "
                                    "counted with 0 ns",
-                                   no_time_.count));
+                                   counts_.no_time.count));
   launches_.WarnOfLine(
-      file, no_device_,
+      file, counts_.no_device,
       fmt::format("a cell of the column {} contains no device number ({} such rows); treated as "
                   "unknown",
-                  report_->columns[kDevice], no_device_.count));
-  if (bytes_[kStaticShared] > 1 || bytes_[kDynamicShared] > 1) {
+                  report_->columns[kDevice], counts_.no_device.count));
+  if (units_.bytes[kStaticShared] > 1 || units_.bytes[kDynamicShared] > 1) {
     launches_.Warn(fmt::format(
         "{}: shared memory is rounded (to 1000 bytes if it is in MB); the SQLite export is exact",
         file));
   }
   for (const Column column : {kStart, kDuration}) {
     std::uint64_t step = 1;
-    for (int i = decimals_[column]; i < exponents_[column]; ++i) step *= 10;
+    for (int i = decimals_[column]; i < units_.exponents[column]; ++i) step *= 10;
     if (step == 1) continue;
     launches_.Warn(
         fmt::format("{}: the column {} is rounded to {} ns; expected 'nsys stats --timeunit nsec'",
                     file, report_->columns[column], step));
   }
-  launches_.WarnOfLine(file, rest_,
+  launches_.WarnOfLine(file, counts_.rest,
                        fmt::format("another report begins; it and later ones are skipped ({})",
-                                   Plural(rest_.count, "line")));
+                                   Plural(counts_.rest.count, "line")));
   if (several_devices_) {
     launches_.Warn(
         fmt::format("{}: the report {} does not distinguish processes, so launches of different "

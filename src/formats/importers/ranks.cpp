@@ -35,7 +35,6 @@ class RankReader : public model::ProfileReader {
   RankReader(std::span<const std::string> paths,
              std::vector<std::unique_ptr<model::ProfileReader>> ranks)
       : paths_(paths.begin(), paths.end()), ranks_(std::move(ranks)) {
-    devices_[shm::kUnknown16] = shm::kUnknown16;
     for (const auto& rank : ranks_) {
       std::vector<std::size_t>& columns = columns_.emplace_back();
       for (const std::string& name : rank->metric_names()) {
@@ -51,9 +50,9 @@ class RankReader : public model::ProfileReader {
     batch.metrics.resize(metric_names_.size());
     for (std::vector<double>& column : batch.metrics) column.clear();
     while (rank_ < ranks_.size()) {
-      if (!begun_) {
+      if (!current_.begun) {
         STEMTAP_TRY(NumberDevices());
-        begun_ = true;
+        current_.begun = true;
       }
       const std::size_t read = STEMTAP_TRY(ranks_[rank_]->Read(part_, limit));
       if (read == 0) {
@@ -71,8 +70,8 @@ class RankReader : public model::ProfileReader {
   Status NumberDevices() {
     std::unique_ptr<model::ProfileReader>& rank = ranks_[rank_];
     const bool held = rank->Rewind();
-    once_ = !held && !CanReopen(paths_[rank_]);
-    if (once_) return Success{};
+    current_.once = !held && !CanReopen(paths_[rank_]);
+    if (current_.once) return Success{};
     std::set<std::uint16_t> found;
     for (;;) {
       const std::size_t read = STEMTAP_TRY(rank->Read(part_, kBatch));
@@ -98,7 +97,7 @@ class RankReader : public model::ProfileReader {
       return Error{fmt::format("{}: more than {} devices in all ranks; expected fewer files",
                                Shown(), shm::kUnknown16)};
     }
-    devices_.emplace(device, next_device_++);
+    current_.devices.emplace(device, next_device_++);
     return Success{};
   }
 
@@ -110,25 +109,25 @@ class RankReader : public model::ProfileReader {
   // Moves the records read from the current rank into `batch`.
   Status Take(model::ProfileBatch& batch) {
     const model::ProfileReader& rank = *ranks_[rank_];
-    while (name_ids_.size() < rank.names().size()) {
-      const auto id = static_cast<std::uint32_t>(name_ids_.size());
-      name_ids_.push_back(names_.Intern(rank.names().name(id)));
+    while (current_.name_ids.size() < rank.names().size()) {
+      const auto id = static_cast<std::uint32_t>(current_.name_ids.size());
+      current_.name_ids.push_back(names_.Intern(rank.names().name(id)));
     }
     for (shm::KernelRecord record : part_.records) {
-      auto device = devices_.find(record.device);
-      if (device == devices_.end()) {
-        if (!once_) return Changed();
-        out_of_order_ = out_of_order_ || record.device < last_device_;
-        last_device_ = record.device;
+      auto device = current_.devices.find(record.device);
+      if (device == current_.devices.end()) {
+        if (!current_.once) return Changed();
+        current_.out_of_order = current_.out_of_order || record.device < current_.last_device;
+        current_.last_device = record.device;
         STEMTAP_TRY(AddDevice(record.device));
-        device = devices_.find(record.device);
+        device = current_.devices.find(record.device);
       }
       record.device = device->second;
-      record.name_id = name_ids_[record.name_id];
+      record.name_id = current_.name_ids[record.name_id];
       batch.records.push_back(record);
     }
     for (const shm::KernelRecord& record : part_.records) AddToDigest(record);
-    launches_ += part_.records.size();
+    current_.launches += part_.records.size();
     for (std::vector<double>& column : batch.metrics) {
       column.resize(batch.records.size(), std::numeric_limits<double>::quiet_NaN());
     }
@@ -141,36 +140,33 @@ class RankReader : public model::ProfileReader {
   void EndRank() {
     const model::ProfileReader& rank = *ranks_[rank_];
     warnings_.insert(warnings_.end(), rank.warnings().begin(), rank.warnings().end());
-    if (launches_ == 0) {
+    if (current_.launches == 0) {
       warnings_.push_back(fmt::format("{}: no launches; rank {} is empty", Shown(), rank_));
     }
-    if (out_of_order_) {
+    if (current_.out_of_order) {
       warnings_.push_back(fmt::format(
           "{}: can be read only once, so its devices are numbered in order of first use", Shown()));
     }
-    if (launches_ > 0) {
-      const auto [first, is_new] = first_with_.try_emplace({launches_, digest_}, rank_);
+    if (current_.launches > 0) {
+      const auto [first, is_new] =
+          first_with_.try_emplace({current_.launches, current_.digest}, rank_);
       if (!is_new) {
         warnings_.push_back(fmt::format(
             "{}: contains the same launches as {}; if it is the same recording, totals are doubled",
             Shown(), EscapeForTerminal(paths_[first->second])));
       }
     }
-    launches_ = digest_ = 0;
-    begun_ = once_ = out_of_order_ = false;
-    last_device_ = 0;
-    devices_ = {{shm::kUnknown16, shm::kUnknown16}};
-    name_ids_.clear();
+    current_ = {};
     ranks_[rank_++].reset();
   }
 
   // Adds a launch with its name in the merged names.
   void AddToDigest(const shm::KernelRecord& record) {
     const auto add = [&](std::uint64_t value) {
-      digest_ = (digest_ ^ value) * 0x9E3779B97F4A7C15u;
-      digest_ ^= digest_ >> 29;
+      current_.digest = (current_.digest ^ value) * 0x9E3779B97F4A7C15u;
+      current_.digest ^= current_.digest >> 29;
     };
-    add(name_ids_[record.name_id]);
+    add(current_.name_ids[record.name_id]);
     add(record.start_ns);
     add(record.duration_ns);
     add(record.correlation_id);
@@ -185,18 +181,21 @@ class RankReader : public model::ProfileReader {
   std::vector<std::vector<std::size_t>> columns_;  // index into metric_names_, by rank and column
   std::size_t rank_ = 0;                           // the current rank
   std::uint16_t next_device_ = 0;
-  // State of the current rank:
-  bool begun_ = false;
-  bool once_ = false;          // its devices are numbered in order of first use
-  bool out_of_order_ = false;  // that order differs from the order of their numbers
-  std::uint16_t last_device_ = 0;
-  std::uint64_t launches_ = 0;
-  std::uint64_t digest_ = 0;  // of the launches, with the devices of the file
+  // State of the current rank.
+  struct Current {
+    bool begun = false;
+    bool once = false;          // its devices are numbered in order of first use
+    bool out_of_order = false;  // that order differs from the order of their numbers
+    std::uint16_t last_device = 0;
+    std::uint64_t launches = 0;
+    std::uint64_t digest = 0;  // of the launches, with the devices of the file
+    // Maps the rank's devices and names to the merged ones.
+    std::unordered_map<std::uint16_t, std::uint16_t> devices = {{shm::kUnknown16, shm::kUnknown16}};
+    std::vector<std::uint32_t> name_ids;
+  };
+  Current current_;
   // The first rank with these launches, by their number and digest.
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::size_t> first_with_;
-  // Maps the rank's devices and names to the merged ones.
-  std::unordered_map<std::uint16_t, std::uint16_t> devices_;
-  std::vector<std::uint32_t> name_ids_;
   model::ProfileBatch part_;
 };
 

@@ -183,21 +183,29 @@ class RocprofTrace {
   std::vector<Row> rows_;
   std::map<Agent, std::uint32_t> agents_;  // to the order of appearance
   bool agents_are_ordinals_ = false;
-  std::string last_agent_text_;          // of the last row that has an agent, and its
-  std::uint32_t last_agent_ = kNoAgent;  // index: most files have one agent
+  // Of the last row that has an agent and a process: rows of either are often together.
+  struct Last {
+    std::string agent_text;
+    std::uint32_t agent = kNoAgent;  // index
+    std::string process_text;
+    std::uint32_t process = 0;  // number
+  };
+  Last last_;
   StreamNumbers streams_;
   std::unordered_map<std::string, Name> names_;
   std::unordered_map<std::string, std::uint32_t> processes_;
-  std::string last_process_;   // id of the last row's process, and its
-  std::uint32_t process_ = 0;  // number: rows of a process are often together
   RowTimes times_{kRocprofTimes};
   std::unique_ptr<RecordedLaunches> launches_ = std::make_unique<RecordedLaunches>();
-  std::uint64_t other_kinds_ = 0;
-  std::uint64_t other_xccs_ = 0;
-  std::uint64_t rounded_times_ = 0;
-  std::uint64_t uneven_ = 0;
+  // What the warnings report.
+  struct Counts {
+    std::uint64_t other_kinds = 0;
+    std::uint64_t other_xccs = 0;
+    std::uint64_t rounded_times = 0;
+    std::uint64_t uneven = 0;
+    std::uint64_t flat = 0;  // launches whose extents are totals of three dimensions
+  };
+  Counts counts_;
   bool uneven_row_ = false;  // of the current row
-  std::uint64_t flat_ = 0;   // launches whose extents are totals of three dimensions
 };
 
 Status RocprofTrace::ReadHeader() {
@@ -234,7 +242,7 @@ Result<std::int64_t> RocprofTrace::Time(Column column) {
     const std::optional<JsonDecimal> decimal = ParseDecimal(cell, 0);
     if (decimal && (!decimal->negative || decimal->magnitude == 0)) {
       time = decimal->magnitude;
-      rounded_times_ += decimal->exact ? 0 : 1;
+      counts_.rounded_times += decimal->exact ? 0 : 1;
     }
   }
   if (!time || *time >= static_cast<std::uint64_t>(kStartOffset)) {
@@ -269,10 +277,10 @@ Status RocprofTrace::SetExtents(shm::KernelRecord& record) {
     if (record.grid[0] != 0) {
       std::fill(record.grid + 1, record.grid + 3, 1);
       std::fill(record.block + 1, record.block + 3, 1);
-      ++flat_;
+      ++counts_.flat;
     }
   }
-  uneven_ += uneven_row_ ? 1 : 0;
+  counts_.uneven += uneven_row_ ? 1 : 0;
   return Success{};
 }
 
@@ -292,8 +300,8 @@ Status RocprofTrace::SetPlace(shm::KernelRecord& record) {
 Status RocprofTrace::SetAgent(Row& row) {
   const std::string_view text = table_.Cell(kAgent);
   if (text.empty()) return Success{};
-  if (text == last_agent_text_) {
-    row.agent = last_agent_;
+  if (text == last_.agent_text) {
+    row.agent = last_.agent;
     return Success{};
   }
   bool is_ordinal = false;
@@ -303,9 +311,9 @@ Status RocprofTrace::SetAgent(Row& row) {
     return table_.Bad(kAgent, "either 'Agent 1' or 'GPU 0' in the whole file");
   }
   const auto next = static_cast<std::uint32_t>(agents_.size());
-  last_agent_ = agents_.try_emplace(agent, next).first->second;
-  last_agent_text_ = text;
-  row.agent = last_agent_;
+  last_.agent = agents_.try_emplace(agent, next).first->second;
+  last_.agent_text = text;
+  row.agent = last_.agent;
   return Success{};
 }
 
@@ -327,11 +335,11 @@ Status RocprofTrace::SetName(Row& row) {
 std::uint32_t RocprofTrace::ProcessNumber() {
   if (!table_.Has(kProcess)) return 0;
   const std::string_view id = table_.Cell(kProcess);
-  if (!processes_.empty() && id == last_process_) return process_;
-  last_process_ = id;
+  if (!processes_.empty() && id == last_.process_text) return last_.process;
+  last_.process_text = id;
   const auto next = static_cast<std::uint32_t>(processes_.size());
-  process_ = processes_.try_emplace(last_process_, next).first->second;
-  return process_;
+  last_.process = processes_.try_emplace(last_.process_text, next).first->second;
+  return last_.process;
 }
 
 // Returns whether the row is a kernel, and counts it otherwise.
@@ -339,11 +347,11 @@ Result<bool> RocprofTrace::IsKernel() {
   const bool other = (table_.Has(kKind) && table_.Cell(kKind) != "KERNEL_DISPATCH") ||
                      (table_.Has(kDomain) && table_.Cell(kKernelName).empty());
   if (other) {
-    ++other_kinds_;
+    ++counts_.other_kinds;
     return false;
   }
   const auto xcc = STEMTAP_TRY(table_.Number(kXcc, 0, ~std::uint64_t{0}, 0));
-  other_xccs_ += xcc != 0 ? 1 : 0;
+  counts_.other_xccs += xcc != 0 ? 1 : 0;
   return xcc == 0;
 }
 
@@ -413,16 +421,17 @@ void RocprofTrace::WarnOfNames() {
 
 void RocprofTrace::Report() {
   const std::string& file = table_.name();
-  launches_->WarnOfCount(file, other_kinds_, "row is not a kernel", "rows are not kernels",
+  launches_->WarnOfCount(file, counts_.other_kinds, "row is not a kernel", "rows are not kernels",
                          "; skipped");
-  launches_->WarnOfCount(file, other_xccs_, "row repeats", "rows repeat",
+  launches_->WarnOfCount(file, counts_.other_xccs, "row repeats", "rows repeat",
                          " a launch for another XCC; skipped");
   times_.WarnOfLines(file, *launches_);
-  launches_->WarnOfCount(file, rounded_times_, "time is", "times are", " finer than 1 ns; rounded");
-  launches_->WarnOfCount(file, uneven_, "launch has", "launches have",
+  launches_->WarnOfCount(file, counts_.rounded_times, "time is", "times are",
+                         " finer than 1 ns; rounded");
+  launches_->WarnOfCount(file, counts_.uneven, "launch has", "launches have",
                          " a grid that is not a multiple of the work-group; rounded up");
   launches_->WarnOfCount(
-      file, flat_, "launch has", "launches have",
+      file, counts_.flat, "launch has", "launches have",
       " only total sizes of the grid and the work-group; they are in grid_x and block_x");
   WarnOfNames();
   const std::vector<std::uint16_t> devices = Devices();

@@ -141,15 +141,19 @@ class XplaneReader {
   std::unordered_map<std::int64_t, EventName> event_names_;  // of the plane
   std::unordered_map<std::int64_t, StatName> stat_names_;
   StreamNumbers streams_;
-  std::uint64_t planes_ = 0;
-  std::uint64_t gpus_ = 0;
-  std::string other_plane_;  // the first plane that is not a GPU
-  std::uint64_t notes_ = 0;
-  std::uint64_t graphs_ = 0;
-  std::uint64_t copies_ = 0;
-  Tally rejected_;
-  Tally rounded_;
-  Tally bad_details_;
+  // What the warnings report.
+  struct Counts {
+    std::uint64_t planes = 0;
+    std::uint64_t gpus = 0;
+    std::string other_plane;  // the first plane that is not a GPU
+    std::uint64_t notes = 0;
+    std::uint64_t graphs = 0;
+    std::uint64_t copies = 0;
+    Tally rejected;
+    Tally rounded;
+    Tally bad_details;
+  };
+  Counts counts_;
 };
 
 Result<std::unique_ptr<model::ProfileReader>> XplaneReader::ReadAll() {
@@ -173,7 +177,7 @@ Result<std::unique_ptr<model::ProfileReader>> XplaneReader::ReadAll() {
 
 Status XplaneReader::ReadNote(const ProtoStream::Head& head) {
   STEMTAP_TRY(head.size <= kNameWithin ? stream_.Hold(head) : stream_.Skip(head));
-  if (++notes_ <= kMaxNotes) {
+  if (++counts_.notes <= kMaxNotes) {
     launches_->Warn(fmt::format("{}: the profiler reports '{}'", stream_.name(),
                                 ShortText(stream_.held(), 200)));
   }
@@ -181,11 +185,11 @@ Status XplaneReader::ReadNote(const ProtoStream::Head& head) {
 }
 
 Status XplaneReader::ReadPlane(const ProtoStream::Head& head) {
-  ++planes_;
+  ++counts_.planes;
   const std::string_view leading = STEMTAP_TRY(stream_.Peek(head, kNameWithin));
   const std::optional<std::string_view> front_name = PlaneName(leading);
   if (front_name && !NumberAfter(*front_name, kGpuProcess)) {
-    if (other_plane_.empty()) other_plane_ = *front_name;
+    if (counts_.other_plane.empty()) counts_.other_plane = *front_name;
     return stream_.Skip(head);
   }
   if (head.size > kMaxPlaneBytes) {
@@ -201,7 +205,7 @@ Status XplaneReader::ReadPlane(const ProtoStream::Head& head) {
   }));
   const std::optional<std::uint64_t> device = NumberAfter(name, kGpuProcess);
   if (!device) return Success{};
-  ++gpus_;
+  ++counts_.gpus;
   STEMTAP_TRY(ReadNames(stream_.held()));
   const auto ordinal =
       *device < shm::kUnknown16 ? static_cast<std::uint16_t>(*device) : shm::kUnknown16;
@@ -317,7 +321,7 @@ Status XplaneReader::ReadStat(std::string_view text, Event& event, const char* a
       break;
     case StatKind::kKernelDetails:
       event.details = StatKind::kKernelDetails;
-      if (!ReadKernelDetails(value, event.record)) bad_details_.Add(stream_.OffsetOf(at));
+      if (!ReadKernelDetails(value, event.record)) counts_.bad_details.Add(stream_.OffsetOf(at));
       break;
     case StatKind::kOtherDetails:
       event.details = StatKind::kOtherDetails;
@@ -331,20 +335,20 @@ Status XplaneReader::ReadStat(std::string_view text, Event& event, const char* a
 void XplaneReader::AddKernel(Event& event, const Line& line, std::uint64_t offset) {
   const auto name = event_names_.find(event.name_id);
   if (name == event_names_.end() || name->second.text.empty()) {
-    return rejected_.Add(offset, "has no name");
+    return counts_.rejected.Add(offset, "has no name");
   }
   EventName& kernel = name->second;
   if (kernel.text.starts_with("CudaGraphExec")) {
-    ++graphs_;
+    ++counts_.graphs;
     return;
   }
   if (event.details == StatKind::kOtherDetails ||
       (event.details == StatKind::kOther && NamesNoKernel(kernel.text))) {
-    ++copies_;
+    ++counts_.copies;
     return;
   }
   const std::string_view problem = SetTimes(event, line, offset);
-  if (!problem.empty()) return rejected_.Add(offset, problem);
+  if (!problem.empty()) return counts_.rejected.Add(offset, problem);
   event.record.device = line.device;
   event.record.stream = line.stream;
   if (!kernel.id) kernel.id = launches_->Name(kernel.text);
@@ -358,7 +362,7 @@ std::string_view XplaneReader::SetTimes(Event& event, const Line& line, std::uin
   const std::int64_t from_line = Nanoseconds(*event.offset_ps);  // at most 2^54
   constexpr std::int64_t kMaxStart = kStartOffset - (std::int64_t{1} << 54) - 1;
   if (line.start_ns < -kMaxStart || line.start_ns > kMaxStart) return "has a start out of range";
-  if (*event.offset_ps % 1000 != 0 || event.duration_ps % 1000 != 0) rounded_.Add(offset);
+  if (*event.offset_ps % 1000 != 0 || event.duration_ps % 1000 != 0) counts_.rounded.Add(offset);
   event.record.start_ns = WithOffset(line.start_ns + from_line);
   event.record.duration_ns = static_cast<std::uint64_t>(Nanoseconds(event.duration_ps));
   return {};
@@ -368,53 +372,54 @@ std::string_view XplaneReader::SetTimes(Event& event, const Line& line, std::uin
 Status XplaneReader::CheckKernels() const {
   if (launches_->size() > 0) return Success{};
   const std::string& name = stream_.name();
-  if (rejected_.count > 0) {
+  if (counts_.rejected.count > 0) {
     return Error{fmt::format(
         "{}: byte {}: a kernel event {}, and none of {} kernel events is complete; expected events "
         "with a name, a start and a duration",
-        name, rejected_.first, rejected_.what, rejected_.count)};
+        name, counts_.rejected.first, counts_.rejected.what, counts_.rejected.count)};
   }
-  if (graphs_ > 0) {
+  if (counts_.graphs > 0) {
     return Error{
         fmt::format("{}: {} of whole CUDA graphs and no kernels; expected kernels (record "
                     "with XLA_FLAGS=--xla_gpu_enable_command_buffer=)",
-                    name, Plural(graphs_, "launch", "launches"))};
+                    name, Plural(counts_.graphs, "launch", "launches"))};
   }
-  if (gpus_ == 0) {
+  if (counts_.gpus == 0) {
     return Error{fmt::format(
         "{}: {}{}, none of a GPU; expected a plane '/device:GPU:N', as JAX and TensorFlow write it "
         "if a GPU runs kernels",
-        name, Plural(planes_, "plane"),
-        other_plane_.empty() ? "" : fmt::format(" ('{}', ...)", ShownCell(other_plane_)))};
+        name, Plural(counts_.planes, "plane"),
+        counts_.other_plane.empty() ? ""
+                                    : fmt::format(" ('{}', ...)", ShownCell(counts_.other_plane)))};
   }
   return Error{
       fmt::format("{}: no kernel on a line 'Stream #N' of {}; expected a profile of a "
                   "program that runs kernels",
-                  name, Plural(gpus_, "GPU"))};
+                  name, Plural(counts_.gpus, "GPU"))};
 }
 
 void XplaneReader::WarnAtEnd() {
   const std::string& name = stream_.name();
-  if (notes_ > kMaxNotes) {
+  if (counts_.notes > kMaxNotes) {
     launches_->Warn(fmt::format("{}: the profiler reports {} more", name,
-                                Plural(notes_ - kMaxNotes, "problem")));
+                                Plural(counts_.notes - kMaxNotes, "problem")));
   }
   launches_->WarnOfByte(
-      name, rejected_,
+      name, counts_.rejected,
       fmt::format("a kernel event {} and is skipped ({} such events, for any reason)",
-                  rejected_.what, rejected_.count));
+                  counts_.rejected.what, counts_.rejected.count));
   launches_->WarnOfByte(
-      name, rounded_,
-      fmt::format("a time is finer than 1 ns ({} such events; rounded)", rounded_.count));
-  launches_->WarnOfByte(name, bad_details_,
+      name, counts_.rounded,
+      fmt::format("a time is finer than 1 ns ({} such events; rounded)", counts_.rounded.count));
+  launches_->WarnOfByte(name, counts_.bad_details,
                         fmt::format("'kernel_details' of a kernel have no grid and block ({} such "
                                     "values; treated as unknown)",
-                                    bad_details_.count));
-  launches_->WarnOfCount(name, graphs_, "launch of a CUDA graph was",
+                                    counts_.bad_details.count));
+  launches_->WarnOfCount(name, counts_.graphs, "launch of a CUDA graph was",
                          "launches of CUDA graphs were",
                          " recorded as a whole, without kernels; record with "
                          "XLA_FLAGS=--xla_gpu_enable_command_buffer= to include them");
-  launches_->WarnOfCount(name, copies_, "event is a copy, a set or memory",
+  launches_->WarnOfCount(name, counts_.copies, "event is a copy, a set or memory",
                          "events are copies, sets and memory", "; skipped");
   streams_.Finish(name, *launches_);
 }

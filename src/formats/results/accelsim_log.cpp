@@ -103,23 +103,31 @@ class LogReader {
   bool allow_cut_;
   KernelResults results_;
   std::map<std::string, std::size_t, std::less<>> columns_;
-  std::uint64_t no_number_ = 0;
-  std::string first_no_number_;
-  std::uint64_t decreased_ = 0;
-  std::string first_decreased_;
+  // What the warnings report.
+  struct Counts {
+    std::uint64_t no_number = 0;
+    std::string first_no_number;
+    std::uint64_t decreased = 0;
+    std::string first_decreased;
+  };
+  Counts counts_;
   bool any_ = false;  // a line of a simulation was read
 
   // State of the current simulation; a log may contain several, one after another.
-  std::vector<Processed> processed_;
-  std::map<std::string, double, std::less<>> before_;  // cumulative statistics
-  std::uint64_t launched_ = 0;
-  std::uint64_t last_uid_ = 0;  // maximum uid launched
-  std::size_t fresh_ = 0;       // number of processed_ entries after all other lines of the run
-  bool half_before_ = false;    // the last of processed_ occurred inside statistics
-  std::optional<std::string> broken_;  // where the run reached its limit
-  std::vector<std::size_t> after_break_;
-  std::size_t first_row_ = 0;
-  bool in_run_ = false;
+  // State of the current simulation; a log may contain several, one after another.
+  struct Simulation {
+    std::vector<Processed> processed;
+    std::map<std::string, double, std::less<>> before;  // cumulative statistics
+    std::uint64_t launched = 0;
+    std::uint64_t last_uid = 0;         // maximum uid launched
+    std::size_t fresh = 0;              // entries of `processed` after all other lines of the run
+    bool half_before = false;           // the last of `processed` occurred inside statistics
+    std::optional<std::string> broken;  // where the run reached its limit
+    std::vector<std::size_t> after_break;
+    std::size_t first_row = 0;
+    bool is_running = false;
+  };
+  Simulation run_;
 
   bool in_block_ = false;
   bool has_uid_ = false;
@@ -137,11 +145,11 @@ std::size_t LogReader::ColumnOf(std::string_view name, MetricKind kind) {
 }
 
 Status LogReader::TakeProcessing(std::string_view path) {
-  half_before_ = in_block_ && has_uid_;
+  run_.half_before = in_block_ && has_uid_;
   EndBlock();
-  in_run_ = any_ = true;
-  ++fresh_;
-  processed_.push_back({IdInPath(path), lines_.Where()});
+  run_.is_running = any_ = true;
+  ++run_.fresh;
+  run_.processed.push_back({IdInPath(path), lines_.Where()});
   return Success{};
 }
 
@@ -160,13 +168,13 @@ Status LogReader::TakeUid(std::string_view text) {
     return lines_.At(
         fmt::format("kernel_launch_uid is '{}'; expected a whole number from 1", ShownCell(text)));
   }
-  if (*uid > processed_.size()) {
+  if (*uid > run_.processed.size()) {
     return lines_.At(
         fmt::format("statistics of uid {} after {} lines 'Processing kernel'; expected the log "
                     "from its beginning",
-                    *uid, processed_.size()));
+                    *uid, run_.processed.size()));
   }
-  const Processed& kernel = processed_[*uid - 1];
+  const Processed& kernel = run_.processed[*uid - 1];
   if (!kernel.id) {
     return Error{fmt::format(
         "{}: no kernel id; expected a trace named kernel-<id>... or a line '-kernel id = '",
@@ -189,7 +197,7 @@ void LogReader::TakeStatistic(const Statistic& statistic) {
   // Some configurations have no occupancy: the simulator divides 0 by 0.
   if (share && value && std::isnan(*value)) return;
   if (!value || std::isnan(*value)) {
-    if (no_number_++ == 0) first_no_number_ = lines_.Where();
+    if (counts_.no_number++ == 0) counts_.first_no_number = lines_.Where();
     return;
   }
   if (cumulative) {
@@ -205,24 +213,25 @@ void LogReader::EndBlock() {
   if (!in_block_) return;
   in_block_ = false;
   for (const auto& [name, value] : cumulative_) {
-    const auto before = before_.find(name);
-    const double base = before == before_.end() ? 0.0 : before->second;
+    const auto before = run_.before.find(name);
+    const double base = before == run_.before.end() ? 0.0 : before->second;
     if (value < base) {
-      if (decreased_++ == 0) first_decreased_ = fmt::format("{}: {}", row_.where, name);
+      if (counts_.decreased++ == 0)
+        counts_.first_decreased = fmt::format("{}: {}", row_.where, name);
       continue;
     }
     const std::size_t column = ColumnOf(name, MetricKind::kSum);
     if (row_.values.size() <= column) row_.values.resize(column + 1, kNaN);
     row_.values[column] = value - base;
   }
-  for (const auto& [name, value] : cumulative_) before_[name] = value;
+  for (const auto& [name, value] : cumulative_) run_.before[name] = value;
   cumulative_.clear();
   if (!has_uid_) {
     results_.warnings.push_back(fmt::format(
         "{}: statistics without a kernel_launch_uid are skipped: no kernel finished", row_.where));
     return;
   }
-  if (broken_) after_break_.push_back(results_.rows.size());
+  if (run_.broken) run_.after_break.push_back(results_.rows.size());
   results_.rows.push_back(std::move(row_));
 }
 
@@ -233,40 +242,32 @@ std::string LogReader::IdText(const KernelResult& row) const {
 // Handles the end of a run that the log reports, or the end of the log.
 void LogReader::EndRun() {
   EndBlock();
-  if (broken_) {
+  if (run_.broken) {
     // Kernels that were running then are incomplete: all rows printed after the break, else the
     // last row.
-    if (after_break_.empty() && results_.rows.size() > first_row_ &&
-        results_.rows.size() - first_row_ >= launched_) {
-      after_break_.push_back(results_.rows.size() - 1);
+    if (run_.after_break.empty() && results_.rows.size() > run_.first_row &&
+        results_.rows.size() - run_.first_row >= run_.launched) {
+      run_.after_break.push_back(results_.rows.size() - 1);
     }
     std::string dropped;
-    for (const std::size_t row : after_break_) {
+    for (const std::size_t row : run_.after_break) {
       if (!dropped.empty()) dropped += ", ";
       dropped += IdText(results_.rows[row]);
     }
-    if (!after_break_.empty()) results_.rows.resize(after_break_.front());
+    if (!run_.after_break.empty()) results_.rows.resize(run_.after_break.front());
     results_.warnings.push_back(fmt::format(
-        "{}: the simulation stopped at its limit of cycles or instructions; {}", *broken_,
+        "{}: the simulation stopped at its limit of cycles or instructions; {}", *run_.broken,
         dropped.empty() ? fmt::format("{} of the {} kernels launched had finished",
-                                      results_.rows.size() - first_row_, launched_)
+                                      results_.rows.size() - run_.first_row, run_.launched)
                         : "incomplete and skipped: " + dropped));
   }
-  processed_.clear();
-  before_.clear();
-  launched_ = 0;
-  last_uid_ = 0;
-  fresh_ = 0;
-  half_before_ = false;
-  broken_.reset();
-  after_break_.clear();
-  first_row_ = results_.rows.size();
-  in_run_ = false;
+  run_ = {};
+  run_.first_row = results_.rows.size();
 }
 
 // Handles a run that ended without reporting it; `half`: while the last row was being printed.
 Status LogReader::EndCutRun(const std::string& where, std::string_view what, bool half) {
-  const bool stopped = broken_.has_value();
+  const bool stopped = run_.broken.has_value();
   if (!stopped && !allow_cut_) {
     return Error{
         fmt::format("{}: {}; expected 'GPGPU-Sim: *** exit detected ***' (--allow-cut accepts the "
@@ -279,7 +280,7 @@ Status LogReader::EndCutRun(const std::string& where, std::string_view what, boo
   if (half) {
     dropped = "possibly incomplete and skipped: " + IdText(results_.rows.back());
     results_.rows.pop_back();
-    first_row_ = results_.rows.size();
+    run_.first_row = results_.rows.size();
   }
   results_.warnings.push_back(
       fmt::format("{}: {}, without the simulator's last line; {}", where, what, dropped));
@@ -293,28 +294,28 @@ Status LogReader::TakeLaunch(std::string_view line) {
       at == std::string_view::npos ? std::string_view() : line.substr(at + kUid.size());
   const std::uint64_t uid =
       WholeNumber(rest.substr(0, rest.find_first_not_of("0123456789"))).value_or(0);
-  if (uid != 0 && uid <= last_uid_) {
+  if (uid != 0 && uid <= run_.last_uid) {
     // Another run, whose first kernel was announced earlier.
-    if ((broken_ || allow_cut_) && fresh_ != 1) {
+    if ((run_.broken || allow_cut_) && run_.fresh != 1) {
       return lines_.At(
           fmt::format("another simulation begins after {} lines 'Processing kernel'; split the log "
                       "where it begins",
-                      fresh_));
+                      run_.fresh));
     }
-    std::vector<Processed> newest(processed_.end() - static_cast<std::ptrdiff_t>(fresh_),
-                                  processed_.end());
+    std::vector<Processed> newest(run_.processed.end() - static_cast<std::ptrdiff_t>(run_.fresh),
+                                  run_.processed.end());
     STEMTAP_TRY(EndCutRun(
         lines_.Where(),
         fmt::format(
             "uid {} is launched again by another simulation, before the end of the one above", uid),
-        half_before_));
-    processed_ = std::move(newest);
+        run_.half_before));
+    run_.processed = std::move(newest);
   }
   EndBlock();
-  in_run_ = any_ = true;
-  last_uid_ = std::max(last_uid_, uid);
-  fresh_ = 0;
-  ++launched_;
+  run_.is_running = any_ = true;
+  run_.last_uid = std::max(run_.last_uid, uid);
+  run_.fresh = 0;
+  ++run_.launched;
   return Success{};
 }
 
@@ -324,7 +325,7 @@ Status LogReader::TakeLine() {
   constexpr std::string_view kLaunching = "launching kernel name: ";
   const std::string_view line = lines_.text();
   // The text may be anywhere in the line, because the previous line may be truncated.
-  if (in_run_ && line.find("Accel-Sim [build ") != std::string_view::npos) {
+  if (run_.is_running && line.find("Accel-Sim [build ") != std::string_view::npos) {
     return EndCutRun(lines_.Where(), "another simulation begins before the end of the one above",
                      in_block_ && has_uid_);
   }
@@ -335,8 +336,8 @@ Status LogReader::TakeLine() {
       return lines_.At(fmt::format("-kernel id is '{}'; expected a whole number",
                                    ShownCell(line.substr(kId.size()))));
     }
-    if (processed_.empty()) return Success{};
-    Processed& kernel = processed_.back();
+    if (run_.processed.empty()) return Success{};
+    Processed& kernel = run_.processed.back();
     if (kernel.id && *kernel.id != *id) {
       return lines_.At(
           fmt::format("-kernel id is {}; expected {} as in the file name above", *id, *kernel.id));
@@ -348,7 +349,7 @@ Status LogReader::TakeLine() {
   if (line.find("GPGPU-Sim: ** break due to reaching the maximum cycles") !=
       std::string_view::npos) {
     EndBlock();
-    broken_ = lines_.Where();
+    run_.broken = lines_.Where();
     return Success{};
   }
   if (line.find("GPGPU-Sim: *** exit detected ***") != std::string_view::npos) {
@@ -359,10 +360,10 @@ Status LogReader::TakeLine() {
   if (!statistic) return Success{};
   if (statistic->name == "kernel_name") {
     EndBlock();
-    in_run_ = any_ = true;
+    run_.is_running = any_ = true;
     in_block_ = true;
     has_uid_ = false;
-    fresh_ = 0;
+    run_.fresh = 0;
     row_ = {};
     row_.where = lines_.Where();
     row_.name = statistic->text;
@@ -380,20 +381,20 @@ Result<KernelResults> LogReader::Read() {
     return Error{fmt::format("{}: no kernel was simulated; expected lines 'Processing kernel ...'",
                              lines_.name())};
   }
-  if (in_run_) {
+  if (run_.is_running) {
     const std::string last = fmt::format("{}:{}", lines_.name(), lines_.number() - 1);
     STEMTAP_TRY(EndCutRun(last, "the log ends here", in_block_ && has_uid_));
   }
-  if (no_number_ > 0) {
+  if (counts_.no_number > 0) {
     results_.warnings.push_back(
         fmt::format("{}: a statistic is not a finite number ({} such lines); treated as missing",
-                    first_no_number_, no_number_));
+                    counts_.first_no_number, counts_.no_number));
   }
-  if (decreased_ > 0) {
+  if (counts_.decreased > 0) {
     results_.warnings.push_back(
         fmt::format("{} is less than before, although it counts from the start ({} such "
                     "statistics); treated as missing",
-                    first_decreased_, decreased_));
+                    counts_.first_decreased, counts_.decreased));
   }
   return std::move(results_);
 }
