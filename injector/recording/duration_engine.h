@@ -30,6 +30,7 @@
 
 namespace stemtap::inject {
 
+// MEMBERS: one object for each task of the flusher above; they begin and end together.
 class DurationEngine {
  public:
   // Sets up CUPTI and starts the flusher. On failure writes the reason to `problem` and returns
@@ -49,9 +50,7 @@ class DurationEngine {
 
   // Sets the function that the producer calls with captures whose records are lost. Call before
   // Start.
-  void OnLostCapture(LostCapture* call, void* gate) noexcept {
-    decoder_.OnLostCapture(call, gate);
-  }
+  void OnLostCapture(LostCapture* call, void* gate) noexcept { decoder_.OnLostCapture(call, gate); }
 
   // Sets the names of graphs. Call before Start at level graph.
   void SetGraphNames(GraphNames& names) noexcept { decoder_.SetGraphNames(names); }

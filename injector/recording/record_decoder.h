@@ -30,6 +30,8 @@ class GraphNames;
 
 using LostCapture = void(void* gate, const PendingCapture& capture);
 
+// MEMBERS: one table for each kind of definition that records refer to, and what the checks of a
+// record depend on.
 class RecordDecoder {
  public:
   void Init(const CuptiApi& api, SessionFiles& files) noexcept;

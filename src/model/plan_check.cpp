@@ -36,7 +36,8 @@ struct Counter {
   void Add(std::uint64_t more) { fits = !__builtin_add_overflow(sum, more, &sum) && fits; }
 };
 
-// Check validates a plan and keeps the first inconsistency in `wrong_`.
+// Check validates a plan and keeps the first inconsistency in `wrong_`. MEMBERS: one sum for each
+// total that it compares.
 class Check {
  public:
   explicit Check(const Plan& plan) : plan_(plan) {}

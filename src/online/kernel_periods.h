@@ -29,6 +29,8 @@
 
 namespace stemtap::online {
 
+// MEMBERS: the periods that have ended, what ends the current one, and the counts by period and
+// cluster.
 class KernelPeriods {
  public:
   // Reports a capture by credit. Period 0 ends at the last update before the first capture, so that

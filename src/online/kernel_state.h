@@ -59,6 +59,8 @@ class KernelCaptures {
   std::uint64_t explored_ns_ = 0;
 };
 
+// KernelState is all that the sampler knows of one kernel. MEMBERS: one for each part of the state;
+// the parts are types that can be tested alone.
 class KernelState {
  public:
   // The state covers all launches of the name or, if `config` is given, of that configuration.

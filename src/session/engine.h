@@ -167,6 +167,7 @@ struct LaunchCounts {
   }
 };
 
+// MEMBERS: one for each step from a launch to an epoch.
 class Engine {
  public:
   // All referenced objects must outlive the engine. REQUIRES: KernelGroups::Create accepts

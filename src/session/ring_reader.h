@@ -112,6 +112,7 @@ class RingDefinitions {
   std::string text_;
 };
 
+// MEMBERS: the mapped ring, the process behind it, what its records refer to, and the counters.
 class RingReader {
  public:
   using NameToId = RingDefinitions::NameToId;

@@ -65,6 +65,7 @@ class CaptureClaims {
   std::uint64_t refused_ = 0;
 };
 
+// MEMBERS: the open rings, the reports of the closed ones, and the limits of names and files.
 class TracedProcesses {
  public:
   // Rings that cannot be read and are listed in the warnings. A program could create any number of

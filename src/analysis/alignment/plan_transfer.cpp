@@ -147,6 +147,8 @@ std::optional<std::vector<std::size_t>> Membership(const model::PlanKernel& kern
   return member;
 }
 
+// Transfer transfers the samples of a plan. MEMBERS: its inputs, and a table for each way in which
+// it looks up kernels of the two runs.
 class Transfer {
  public:
   Transfer(const model::Plan& plan, const Run& a, const Run& b, const Alignment& alignment,

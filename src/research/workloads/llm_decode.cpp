@@ -30,7 +30,7 @@ std::uint64_t CeilDivide(std::uint64_t a, std::uint64_t b) {
 
 // Script is the sequence of forward passes: for each request, one prefill of the whole prompt, then
 // one decode step per token. A step consists of its head, the same layer `layers` times, and its
-// tail.
+// tail. MEMBERS: the parameters of the model, and the position in the sequence.
 class Script {
  public:
   explicit Script(const LlmDecodeOptions& options)

@@ -58,6 +58,7 @@ struct Place {
   std::size_t first = 0;
 };
 
+// MEMBERS: the data, and one field for each thing that a key changes.
 class Model {
  public:
   // Shows the current sessions. They and the overviews that they point to must stay valid until the

@@ -23,6 +23,8 @@ enum class SessionState : std::uint8_t {
   kKilled,  // the overview's state is running, but it is not renewed and its collector is gone
 };
 
+// MEMBERS: the file, the two overviews that it is read into by turns, and the state that follows
+// from them.
 class SessionWatch {
  public:
   using Clock = std::chrono::steady_clock;
