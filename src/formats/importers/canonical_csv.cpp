@@ -15,6 +15,7 @@
 #include "base/memory_source.h"
 #include "base/text.h"
 #include "formats/importers/importers.h"
+#include "formats/importers/recorded_launches.h"
 #include "formats/tally.h"
 #include "model/canonical_columns.h"
 
@@ -168,10 +169,7 @@ Error CanonicalCsvReader::BadNumber(model::CanonicalColumn column, std::string_v
 Status CanonicalCsvReader::ParseRow(shm::KernelRecord& record) {
   const std::vector<std::string_view>& cells = csv_.cells();
   STEMTAP_TRY(csv_.CheckWidth(columns_));
-  record.start_ns = shm::kUnknownTime;
-  record.device = shm::kUnknown16;
-  record.stream = shm::kUnknown32;
-  record.shared_bytes = shm::kUnknown32;
+  record = RecordedLaunches::Unknown();
   record.correlation_id = static_cast<std::uint32_t>(rows_);
   for (const Number& number : numbers_) {
     const std::string_view cell = cells[number.cell];

@@ -14,6 +14,7 @@
 #include "base/memory_source.h"
 #include "base/text.h"
 #include "formats/importers/importers.h"
+#include "formats/importers/recorded_launches.h"
 #include "model/canonical_columns.h"
 
 namespace stemtap::formats {
@@ -151,11 +152,7 @@ Result<std::size_t> StemColumns::ReadSome(model::ProfileBatch& batch, std::size_
         cell.find_first_not_of('0', point + 1) != std::string_view::npos) {
       ++fractions_;
     }
-    shm::KernelRecord record;
-    record.start_ns = shm::kUnknownTime;
-    record.device = shm::kUnknown16;
-    record.stream = shm::kUnknown32;
-    record.shared_bytes = shm::kUnknown32;
+    shm::KernelRecord record = RecordedLaunches::Unknown();
     record.duration_ns = *duration;
     record.name_id = static_cast<std::uint32_t>(column);
     record.correlation_id = static_cast<std::uint32_t>(invocations_++);
