@@ -18,10 +18,6 @@
 namespace stemtap::session {
 namespace {
 
-// Launches decoded at a time: 1 MiB of records, enough to make the handover between the two threads
-// (some microseconds) negligible.
-constexpr std::size_t kBatch = 16384;
-
 using ReadResult = Result<std::size_t>;
 
 using Records = std::vector<shm::KernelRecord>;
@@ -31,7 +27,8 @@ Result<Records> ReadFirst(model::ProfileReader& reader, std::size_t count) {
   Records first;
   first.reserve(count);
   for (model::ProfileBatch batch; first.size() < count;) {
-    if (STEMTAP_TRY(reader.Read(batch, std::min(kBatch, count - first.size()))) == 0) break;
+    if (STEMTAP_TRY(reader.Read(batch, std::min(model::kBatchLaunches, count - first.size()))) == 0)
+      break;
     first.insert(first.end(), batch.records.begin(), batch.records.end());
   }
   return first;
@@ -62,12 +59,12 @@ Status Play(model::ProfileReader& reader, Records first, const ReplayOptions& op
 
   model::ProfileBatch batch;
   model::ProfileBatch ahead;
-  ReadResult read = reader.Read(batch, kBatch);
+  ReadResult read = reader.Read(batch, model::kBatchLaunches);
   while (read.ok() && read.value() != 0) {
     add_names();  // before the reading thread adds more
     std::future<ReadResult> next =
         std::async(std::launch::async | std::launch::deferred,
-                   [&reader, &ahead] { return reader.Read(ahead, kBatch); });
+                   [&reader, &ahead] { return reader.Read(ahead, model::kBatchLaunches); });
     push(batch.records);
     read = next.get();
     std::swap(batch, ahead);

@@ -15,8 +15,6 @@
 namespace stemtap::formats {
 namespace {
 
-constexpr std::size_t kBatch = 16384;
-
 // Returns a kernel name as plan.json contains it, with invalid UTF-8 replaced.
 std::string AsInPlan(const std::string& name) {
   const std::string quoted =
@@ -95,22 +93,20 @@ class Counter {
     std::uint64_t index = 0;
     std::size_t next = 0;
     std::vector<std::uint32_t> name_of(counted_.samples.size());
-    for (model::ProfileBatch batch;;) {
-      const std::size_t read = STEMTAP_TRY(reader.Read(batch, kBatch));
-      if (read == 0) break;
-      names_.resize(std::max(names_.size(), reader.names().size()));
-      for (const shm::KernelRecord& record : batch.records) {
-        counted_.graph_kernels += record.graph_id != 0;
-        seen_.emplace(record.device, 0);
-        const std::uint64_t id = Count(record);
-        for (; next < counted_.samples.size() && counted_.samples[next].sample->index == index;
-             ++next) {
-          STEMTAP_TRY(Meet(counted_.samples[next], record, reader.names(), id));
-          name_of[next] = record.name_id;
-        }
-        ++index;
+    const auto count = [&](const shm::KernelRecord& record) -> Status {
+      if (record.name_id >= names_.size()) names_.resize(reader.names().size());
+      counted_.graph_kernels += record.graph_id != 0;
+      seen_.emplace(record.device, 0);
+      const std::uint64_t id = Count(record);
+      for (; next < counted_.samples.size() && counted_.samples[next].sample->index == index;
+           ++next) {
+        STEMTAP_TRY(Meet(counted_.samples[next], record, reader.names(), id));
+        name_of[next] = record.name_id;
       }
-    }
+      ++index;
+      return Success{};
+    };
+    STEMTAP_TRY(model::ForEachLaunch(reader, count));
     const std::uint64_t planned = plan_.totals.invocations + plan_.totals.excluded_invocations;
     if (next < counted_.samples.size() || index != planned) {
       return Error{

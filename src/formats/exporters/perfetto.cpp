@@ -17,8 +17,6 @@
 namespace stemtap::formats {
 namespace {
 
-constexpr std::size_t kBatch = 16384;
-
 std::string Quoted(const std::string& text) {
   std::string json;
   model::AppendJsonString(text, json);
@@ -85,32 +83,27 @@ class Timeline {
     std::uint64_t index = 0;
     std::size_t next = 0;
     const std::vector<CountedSample>& samples = input_.counted.samples;
-    for (model::ProfileBatch batch;;) {
-      const std::size_t read = STEMTAP_TRY(input_.profile->Read(batch, kBatch));
-      if (read == 0) return Success{};
-      for (const shm::KernelRecord& r : batch.records) {
-        const Stream stream = {r.device, r.stream};
-        for (; next < samples.size() && samples[next].sample->index == index; ++next) {
-          streams_[stream] = 0;
-          sample_streams_.push_back(stream);
-        }
-        ++index;
-        if (!all_ ||
-            (input_.options.counting.device && r.device != input_.options.counting.device)) {
-          continue;
-        }
-        if (r.start_ns == shm::kUnknownTime) {
-          ++without_time_;
-          continue;
-        }
-        first_ns_ = std::min(first_ns_, r.start_ns);
+    STEMTAP_TRY(model::ForEachLaunch(*input_.profile, [&](const shm::KernelRecord& r) {
+      const Stream stream = {r.device, r.stream};
+      for (; next < samples.size() && samples[next].sample->index == index; ++next) {
         streams_[stream] = 0;
-        launches_.push_back({index - 1, r.start_ns, r.duration_ns, stream, r.name_id});
+        sample_streams_.push_back(stream);
       }
-      for (std::size_t i = names_.size(); i < input_.profile->names().size(); ++i) {
-        names_.push_back(Quoted(input_.profile->names().name(static_cast<std::uint32_t>(i))));
+      ++index;
+      if (!all_ || (input_.options.counting.device && r.device != input_.options.counting.device)) {
+        return;
       }
-    }
+      if (r.start_ns == shm::kUnknownTime) {
+        ++without_time_;
+        return;
+      }
+      first_ns_ = std::min(first_ns_, r.start_ns);
+      streams_[stream] = 0;
+      launches_.push_back({index - 1, r.start_ns, r.duration_ns, stream, r.name_id});
+    }));
+    const model::NameTable& names = input_.profile->names();
+    for (std::uint32_t i = 0; i < names.size(); ++i) names_.push_back(Quoted(names.name(i)));
+    return Success{};
   }
 
   void Add(const std::string& event) {

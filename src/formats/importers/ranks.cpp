@@ -21,8 +21,6 @@
 namespace stemtap::formats {
 namespace {
 
-constexpr std::size_t kBatch = 16384;
-
 // Returns whether the path, opened again, has the same content. "-" is always standard input, even
 // if a file of that name exists.
 bool CanReopen(const std::string& path) {
@@ -74,7 +72,7 @@ class RankReader : public model::ProfileReader {
     if (current_.once) return Success{};
     std::set<std::uint16_t> found;
     for (;;) {
-      const std::size_t read = STEMTAP_TRY(rank->Read(part_, kBatch));
+      const std::size_t read = STEMTAP_TRY(rank->Read(part_, model::kBatchLaunches));
       if (read == 0) break;
       for (const shm::KernelRecord& record : part_.records) found.insert(record.device);
     }
