@@ -20,12 +20,6 @@ namespace stemtap::model {
 
 class NameTable {
  public:
-  NameTable() = default;
-  NameTable(const NameTable&) = delete;
-  NameTable& operator=(const NameTable&) = delete;
-  NameTable(NameTable&&) = default;
-  NameTable& operator=(NameTable&&) = default;
-
   // Returns the id of `name` and assigns one if needed. `pid` is the owning process id, or 0 if the
   // kernel is shared by all processes.
   std::uint32_t Intern(std::string_view name, std::int32_t pid = 0) {

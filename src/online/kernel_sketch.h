@@ -13,7 +13,7 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <memory>
+#include <optional>
 #include <vector>
 
 #include "model/plan.h"
@@ -68,8 +68,9 @@ struct BinnedCells {
 class KernelSketch {
  public:
   // `perturbed`: captures perturb launches, and perturbed launches have shm::kFlagPerturbed.
-  explicit KernelSketch(bool perturbed)
-      : native_(perturbed ? std::make_unique<NativeTimes>() : nullptr) {}
+  explicit KernelSketch(bool perturbed) {
+    if (perturbed) native_.emplace();
+  }
 
   // Adds a launch, captured or not, to the time slices, to the launch configuration and to the
   // launches without a duration.
@@ -79,13 +80,13 @@ class KernelSketch {
     zero_duration_ += record.duration_ns == 0;
   }
   bool IsPerturbed(const shm::KernelRecord& record) const {
-    return native_ != nullptr && (record.flags & shm::kFlagPerturbed) != 0;
+    return native_ && (record.flags & shm::kFlagPerturbed) != 0;
   }
   // Adds the duration of a launch that is not perturbed. Returns the bin that determines its
   // cluster.
   std::uint32_t AddNative(const Observation& seen) {
     const std::uint32_t bin = durations_.Add(seen.record.duration_ns);
-    if (native_ == nullptr) return bin;
+    if (!native_) return bin;
     // The cluster is determined by the context as a whole.
     const std::uint32_t context = native_->ContextOf(seen.history_key, seen.config_key);
     native_->AddNative(context, seen.record.duration_ns);
@@ -115,7 +116,7 @@ class KernelSketch {
   std::uint64_t duration_ns() const {
     return static_cast<std::uint64_t>(durations_.total_duration()) + imputed_ns();
   }
-  bool imputes() const { return native_ != nullptr; }
+  bool imputes() const { return native_.has_value(); }
   std::uint64_t imputed() const { return imputes() ? native_->perturbed() : 0; }
   std::uint64_t imputed_ns() const { return imputes() ? native_->imputed_ns() : 0; }
   // All launches with a known start time, with their recorded durations.
@@ -138,7 +139,7 @@ class KernelSketch {
 
   stats::LogSketch durations_;
   stats::TimeSlices slices_;
-  std::unique_ptr<NativeTimes> native_;  // null if all durations are native
+  std::optional<NativeTimes> native_;  // empty if all durations are native
   std::uint64_t zero_duration_ = 0;
   shm::LaunchConfig config_ = {};
   bool has_launches_ = false;

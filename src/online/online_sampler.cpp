@@ -66,32 +66,32 @@ void OnlineSampler::UpdateKernel(std::size_t i) {
   }
 }
 
-void OnlineSampler::Commit(const ParallelFor& parallel, bool publish) {
+void OnlineSampler::Commit(const ParallelFor& parallel, Publish publish) {
   if (allocator_.due()) {
     Allocate(parallel);
     allocator_.SetNext(status_.observed, status_.duration_ns);
-    publisher_.RetryRefused(kernels_);
+    if (publish == Publish::kNow) publisher_.RetryRefused(kernels_);
     for (KernelState& kernel : kernels_) kernel.SetAllocated();
   } else {
     SettleCaptures();
   }
-  if (!publish) {
+  if (publish == Publish::kLater) {
     unpublished_ = true;
   } else if (allocator_.due() || std::exchange(unpublished_, false)) {
-    PublishAll();
+    PublishAll(publish);
   } else {
-    for (std::size_t i = 0; i < batches_.size(); ++i) PublishKernel(batches_.kernel(i));
+    for (std::size_t i = 0; i < batches_.size(); ++i) PublishKernel(batches_.kernel(i), publish);
   }
   status_.contexts_refused = publisher_.contexts_refused();
   status_.slots_refused = publisher_.slots_refused();
 }
 
-void OnlineSampler::PublishAll() {
+void OnlineSampler::PublishAll(Publish publish) {
   unpublished_ = false;
   status_.clusters_open = 0;
   status_.clusters_closed = 0;
   for (std::uint32_t id = 0; id < kernels_.size(); ++id) {
-    PublishKernel(id);
+    PublishKernel(id, publish);
     for (const Cluster& cluster : kernels_[id].clusters()) {
       ++(cluster.request.closed ? status_.clusters_closed : status_.clusters_open);
     }
@@ -193,7 +193,7 @@ Facts OnlineSampler::FactsNow() const {
   return facts;
 }
 
-void OnlineSampler::PublishKernel(std::uint32_t id) {
+void OnlineSampler::PublishKernel(std::uint32_t id, Publish publish) {
   KernelState& kernel = kernels_[id];
   for (std::size_t i = 0; i < kernel.clusters().size(); ++i) {
     Cluster& cluster = kernel.clusters()[i];
@@ -201,7 +201,9 @@ void OnlineSampler::PublishKernel(std::uint32_t id) {
     if (!publisher_.UpdateClosed(cluster)) continue;
     Emit(cluster.request.closed ? MaskEventKind::kClose : MaskEventKind::kReopen, id, i);
   }
-  publisher_.Publish(id, kernel, status_.observed, allocator_.pace());
+  if (publish == Publish::kNow) {
+    publisher_.Publish(id, kernel, status_.observed, allocator_.pace());
+  }
 }
 
 void OnlineSampler::Emit(MaskEventKind kind, std::uint32_t kernel, std::size_t cluster) {

@@ -145,6 +145,15 @@ struct SamplerStatus {
   }
 };
 
+// When Commit publishes its decisions in the gate table.
+enum class Publish : std::uint8_t {
+  kNow,
+  // With the next Commit that publishes: further launches are at hand, and decisions would be
+  // outdated before a launch could follow them.
+  kLater,
+  kNever,  // the run has ended, in a copy of the sampler
+};
+
 class OnlineSampler {
  public:
   // Publishes into `gate`, which must outlive the sampler and must have no other writer. Only
@@ -176,9 +185,7 @@ class OnlineSampler {
   void Begin(std::span<const Observation> batch);
   std::size_t touched() const { return batches_.size(); }
   void UpdateKernel(std::size_t i);
-  // `publish`: false if further launches are at hand. Decisions are then published by the next
-  // Commit that publishes, because they would be outdated before a launch could follow them.
-  void Commit(const ParallelFor& parallel = Serially, bool publish = true);
+  void Commit(const ParallelFor& parallel = Serially, Publish publish = Publish::kNow);
 
   // Reports that no further launch can be captured, because the program has ended. From now on,
   // cuts and targets stay as they are while the remaining launches are observed.
@@ -217,8 +224,8 @@ class OnlineSampler {
   void SetEnough();
   Facts FactsNow() const;
   // Closes and reopens the clusters of a kernel and publishes their credits.
-  void PublishKernel(std::uint32_t id);
-  void PublishAll();
+  void PublishKernel(std::uint32_t id, Publish publish);
+  void PublishAll(Publish publish);
   void Emit(MaskEventKind kind, std::uint32_t kernel, std::size_t cluster);
   model::KernelId IdOf(const KernelState& kernel) const {
     return {names_.name(kernel.name_id()), names_.process(kernel.name_id()), kernel.config()};

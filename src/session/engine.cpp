@@ -137,11 +137,17 @@ void Engine::Skip(const shm::KernelRecord& record, std::uint16_t process) {
   counts_.NextOccurrence(PlanName(record.name_id));
 }
 
+void Engine::Observe(std::span<const online::Observation> epoch, online::Publish publish,
+                     online::OnlineSampler& sampler) const {
+  sampler.Begin(epoch);
+  pool_.ForEach(sampler.touched(), [&](std::size_t i) { sampler.UpdateKernel(i); });
+  sampler.Commit(OnPool(pool_), publish);
+}
+
 void Engine::RunEpoch() {
-  sampler_.Begin(queue_.Next());
-  pool_.ForEach(sampler_.touched(), [this](std::size_t i) { sampler_.UpdateKernel(i); });
   // An engine that asks the gate itself applies each decision to the next launch.
-  sampler_.Commit(OnPool(pool_), local_gate_ || at_hand_ < queue_.epoch());
+  const bool is_last = local_gate_ || at_hand_ < queue_.epoch();
+  Observe(queue_.Next(), is_last ? online::Publish::kNow : online::Publish::kLater, sampler_);
   if (sampler_.allocated()) {
     for (EngineObserver* observer : observers_) observer->OnAllocation(sampler_.status());
   }
@@ -171,8 +177,8 @@ void Engine::AddWarnings(std::vector<std::string>& warnings) const {
   }
 }
 
-void Engine::Describe(model::Overview& overview) const {
-  sampler_.Describe(overview);
+void Engine::Describe(const online::OnlineSampler& sampler, model::Overview& overview) const {
+  sampler.Describe(overview);
   overview.excluded = excluded().invocations;
   overview.excluded_duration_ns = excluded().duration_ns;
 }
@@ -181,12 +187,32 @@ model::Plan Engine::Finish() {
   sampler_.EndCaptures();
   while (!queue_.empty()) RunEpoch();
   model::Plan plan = sampler_.Finish(OnPool(pool_));
+  Complete(plan);
+  ReportDecisions();
+  return plan;
+}
+
+Engine::Ended Engine::EndNow(EngineObserver& observer) const {
+  Ended ended = {sampler_, {}};
+  online::OnlineSampler& sampler = ended.sampler;
+  const auto report = [&] { observer.OnDecisions(sampler.events(), sampler.names(), marks_); };
+  sampler.EndCaptures();
+  EpochQueue queue = queue_;
+  for (; !queue.empty(); queue.Pop()) {
+    Observe(queue.Next(), online::Publish::kNever, sampler);
+    report();
+  }
+  ended.plan = sampler.Finish(OnPool(pool_));
+  report();
+  Complete(ended.plan);
+  return ended;
+}
+
+void Engine::Complete(model::Plan& plan) const {
   plan.totals.graph_launches = counts_.graph_launches;
   plan.totals.excluded_invocations = excluded().invocations;
   plan.totals.excluded_duration_ns = excluded().duration_ns;
   SetMarks(marks_, plan);
-  ReportDecisions();
-  return plan;
 }
 
 }  // namespace stemtap::session

@@ -211,6 +211,15 @@ class Engine {
   // Processes pending launches, ends the sampler and returns the plan. Call once.
   model::Plan Finish();
 
+  // Ended is a sampler that has ended, and its plan.
+  struct Ended {
+    online::OnlineSampler sampler;
+    model::Plan plan;
+  };
+  // Returns what Finish would leave if the program had ended now, and reports the decisions that
+  // Finish would report to `observer`. Changes nothing. Takes as much memory as the sampler.
+  Ended EndNow(EngineObserver& observer) const;
+
   std::uint64_t launches() const { return counts_.launches; }  // including excluded launches
   // Launches of a graph timed as one; part of launches().
   std::uint64_t graph_launches() const { return counts_.graph_launches; }
@@ -227,8 +236,10 @@ class Engine {
   // Returns the highest number of credits ever granted to a gate slot in total.
   std::uint32_t MostGranted(std::uint32_t slot) const { return sampler_.MostGranted(slot); }
   const online::SamplerStatus& status() const { return sampler_.status(); }
-  // Fills in the launches and kernels of the overview.
-  void Describe(model::Overview& overview) const;
+  // Fills in the launches and kernels of the overview, from this engine's sampler or from `sampler`
+  // of EndNow.
+  void Describe(model::Overview& overview) const { Describe(sampler_, overview); }
+  void Describe(const online::OnlineSampler& sampler, model::Overview& overview) const;
   // Returns the number of captured launches of a process, including pending ones.
   std::uint64_t captured_of(std::size_t process) const {
     return process < counts_.captured.size() ? counts_.captured[process] : 0;
@@ -246,6 +257,11 @@ class Engine {
   std::uint32_t PlanName(std::uint32_t name_id);
   void LeaveOut(const shm::KernelRecord& record, std::uint64_t name_hash);
   void RunEpoch();
+  // Passes an epoch to `sampler`.
+  void Observe(std::span<const online::Observation> epoch, online::Publish publish,
+               online::OnlineSampler& sampler) const;
+  // Adds what the sampler does not know to its plan.
+  void Complete(model::Plan& plan) const;
   void ReportDecisions();
 
   std::optional<LocalGate> local_gate_;          // if the gate is asked by the engine

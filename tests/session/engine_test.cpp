@@ -4,10 +4,12 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <memory>
 #include <random>
+#include <span>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -24,17 +26,10 @@ struct Decisions {
   std::string mask;
 };
 
-// Runs 60,000 launches of 40 kernels with several configurations, streams and modes through the
-// entire engine.
-Decisions Decide(unsigned threads, std::uint64_t lag) {
-  test::TempDir folder;
-  const std::string path = (folder / "mask.ndjson").string();
-  auto mask = MaskWriter::Open(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600), path);
-  REQUIRE(mask.ok());
-  auto gate = std::make_unique<shm::GateTable>();
-  WorkerPool pool(threads);
-  Engine engine(sampling::SamplingOptions{}, *gate, GateAsked::kByEngine, lag, pool);
-  engine.AddObserver(mask.value());
+// Calls push(record) for 60,000 launches of 40 kernels with several configurations, streams and
+// modes.
+template <typename Push>
+void ForEachLaunch(Engine& engine, const Push& push) {
   std::mt19937_64 random(1);
   std::lognormal_distribution<double> noise(0.0, 0.05);
   for (int i = 0; i < 60000; ++i) {
@@ -46,14 +41,75 @@ Decisions Decide(unsigned threads, std::uint64_t lag) {
     record.duration_ns = static_cast<std::uint64_t>(
         1000.0 * (1 + kernel) * static_cast<double>(record.grid[0]) * noise(random));
     record.start_ns = static_cast<std::uint64_t>(i) * 1000;
-    engine.Push(record);
+    push(record);
   }
+}
+
+// Runs these launches through the entire engine.
+Decisions Decide(unsigned threads, std::uint64_t lag) {
+  test::TempDir folder;
+  const std::string path = (folder / "mask.ndjson").string();
+  auto mask = MaskWriter::Open(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600), path);
+  REQUIRE(mask.ok());
+  auto gate = std::make_unique<shm::GateTable>();
+  WorkerPool pool(threads);
+  Engine engine(sampling::SamplingOptions{}, *gate, GateAsked::kByEngine, lag, pool);
+  engine.AddObserver(mask.value());
+  ForEachLaunch(engine, [&](const shm::KernelRecord& record) { engine.Push(record); });
   Decisions decisions{model::PlanToJson(engine.Finish()), ""};
   CHECK(mask.value().Close().ok());
   std::stringstream text;
   text << std::ifstream(path).rdbuf();
   decisions.mask = text.str();
   return decisions;
+}
+
+// Keeps the events of a run as text.
+struct Events : EngineObserver {
+  void OnDecisions(std::span<const online::MaskEvent> events, const model::NameTable& names,
+                   const CaptureMarks&) override {
+    for (const online::MaskEvent& e : events) {
+      text += std::to_string(static_cast<int>(e.kind)) + ' ' + std::to_string(e.index) + ' ' +
+              names.name(e.kernel) + ' ' + std::to_string(e.cluster) + '\n';
+    }
+  }
+  std::string text;
+};
+
+TEST_CASE("a snapshot is what the end would have written, and it changes nothing") {
+  static constexpr int kStops[] = {1, 63, 1000, 20'000, 20'001, 59'999};
+  const auto run = [](int end, bool snapshots) {
+    auto gate = std::make_unique<shm::GateTable>();
+    WorkerPool pool(2);
+    auto engine = std::make_unique<Engine>(sampling::SamplingOptions{}, *gate, GateAsked::kByEngine,
+                                           500, pool);
+    Events seen;
+    engine->AddObserver(seen);
+    std::vector<Decisions> now;
+    int pushed = 0;
+    ForEachLaunch(*engine, [&](const shm::KernelRecord& record) {
+      if (pushed == end) return;
+      engine->Push(record);
+      ++pushed;
+      if (!snapshots || std::ranges::find(kStops, pushed) == std::end(kStops)) return;
+      Events rest;
+      const Engine::Ended ended = engine->EndNow(rest);
+      now.push_back({model::PlanToJson(ended.plan), seen.text + rest.text});
+      CHECK(ended.sampler.status().observed == static_cast<std::uint64_t>(pushed));
+    });
+    now.push_back({model::PlanToJson(engine->Finish()), seen.text});
+    return now;
+  };
+  const std::vector<Decisions> snapshots = run(60'000, true);
+  for (std::size_t i = 0; i < std::size(kStops); ++i) {
+    CAPTURE(kStops[i]);
+    const Decisions ended = run(kStops[i], false).back();
+    CHECK(snapshots[i].plan == ended.plan);
+    CHECK(snapshots[i].mask == ended.mask);
+  }
+  const Decisions undisturbed = run(60'000, false).back();
+  CHECK(snapshots.back().plan == undisturbed.plan);
+  CHECK(snapshots.back().mask == undisturbed.mask);
 }
 
 TEST_CASE("decisions are bit-identical for any number of threads") {
