@@ -22,7 +22,9 @@
 #include "base/result.h"
 #include "base/text.h"
 #include "base/worker_pool.h"
+#include "model/session_files.h"
 #include "session/child_process.h"
+#include "session/control.h"
 #include "session/engine.h"
 #include "session/gate_memory.h"
 #include "session/launch_environment.h"
@@ -48,10 +50,9 @@ class LiveRun {
   // All referenced objects must outlive the run.
   LiveRun(const LiveOptions& options, Session& session, shm::GateTable& gate);
 
-  // Opens the mask. On failure, the session is discarded.
-  Status Begin() {
-    return session_.Begin(engine_, [this](model::Overview& o) { Describe(o); });
-  }
+  // Opens the mask and the control socket. On failure, the session is discarded. A session without
+  // a socket goes on, with a warning.
+  Status Begin();
 
   // Collects until the program, or every process that joined, has ended.
   void Watch(std::optional<ChildProcess>& child, SignalRelay& signals);
@@ -61,6 +62,11 @@ class LiveRun {
  private:
   void UpdateDisplay();
   void Describe(model::Overview& overview) const;
+  // Adds what the processes and the engine report to the result.
+  void AddReports(SessionResult& outcome) const;
+  // Answers a request of session/control.h.
+  Result<std::string> Answer(std::string_view request) const;
+  Result<std::string> Snapshot(std::string_view request) const;
   std::string WhyNoProcess(SessionResult& outcome) const;
   std::string WhyAllDisabled(const std::vector<ProcessReport>& processes) const;
 
@@ -70,6 +76,8 @@ class LiveRun {
   Engine engine_;
   TracedProcesses processes_;
   ProgressLine progress_;
+  std::optional<ControlServer> control_;
+  std::string why_no_control_;
 };
 
 // At other levels than gate, the program has no gate and captures nothing.
@@ -99,6 +107,17 @@ LiveRun::LiveRun(const LiveOptions& options, Session& session, shm::GateTable& g
               pool_, CapturesOf(options)),
       processes_(session.directory(), engine_, options.share_captures),
       progress_(options.quiet) {}
+
+Status LiveRun::Begin() {
+  STEMTAP_TRY(session_.Begin(engine_, [this](model::Overview& o) { Describe(o); }));
+  Result<ControlServer> control = ControlServer::Open(session_.directory());
+  if (control.ok()) {
+    control_.emplace(std::move(control).value());
+  } else {
+    why_no_control_ = control.error().message;
+  }
+  return Success{};
+}
 
 // Adds to an overview what the engine does not know.
 void LiveRun::Describe(model::Overview& overview) const {
@@ -137,6 +156,7 @@ void LiveRun::Watch(std::optional<ChildProcess>& child, SignalRelay& signals) {
     processes_.FindRings();
     const bool program_ended = child && child->Poll();
     const bool busy = processes_.Drain(false);
+    if (control_) control_->Poll([this](std::string_view request) { return Answer(request); });
     UpdateDisplay();
     if (program_ended) break;
     const bool must_end = signals.Forward(child ? child->pid() : 0);
@@ -183,29 +203,15 @@ std::string LiveRun::WhyAllDisabled(const std::vector<ProcessReport>& processes)
   return fmt::format("nothing was recorded: {}", EscapeForTerminal(processes.front().reason));
 }
 
-SessionResult LiveRun::Finish(const std::optional<ChildProcess>& child, const GateMemory& gate) {
-  const double elapsed_s = session_.elapsed_s();
-  model::Plan plan = engine_.Finish();
-  SessionResult outcome = session_.Draft();
-  outcome.plan = std::move(plan);
+void LiveRun::AddReports(SessionResult& outcome) const {
   outcome.plan.source = options_.command.empty()
                             ? fmt::format("pid {}", options_.attach_pid)
                             : fmt::format("{}", fmt::join(options_.command, " "));
   model::RecordedSession& recorded = outcome.session;
-  recorded.elapsed_s = elapsed_s;
-  if (child) {
-    recorded.exit_code = child->exit_code();
-    recorded.signal = child->signal();
-  }
   recorded.devices = processes_.devices();
-  recorded.warnings = processes_.CloseAll();
-  engine_.AddWarnings(recorded.warnings);
   recorded.processes = processes_.Reports();
-  session_.directory().Remove(shm::kGateFileName);
-  if (!processes_.any()) recorded.warnings.push_back(WhyNoProcess(outcome));
-  // In quiet mode no summary reports this either.
-  if (options_.quiet && processes_.any()) outcome.failure = WhyAllDisabled(recorded.processes);
-  if (options_.quiet && outcome.failure.empty()) outcome.failure = processes_.WhyUnread();
+  engine_.AddWarnings(recorded.warnings);
+  if (!why_no_control_.empty()) recorded.warnings.push_back(why_no_control_);
   if (engine_.excluded_captured() != 0) {
     recorded.warnings.push_back(
         fmt::format("{} launches of excluded kernels were captured before the gate excluded them",
@@ -217,6 +223,50 @@ SessionResult LiveRun::Finish(const std::optional<ChildProcess>& child, const Ga
                     "stemtap had not requested their captures",
                     processes_.refused_captures()));
   }
+}
+
+Result<std::string> LiveRun::Answer(std::string_view request) const {
+  constexpr std::string_view kSnapshot = "snapshot ";
+  if (request.starts_with(kSnapshot)) return Snapshot(request.substr(kSnapshot.size()));
+  return Error{fmt::format("the session does not know the request '{:.40}'; expected 'snapshot'",
+                           EscapeForTerminal(std::string(request)))};
+}
+
+Result<std::string> LiveRun::Snapshot(std::string_view request) const {
+  const std::size_t space = request.find(' ');
+  const std::string_view word = request.substr(0, space);
+  const auto place = std::ranges::find(kSnapshotPlaces, word, &SnapshotPlace::word);
+  if (place == std::end(kSnapshotPlaces) || space == std::string_view::npos) {
+    return Error{"the request for a snapshot has no directory; expected 'snapshot PLACE PATH'"};
+  }
+  const Directory to =
+      STEMTAP_TRY(ClaimSession(std::string(request.substr(space + 1)), place->place));
+  const Result<SessionResult> written =
+      session_.WriteSnapshot(to, [this](SessionResult& result) { AddReports(result); });
+  if (written.ok()) return to.path();
+  for (const char* name : model::kSessionFiles) to.Remove(name);
+  to.RemoveSelf();
+  return written.error();
+}
+
+SessionResult LiveRun::Finish(const std::optional<ChildProcess>& child, const GateMemory& gate) {
+  const double elapsed_s = session_.elapsed_s();
+  model::Plan plan = engine_.Finish();
+  SessionResult outcome = session_.Draft(std::move(plan), engine_.status());
+  model::RecordedSession& recorded = outcome.session;
+  recorded.elapsed_s = elapsed_s;
+  if (child) {
+    recorded.exit_code = child->exit_code();
+    recorded.signal = child->signal();
+  }
+  control_.reset();
+  recorded.warnings = processes_.CloseAll();
+  AddReports(outcome);
+  session_.directory().Remove(shm::kGateFileName);
+  if (!processes_.any()) recorded.warnings.push_back(WhyNoProcess(outcome));
+  // In quiet mode no summary reports this either.
+  if (options_.quiet && processes_.any()) outcome.failure = WhyAllDisabled(recorded.processes);
+  if (options_.quiet && outcome.failure.empty()) outcome.failure = processes_.WhyUnread();
   if (gate.lost()) {
     recorded.warnings.push_back(
         "gate.table was truncated by another process: no launch was captured afterwards");

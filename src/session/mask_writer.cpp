@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/mask_writer.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/sendfile.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -75,16 +77,33 @@ void MaskWriter::OnDecisions(std::span<const online::MaskEvent> events,
       std::count(lines_.begin() + static_cast<std::ptrdiff_t>(written), lines_.end(), '\n'));
 }
 
+Result<MaskWriter> MaskWriter::CopyTo(const Directory& from, const Directory& to) const {
+  MaskWriter copy =
+      STEMTAP_TRY(Open(to.OpenForWriting(shm::kMaskFileName), to.PathOf(shm::kMaskFileName)));
+  const FileDescriptor source(
+      ::openat(from.descriptor(), shm::kMaskFileName, O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  for (off_t at = 0; source.is_open() && at < bytes_;) {
+    const ssize_t sent =
+        ::sendfile(copy.file_.get(), source.get(), &at, static_cast<std::size_t>(bytes_ - at));
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent <= 0) break;
+    copy.bytes_ += sent;
+  }
+  if (copy.bytes_ == bytes_) return copy;
+  return Error{fmt::format("{}: cannot be copied to {}: {}", from.PathOf(shm::kMaskFileName),
+                           to.path(), std::strerror(errno))};
+}
+
 Status MaskWriter::Close() {
   const bool closed = file_.Close();
   if (closed && missing_ == 0) return Success{};
   if (missing_ == 0) {
-    return Error{fmt::format("{}: cannot be written: {}", shm::kMaskFileName, std::strerror(errno))};
+    return Error{
+        fmt::format("{}: cannot be written: {}", shm::kMaskFileName, std::strerror(errno))};
   }
-  return Error{fmt::format("{}: {} missing, {}", shm::kMaskFileName,
-                           Plural(missing_, "event is", "events are"),
-                           why_ == ENOSPC || why_ == EDQUOT ? "the disk was full"
-                                                            : std::strerror(why_))};
+  return Error{fmt::format(
+      "{}: {} missing, {}", shm::kMaskFileName, Plural(missing_, "event is", "events are"),
+      why_ == ENOSPC || why_ == EDQUOT ? "the disk was full" : std::strerror(why_))};
 }
 
 }  // namespace stemtap::session

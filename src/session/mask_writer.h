@@ -15,6 +15,7 @@
 #include <span>
 #include <string>
 
+#include "base/directory.h"
 #include "base/file_descriptor.h"
 #include "base/result.h"
 #include "model/name_table.h"
@@ -33,6 +34,10 @@ class MaskWriter final : public EngineObserver {
 
   void OnDecisions(std::span<const online::MaskEvent> events, const model::NameTable& names,
                    const CaptureMarks& marks) override;
+
+  // Copies the mask so far to the mask of `to`, an existing empty file of another directory.
+  // Returns its writer, for the events that follow.
+  Result<MaskWriter> CopyTo(const Directory& from, const Directory& to) const;
 
   // Returns the number of events that could not be written.
   std::uint64_t missing() const { return missing_; }

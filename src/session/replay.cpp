@@ -116,8 +116,7 @@ Result<SessionResult> RunReplay(model::ProfileReader& reader, const ReplayOption
   }
 
   model::Plan plan = engine.Finish();
-  SessionResult result = session.Draft();
-  result.plan = std::move(plan);
+  SessionResult result = session.Draft(std::move(plan), engine.status());
   result.plan.source = options.source;
   result.session.devices = devices.Totals(engine.names());
   std::vector<std::string>& warnings = result.session.warnings;

@@ -45,7 +45,12 @@ Session::Session(SessionMode mode, SessionOptions options, std::optional<Directo
       options_(std::move(options)),
       directory_(std::move(directory)),
       timeline_([this] { return elapsed_s(); }) {
-  if (directory_) overview_.emplace(*directory_, [this](model::Overview& o) { Describe(o); });
+  if (!directory_) return;
+  overview_.emplace(*directory_, [this](model::Overview& overview) {
+    engine_->Describe(overview);
+    Describe(overview);
+    if (end_) end_(overview);
+  });
 }
 
 Result<std::unique_ptr<Session>> Session::Open(SessionMode mode, SessionOptions options) {
@@ -83,15 +88,14 @@ void Session::Describe(model::Overview& overview) const {
   overview.error_bound = options_.sampling.error_bound;
   overview.confidence = options_.sampling.confidence;
   overview.timeline = timeline_.points();
-  engine_->Describe(overview);
   if (details_) details_(overview);
-  if (end_) end_(overview);
 }
 
-SessionResult Session::Draft() const {
+SessionResult Session::Draft(model::Plan plan, const online::SamplerStatus& status) const {
   SessionResult result;
+  result.plan = std::move(plan);
   result.folder = path();
-  result.sampler = engine_->status();
+  result.sampler = status;
   model::RecordedSession& session = result.session;
   session.tool = fmt::format("stemtap {}", kVersion);
   session.mode = NameOf(mode_);
@@ -128,9 +132,34 @@ Status Session::Finish(SessionResult& result) {
   return written;
 }
 
+Result<SessionResult> Session::WriteSnapshot(const Directory& to,
+                                             const std::function<void(SessionResult&)>& add) const {
+  MaskWriter mask = STEMTAP_TRY(mask_.CopyTo(*directory_, to));
+  Engine::Ended ended = engine_->EndNow(mask);
+  STEMTAP_TRY(mask.Close());
+  SessionResult result = Draft(std::move(ended.plan), ended.sampler.status());
+  result.folder = to.path();
+  add(result);
+  result.plan.options = result.session.options;
+  Complete(result);
+  model::Overview overview;
+  engine_->Describe(ended.sampler, overview);
+  Describe(overview);
+  Timeline timeline = timeline_;
+  timeline.SetDropped(result.plan.totals.dropped);
+  timeline.End(result.sampler);
+  overview.timeline = timeline.points();
+  EndOverview(result, overview);
+  STEMTAP_TRY(to.Replace(kOverviewFileName, model::OverviewToJson(overview)));
+  STEMTAP_TRY(WriteResults(to, result.plan, model::SessionToJson(result.session),
+                           SessionSummary(result.session, result.plan)));
+  return result;
+}
+
 void Session::Discard() {
   if (!directory_) return;
   directory_->Remove(shm::kMaskFileName);
+  directory_->Remove(kControlFileName);
   if (options_.place == SessionPlace::kExisting) return;
   directory_->Remove(shm::kGateFileName);
   directory_->RemoveSelf();

@@ -119,14 +119,20 @@ class Session {
   // Writes the overview if an update is due. REQUIRES: files are written and Begin was called.
   void UpdateOverview() { overview_->Update(); }
 
-  // Returns the result as far as the session and the engine know it. The caller adds the plan, and
-  // what it knows of processes, devices and warnings.
-  SessionResult Draft() const;
+  // Returns the result as far as the session knows it. The caller adds what it knows of processes,
+  // devices and warnings. `status`: of the sampler that made the plan.
+  SessionResult Draft(model::Plan plan, const online::SamplerStatus& status) const;
 
   // Completes `result`, closes the mask, and writes the last overview and the results. Adds
   // warnings to `result` if the mask or an overview could not be written. Call after the last
   // launch.
   Status Finish(SessionResult& result);
+
+  // Writes a session into `to`, claimed with ClaimSession, as if the program had ended now. `add`
+  // adds to the result what the session does not know. Returns the result. The session goes on, and
+  // nothing of it changes.
+  Result<SessionResult> WriteSnapshot(const Directory& to,
+                                      const std::function<void(SessionResult&)>& add) const;
 
   // Removes what Open created and the gate table, if the session failed, so that the next attempt
   // can use the name. In the directory of an injected library, removes only the claim.
@@ -134,6 +140,7 @@ class Session {
 
  private:
   Session(SessionMode mode, SessionOptions options, std::optional<Directory> directory);
+  // Fills in all but the state of the sampler.
   void Describe(model::Overview& overview) const;
 
   SessionMode mode_;

@@ -13,6 +13,9 @@
 
 namespace stemtap::session {
 
+// The socket of session/control.h.
+inline constexpr const char* kControlFileName = "control";
+
 enum class SessionPlace : std::uint8_t {
   kNamed,     // named by the user; must be new or empty
   kReplaced,  // named by the user; a session in it that has ended is removed (--force)

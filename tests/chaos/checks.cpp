@@ -296,7 +296,7 @@ Session ReadSession(const std::filesystem::path& folder, const Circumstances& ab
       continue;  // its writer was killed or is no longer allowed to remove it
     } else if (IsUnfinished(name) && (about.nothing_is_removed || about.collector_killed)) {
       continue;  // likewise
-    } else if (!name.ends_with("gate.table") ||
+    } else if ((!name.ends_with("gate.table") && name != "control") ||
                (!about.collector_killed && !about.folder_touched)) {
       breaches.push_back("left over: " + entry.path().string());
     }

@@ -135,7 +135,7 @@ TEST_CASE("leftover rings and invalid rings are found") {
 
 TEST_CASE("leftover temporary files are found") {
   for (const char* name : {"plan.json.tmp.77", "overview.json.tmp.77", "summary.txt.tmp.77",
-                           "new.ring.77", "gate.table"}) {
+                           "new.ring.77", "gate.table", "control"}) {
     const Example example;
     example.scratch.Write(std::string("session/") + name, "x");
     CHECK(Finds(example.Breached(), "left over"));

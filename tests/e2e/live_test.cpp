@@ -590,6 +590,55 @@ TEST_CASE("an overview exists from the start and is updated during the session")
   CHECK(OverviewDiffers(scratch / "session") == "");
 }
 
+TEST_CASE("a snapshot of a running session is a finished session, and the session goes on") {
+  TempDir scratch;
+  const std::string launch = "\"$1\" 20000 > out; ";
+  // Takes snapshots until one contains all launches so far.
+  const auto until = [](const std::string& launches, const std::string& to) {
+    return "i=0; until \"$0\" snapshot session -q --force -o " + to +
+           " && grep -q '\"invocations\": " + launches + ",' " + to +
+           "/plan.json; do sleep 0.02; i=$((i + 1)); [ $i -lt 500 ] || exit 9; done; ";
+  };
+  const auto run = RunProcess(
+      RunCommand({"-q"}, {"/bin/sh", "-c",
+                          launch + until("20000", "first") + "\"$0\" snapshot session 2> said; " +
+                              launch + until("40000", "second") + "\"$0\" snapshot session -q; " +
+                              "\"$0\" stats session --json > stats && \"$0\" report session && "
+                              "\"$0\" merge session first -o merged -q > /dev/null && "
+                              "\"$0\" export session --to csv -o exported.csv -q",
+                          StemtapProgram().string(), TestProgram("exit_return").string()}),
+      OnFakeGpu(scratch));
+  CAPTURE(run.err);
+  REQUIRE(run.exit_code == 0);
+  for (const auto& [name, launches] :
+       {std::pair("first", 20000), std::pair("session-snapshot", 20000), std::pair("second", 40000),
+        std::pair("session-snapshot-2", 40000), std::pair("session", 40000)}) {
+    CAPTURE(name);
+    CHECK(OverviewDiffers(scratch / name) == "");
+    CHECK(Kept(ReadJson(scratch / name / "session.json")) == launches);
+    const auto report =
+        RunProcess({StemtapProgram().string(), "report", (scratch / name).string()});
+    CHECK(report.exit_code == 0);
+    CHECK(report.err.find("warning") == std::string::npos);
+  }
+  CHECK(ReadJson(scratch / "stats")["launches"] == 40000);
+  CHECK(ReadJson(scratch / "stats")["source"] == "session");
+  CHECK(std::filesystem::exists(scratch / "session/report.html"));
+  CHECK(ReadJson(scratch / "merged/plan.json")["totals"]["invocations"] == 60000);
+  CHECK(std::filesystem::exists(scratch / "exported.csv"));
+  CHECK(ReadFile(scratch / "said").find("stemtap: snapshot of 20000 launches in ") == 0);
+  // The end of the program adds only what it launched since.
+  CHECK(TotalsOfPlan(ReadJson(scratch / "second/plan.json")) ==
+        TotalsOfPlan(ReadJson(scratch / "session/plan.json")));
+  CHECK_FALSE(std::filesystem::exists(scratch / "session/control"));
+  const auto late =
+      RunProcess({StemtapProgram().string(), "snapshot", (scratch / "session").string()});
+  CHECK(late.exit_code == 1);
+  CHECK(
+      late.err.ends_with("session: no session runs in it (it has ended); expected the directory of "
+                         "a running 'stemtap run'\n"));
+}
+
 TEST_CASE("excluded launches count as seen and kept") {
   TempDir scratch;
   const std::string program = TestProgram("exit_return").string();
@@ -668,9 +717,13 @@ TEST_CASE("a collector without free descriptors reports the rings that it could 
   CHECK(run.exit_code == 7);
   // Nothing was read, but the report must not claim that there was nothing to read.
   const auto warnings = ReadJson(scratch / "session/session.json")["warnings"];
-  REQUIRE(warnings.size() == 2);
-  for (const std::string begin : {"not read: session", "overview.json could not be written "}) {
-    const std::string warning = warnings[begin[0] == 'n' ? 0 : 1];
+  REQUIRE(warnings.size() == 3);
+  const char* const kBegins[] = {"not read: session", "session/control: cannot be created: ",
+                                 "overview.json could not be written "};
+  for (std::size_t i = 0; i < warnings.size(); ++i) {
+    const std::string warning = warnings[i];
+    const char* const begin = kBegins[i];
+    CAPTURE(warning);
     CHECK(warning.find(begin) == 0);
     CHECK(warning.find("Too many open files") != std::string::npos);
   }

@@ -134,8 +134,7 @@ Result<model::Plan> TracerGate::Close() {
   model::Plan plan = engine_.Finish();
   plan.source = "tracer gate";
   plan.totals.dropped = counts_.dropped + counts_.over_limit;
-  SessionResult result = session_->Draft();
-  result.plan = std::move(plan);
+  SessionResult result = session_->Draft(std::move(plan), engine_.status());
   std::vector<std::string>& warnings = result.session.warnings;
   gate_.AddWarning(warnings);
   engine_.AddWarnings(warnings);

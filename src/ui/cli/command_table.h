@@ -49,5 +49,6 @@ CommandSpec FormatsCommand();
 CommandSpec GenerateCommand();
 CommandSpec DemoCommand();
 CommandSpec TopCommand();
+CommandSpec SnapshotCommand();
 
 }  // namespace stemtap::ui

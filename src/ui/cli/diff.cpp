@@ -110,9 +110,9 @@ CommandSpec DiffCommand() {
   CommandSpec command("diff", "compare two runs: what got slower, faster, new or gone");
   auto arguments = std::make_shared<DiffArguments>();
   command.Add("a", &arguments->a, "session directory, plan.json, or recorded run")
-      .File(SessionPath)
+      .File(FinishedPath)
       .Required();
-  command.Add("b", &arguments->b, "the run to compare with it").File(SessionPath).Required();
+  command.Add("b", &arguments->b, "the run to compare with it").File(FinishedPath).Required();
   command
       .Add("--confidence", &arguments->options.confidence,
            "probability that no verdict of the table is wrong, and that an interval contains the "

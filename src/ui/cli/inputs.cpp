@@ -5,10 +5,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstddef>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <string_view>
 #include <system_error>
@@ -26,6 +30,7 @@
 #include "model/json_text.h"
 #include "model/plan_reader.h"
 #include "model/session_files.h"
+#include "session/control.h"
 #include "shm/session_env.h"
 #include "ui/cli/output.h"
 
@@ -38,10 +43,57 @@ namespace fs = std::filesystem;
 constexpr std::chrono::milliseconds kFirst{500};
 constexpr std::chrono::milliseconds kPeriod{100};
 
+// Snapshots are the snapshots of running sessions that this process reads.
+class Snapshots {
+ public:
+  Snapshots() = default;
+  Snapshots(const Snapshots&) = delete;
+  Snapshots& operator=(const Snapshots&) = delete;
+  ~Snapshots() {
+    std::error_code ignored;
+    if (!directory_.empty()) fs::remove_all(directory_, ignored);
+  }
+
+  // Returns the snapshot of the session in `path`, with the name of the session's directory, which
+  // reports and merged plans show.
+  Result<std::string> Of(const std::string& path) {
+    const auto [at, is_new] = taken_.emplace(path, "");
+    if (!is_new) return at->second;
+    if (directory_.empty()) {
+      std::string name = (fs::temp_directory_path() / "stemtap-XXXXXX").string();
+      if (::mkdtemp(name.data()) == nullptr) {
+        return Error{fmt::format("{}: cannot be created: {}", name, std::strerror(errno))};
+      }
+      directory_ = name;
+    }
+    const fs::path parent = directory_ / std::to_string(taken_.size());
+    fs::create_directory(parent);
+    const std::string to = (parent / fs::canonical(path).filename()).string();
+    at->second = STEMTAP_TRY(session::SendRequest(path, "snapshot new " + to));
+    of_[at->second] = path;
+    return at->second;
+  }
+  // Returns the session of the snapshot in `path`; any other path unchanged.
+  std::string SessionOf(const std::string& path) const {
+    const auto at = of_.find(path);
+    return at == of_.end() ? path : at->second;
+  }
+
+ private:
+  fs::path directory_;
+  std::map<std::string, std::string> taken_;  // by session
+  std::map<std::string, std::string> of_;     // by snapshot
+};
+
+Snapshots& TakenSnapshots() {
+  static Snapshots snapshots;
+  return snapshots;
+}
+
 Result<analysis::ComparedRun> LoadCompared(const std::string& path) {
   if (STEMTAP_TRY(KindOfInput(path)) != RunInput::kProfile) {
     const model::FinishedSession run = STEMTAP_TRY(model::LoadFinished(path));
-    return analysis::ComparedPlan(run, path);
+    return analysis::ComparedPlan(run, ShownPath(path));
   }
   ReadProgress progress;
   std::unique_ptr<model::ProfileReader> reader = STEMTAP_TRY(OpenRun({path}, "", progress));
@@ -56,7 +108,8 @@ Result<analysis::ComparedRun> LoadCompared(const std::string& path) {
 
 std::string PlanPath(const std::string& path) {
   std::error_code ignored;
-  return fs::is_directory(path, ignored) ? (fs::path(path) / "plan.json").string() : path;
+  if (!fs::is_directory(path, ignored)) return path;
+  return (fs::path(FinishedPath(path)) / "plan.json").string();
 }
 
 std::string SessionPath(const std::string& path) {
@@ -68,6 +121,28 @@ std::string SessionPath(const std::string& path) {
                                fs::is_regular_file(file, ignored) &&
                                Exists(directory / shm::kSessionFileName);
   return is_session_file ? directory.string() : path;
+}
+
+std::string ShownPath(const std::string& path) {
+  return TakenSnapshots().SessionOf(path);
+}
+
+std::string FinishedPath(const std::string& path) {
+  const std::string session = SessionPath(path);
+  const fs::path directory(session);
+  std::error_code ignored;
+  if (!fs::is_directory(directory, ignored) || Exists(directory / shm::kSessionFileName) ||
+      !session::IsControlled(session)) {
+    return session;
+  }
+  const Result<std::string> taken = TakenSnapshots().Of(session);
+  if (taken.ok()) {
+    PrintMessage(fmt::format("stemtap: {} still runs; this is its state as of now\n",
+                             EscapeForTerminal(session)));
+    return taken.value();
+  }
+  Warn({taken.error().message});
+  return session;
 }
 
 void AddPlan(session::CommandSpec& command, std::string* plan, const std::string& help) {

@@ -29,6 +29,14 @@ std::string PlanPath(const std::string& path);
 // Returns any other path unchanged, for example a plan.json without a session.json next to it.
 std::string SessionPath(const std::string& path);
 
+// Like SessionPath, but takes a snapshot of a session that still runs, and returns that. The
+// snapshot is removed when this process ends. If none can be taken, returns the session, which the
+// caller then refuses.
+std::string FinishedPath(const std::string& path);
+
+// Returns the name to show for a path that FinishedPath returned: the session, not its snapshot.
+std::string ShownPath(const std::string& path);
+
 // Adds the plan of a command, which is its argument or the value of --plan. `plan` stays empty if
 // neither is given.
 void AddPlan(session::CommandSpec& command, std::string* plan, const std::string& help);

@@ -45,7 +45,7 @@ CommandSpec MergeCommand() {
   command
       .Add("session", &arguments->sessions,
            "session directories, in the order of their ranks; merged sessions are accepted")
-      .File(SessionPath)
+      .File(FinishedPath)
       .Required();
   command.Add("-o,--output", &arguments->output, "session directory to write")
       .Directory()

@@ -101,6 +101,7 @@ Result<std::string> MakeReport(ReportArguments arguments) {
     arguments.output = STEMTAP_TRY(DefaultOutput(arguments.session));
     place = ReportPlace::kSession;
   }
+  arguments.session = FinishedPath(arguments.session);
   STEMTAP_TRY(CheckOutputs({arguments.output},
                            {arguments.session, arguments.evaluation, arguments.baseline}));
   STEMTAP_TRY(CheckBaseline(arguments));
@@ -113,7 +114,7 @@ Result<std::string> MakeReport(ReportArguments arguments) {
   const std::optional<std::uint64_t> bytes =
       STEMTAP_TRY(WriteReportFile(report, arguments.rates, arguments.output, place));
   const nlohmann::ordered_json json = {
-      {"session", arguments.session},
+      {"session", ShownPath(arguments.session)},
       {"output", arguments.output},
       {"bytes", bytes ? nlohmann::ordered_json(*bytes) : nlohmann::ordered_json()},
       {"samples", report.totals.samples},
@@ -150,7 +151,7 @@ CommandSpec ReportCommand() {
       .Add("--baseline", &arguments->baseline,
            "earlier session, plan.json or recorded run; the report also shows what changed since, "
            "like 'stemtap diff'")
-      .File(SessionPath);
+      .File(FinishedPath);
   command.Add("--json", &arguments->json, "print the location and size of the report as JSON");
   AddSimulatorRates(command, &arguments->rates);
   command.run = [arguments](const CommandSpec&) { return RunReport(*arguments); };

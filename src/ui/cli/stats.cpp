@@ -58,7 +58,7 @@ Result<StatsTable> MakeTable(const StatsArguments& arguments, ReadProgress& prog
                  2};
   }
   const model::FinishedSession run = STEMTAP_TRY(model::LoadFinished(arguments.runs.front()));
-  return analysis::TableOfPlan(run, arguments.by, arguments.runs.front());
+  return analysis::TableOfPlan(run, arguments.by, ShownPath(arguments.runs.front()));
 }
 
 Result<int> RunStats(const StatsArguments& arguments) {
@@ -84,7 +84,7 @@ CommandSpec StatsCommand() {
   command
       .Add("run", &arguments->runs,
            "session directory, plan.json, or recorded run (several files are its ranks)")
-      .File(SessionPath)
+      .File(FinishedPath)
       .Required();
   command.Add("--by", Choice(&arguments->by, analysis::kStatsAxisNames),
               "what a row of the table is");

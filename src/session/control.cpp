@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/control.h"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+#include "base/file.h"
+#include "base/text.h"
+
+namespace stemtap::session {
+namespace {
+
+double NowMs() {
+  return std::chrono::duration<double, std::milli>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+// The address through the directory's descriptor: paths may be longer than sun_path.
+sockaddr_un AddressIn(const Directory& directory) {
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  fmt::format_to_n(address.sun_path, sizeof address.sun_path - 1, "/proc/self/fd/{}/{}",
+                   directory.descriptor(), kControlFileName);
+  return address;
+}
+
+FileDescriptor NewSocket(int flags) {
+  return FileDescriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0));
+}
+
+// Sends an answer of one line. The client may be gone; a short answer fits the socket's buffer.
+void Send(const FileDescriptor& socket, std::string answer) {
+  std::ranges::replace(answer, '\n', ' ');
+  answer += '\n';
+  [[maybe_unused]] const ssize_t sent =
+      ::send(socket.get(), answer.data(), answer.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+Result<FileDescriptor> Connect(const std::string& path) {
+  const Directory directory = STEMTAP_TRY(Directory::Open(path));
+  FileDescriptor socket = NewSocket(0);
+  const sockaddr_un address = AddressIn(directory);
+  if (!socket.is_open() ||
+      ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    return Error{fmt::format(
+        "{}: no session runs in it ({}); expected the directory of a running "
+        "'stemtap run'",
+        EscapeForTerminal(path), errno == ENOENT ? "it has ended" : std::strerror(errno))};
+  }
+  return socket;
+}
+
+}  // namespace
+
+Result<ControlServer> ControlServer::Open(const Directory& directory) {
+  FileDescriptor socket = NewSocket(SOCK_NONBLOCK);
+  const sockaddr_un address = AddressIn(directory);
+  if (!socket.is_open() ||
+      ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+      ::listen(socket.get(), static_cast<int>(kMaxClients)) != 0) {
+    return Error{fmt::format("{}: cannot be created: {}; the session takes no commands",
+                             EscapeForTerminal(directory.PathOf(kControlFileName)),
+                             std::strerror(errno))};
+  }
+  ::fchmodat(directory.descriptor(), kControlFileName, kOwnFileMode, 0);
+  return ControlServer(directory, std::move(socket));
+}
+
+ControlServer::~ControlServer() {
+  if (socket_.is_open()) directory_->Remove(kControlFileName);
+}
+
+void ControlServer::Accept() {
+  while (clients_.size() < kMaxClients) {
+    FileDescriptor socket(::accept4(socket_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!socket.is_open()) return;
+    clients_.push_back({std::move(socket), {}, NowMs()});
+  }
+}
+
+void ControlServer::Poll(
+    const std::function<Result<std::string>(std::string_view request)>& handle) {
+  Accept();
+  std::erase_if(clients_, [&](Client& client) {
+    char bytes[1024];
+    ssize_t count = 0;
+    while ((count = ::recv(client.socket.get(), bytes, sizeof bytes, 0)) > 0) {
+      client.request.append(bytes, static_cast<std::size_t>(count));
+    }
+    if (const std::size_t end = client.request.find('\n'); end != std::string::npos) {
+      const Result<std::string> answer = handle(std::string_view(client.request).substr(0, end));
+      Send(client.socket, answer.ok() ? "ok " + answer.value() : "error " + answer.error().message);
+      return true;
+    }
+    return count == 0 || (errno != EAGAIN && errno != EINTR) ||
+           client.request.size() > kMaxRequestBytes || NowMs() - client.since_ms > kMaxWaitMs;
+  });
+}
+
+Result<std::string> SendRequest(const std::string& path, const std::string& request) {
+  const FileDescriptor socket = STEMTAP_TRY(Connect(path));
+  const std::string line = request + "\n";
+  std::string answer;
+  if (::send(socket.get(), line.data(), line.size(), MSG_NOSIGNAL) ==
+      static_cast<ssize_t>(line.size())) {
+    char bytes[1024];
+    ssize_t count = 0;
+    while ((count = ::recv(socket.get(), bytes, sizeof bytes, 0)) > 0 ||
+           (count < 0 && errno == EINTR)) {
+      if (count > 0) answer.append(bytes, static_cast<std::size_t>(count));
+    }
+  }
+  if (answer.ends_with('\n')) answer.pop_back();
+  if (answer.starts_with("ok ")) return answer.substr(3);
+  if (answer.starts_with("error ")) return Error{answer.substr(6)};
+  return Error{fmt::format("{}: its session ended before it answered", EscapeForTerminal(path))};
+}
+
+bool IsControlled(const std::string& path) {
+  return Connect(path).ok();
+}
+
+}  // namespace stemtap::session
