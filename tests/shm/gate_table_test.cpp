@@ -57,6 +57,20 @@ TEST_CASE("each credit is spent once, and unspent credits can be withdrawn") {
   CHECK(gate->spent(3) == 3);
 }
 
+TEST_CASE("a credit that another thread spends meanwhile is not spent twice") {
+  for (const std::uint32_t granted : {1u, 2u}) {
+    auto gate = std::make_unique<GateTable>();
+    gate->Grant(3, granted);
+    // The draw is made between reading the counters and spending.
+    const bool spent = gate->TrySpend(3, [&] {
+      CHECK(gate->TrySpend(3, 0));
+      return 0u;
+    });
+    CHECK(spent == (granted == 2));
+    CHECK(gate->spent(3) == granted);
+  }
+}
+
 TEST_CASE("credit counters may wrap") {
   auto gate = std::make_unique<GateTable>();
   gate->Grant(1, 0xFFFFFFFF);
