@@ -43,10 +43,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string text = model::OverviewToJson(overview.value());
   const Result<model::Overview> again = model::ParseOverview(text, "again");
   EXPECT(again.ok() && model::OverviewToJson(again.value()) == text);
-  const Session session = {"/s", SessionState::kRunning, &overview.value(), ""};
+  const WatchedSession session = {"/s", SessionState::kRunning, &overview.value(), ""};
   for (const std::size_t count : {1, 2}) {
     Model model;
-    model.Show(std::vector<Session>(count, session));
+    model.Show(std::vector<WatchedSession>(count, session));
     for (const Key key : {Key::kNone, Key::kEnter, Key::kTab}) {
       model.Press({key});
       ExpectFits(model, 80, 24);
