@@ -11,6 +11,8 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "base/file.h"
@@ -47,7 +49,13 @@ void Send(const FileDescriptor& socket, std::string answer) {
 }
 
 Result<FileDescriptor> Connect(const std::string& path) {
-  const Directory directory = STEMTAP_TRY(Directory::Open(path));
+  std::error_code failure;
+  const std::filesystem::path real = std::filesystem::canonical(path, failure);
+  if (failure || !std::filesystem::is_directory(real, failure)) {
+    return Error{fmt::format("{}: is not a directory; expected a session directory",
+                             EscapeForTerminal(path))};
+  }
+  const Directory directory = STEMTAP_TRY(Directory::Open(real.string()));
   FileDescriptor socket = NewSocket(0);
   const sockaddr_un address = AddressIn(directory);
   if (!socket.is_open() ||
