@@ -173,8 +173,8 @@ std::string CompareWithPlan(const Overview& overview, const Plan& plan) {
     return fmt::format("overview.json has {} launches and plan.json has {}", overview.observed,
                        plan.totals.invocations);
   }
-  std::unordered_map<KernelId, std::uint64_t, KernelIdHash>
-      planned;  // several kernels may have equal keys
+  // Several kernels may have equal ids.
+  std::unordered_map<KernelId, std::uint64_t, KernelIdHash> planned;
   for (const PlanKernel& k : plan.kernels) {
     AddSaturated(k.invocations, planned[k]);
   }

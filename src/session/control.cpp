@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -57,6 +58,11 @@ Result<FileDescriptor> Connect(const std::string& path) {
   }
   const Directory directory = STEMTAP_TRY(Directory::Open(real.string()));
   FileDescriptor socket = NewSocket(0);
+  // A connection waits while the backlog of a stopped collector is full.
+  const timeval limit = {kMaxAnswerS, 0};
+  for (const int option : {SO_RCVTIMEO, SO_SNDTIMEO}) {
+    ::setsockopt(socket.get(), SOL_SOCKET, option, &limit, sizeof limit);
+  }
   const sockaddr_un address = AddressIn(directory);
   if (!socket.is_open() ||
       ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
@@ -102,7 +108,8 @@ void ControlServer::Poll(
   std::erase_if(clients_, [&](Client& client) {
     char bytes[1024];
     ssize_t count = 0;
-    while ((count = ::recv(client.socket.get(), bytes, sizeof bytes, 0)) > 0) {
+    while (client.request.size() <= kMaxRequestBytes &&
+           (count = ::recv(client.socket.get(), bytes, sizeof bytes, 0)) > 0) {
       client.request.append(bytes, static_cast<std::size_t>(count));
     }
     if (const std::size_t end = client.request.find('\n'); end != std::string::npos) {
@@ -116,6 +123,11 @@ void ControlServer::Poll(
 }
 
 Result<std::string> SendRequest(const std::string& path, const std::string& request) {
+  if (request.find('\n') != std::string::npos) {
+    return Error{fmt::format("{}: contains a line end; expected a path without one",
+                             EscapeForTerminal(request)),
+                 2};
+  }
   const FileDescriptor socket = STEMTAP_TRY(Connect(path));
   const std::string line = request + "\n";
   std::string answer;
@@ -129,6 +141,10 @@ Result<std::string> SendRequest(const std::string& path, const std::string& requ
     }
   }
   if (answer.ends_with('\n')) answer.pop_back();
+  if (answer.empty() && errno == EAGAIN) {
+    return Error{fmt::format("{}: its session did not answer within {} s; its collector is stopped",
+                             EscapeForTerminal(path), kMaxAnswerS)};
+  }
   if (answer.starts_with("ok ")) return answer.substr(3);
   if (answer.starts_with("error ")) return Error{answer.substr(6)};
   return Error{fmt::format("{}: its session ended before it answered", EscapeForTerminal(path))};

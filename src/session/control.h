@@ -44,8 +44,9 @@ class ControlServer {
   // Connections that have not sent a whole line within this time are closed, so that a client that
   // hangs does not keep a descriptor.
   static constexpr int kMaxWaitMs = 1000;
+  // Descriptors that clients may take from rings. Further clients wait in the backlog.
   static constexpr std::size_t kMaxClients = 16;
-  // Longest request: a command and a path.
+  // Longest request: a command and a path of PATH_MAX bytes.
   static constexpr std::size_t kMaxRequestBytes = 8192;
 
   // `directory` must outlive the server.
@@ -74,8 +75,13 @@ class ControlServer {
   std::vector<Client> clients_;
 };
 
-// Sends a request to the session in `path` and returns its answer. Fails if no collector answers:
-// the session has ended, or its collector was killed.
+// Maximum time that a client waits for an answer. A snapshot of 4,000 kernels takes half a second;
+// a collector that is stopped (SIGSTOP) never answers.
+inline constexpr int kMaxAnswerS = 60;
+
+// Sends a request to the session in `path` and returns its answer. Fails if the request has a line
+// end, or if no collector answers: the session has ended, or its collector was killed or is
+// stopped.
 Result<std::string> SendRequest(const std::string& path, const std::string& request);
 
 // Returns whether a collector accepts requests for the session in `path`.

@@ -241,8 +241,12 @@ Result<std::string> LiveRun::Snapshot(std::string_view request) const {
   }
   const Directory to =
       STEMTAP_TRY(ClaimSession(std::string(request.substr(space + 1)), place->place));
-  const Result<SessionResult> written =
-      session_.WriteSnapshot(to, [this](SessionResult& result) { AddReports(result); });
+  Result<SessionResult> written = Error{"out of memory"};
+  try {
+    written = session_.WriteSnapshot(to, [this](SessionResult& result) { AddReports(result); });
+  } catch (const std::bad_alloc&) {
+    // The session needs less memory than its copy, and goes on.
+  }
   if (written.ok()) return to.path();
   for (const char* name : model::kSessionFiles) to.Remove(name);
   to.RemoveSelf();
