@@ -186,6 +186,7 @@ export interface Session {
   counters?: Record<string, unknown> & { losses?: Record<string, number> };
   processes?: SessionProcess[];
   devices?: SessionDevice[];
+  snapshot?: boolean; // made while the session went on
   completeness?: string;
   warnings?: string[];
   sessions?: { mode?: string; folder?: string; host?: { name?: string } }[]; // only in a merged session

@@ -179,7 +179,7 @@ function processLines(model: Model): Line[] {
     if (isDisabled(process)) {
       lines.push({ level: "bad", text: `${who} was not recorded.`,
         why: visible(process.reason ?? "") || "The reason is unknown." });
-    } else if (process.state === "recording" && overview?.state !== "running") {
+    } else if (process.state === "recording" && overview?.state !== "running" && !session?.snapshot) {
       lines.push({ level: "care", text: `${who} did not shut down cleanly.`,
         why: "It was killed, or called _exit or exec. Its last launches may be missing." });
     } else if (process.reason) {

@@ -179,6 +179,8 @@ struct OriginalSession : SessionRun {
 };
 
 struct RecordedSession : SessionRun {
+  // Made while the session went on: recording processes still ran, and records were on their way.
+  bool is_snapshot = false;
   std::string completeness;  // launches compared with records, in words; empty if unknown
   std::vector<ProcessReport> processes;
   std::vector<DeviceTotals> devices;

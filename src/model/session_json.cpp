@@ -113,6 +113,7 @@ inline constexpr auto kTable<RecordedSession> = std::tuple(
     Required<&R::options>("options"), Required<&R::host>("host"),
     Required<&R::elapsed_s>("elapsed_s"), Required<&R::exit_code>("exit_code"),
     Required<&R::signal>("signal"), Required<&R::counters>("counters"),
+    Optional<&S::is_snapshot>("snapshot").OmitIfAbsent(),
     Nullable<&S::completeness>("completeness").OmitIfAbsent(), Required<&S::processes>("processes"),
     Required<&S::devices>("devices"), Required<&S::warnings>("warnings"),
     Nullable<&S::sessions>("sessions").OmitIfAbsent());

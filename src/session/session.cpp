@@ -139,6 +139,7 @@ Result<SessionResult> Session::WriteSnapshot(const Directory& to,
   STEMTAP_TRY(mask.Close());
   SessionResult result = Draft(std::move(ended.plan), ended.sampler.status());
   result.folder = to.path();
+  result.session.is_snapshot = true;
   add(result);
   result.plan.options = result.session.options;
   Complete(result);
@@ -215,7 +216,7 @@ void Complete(SessionResult& result) {
   counters.native_unknown = totals.native_unknown;
   counters.contexts_refused = s.contexts_refused;
   counters.slots_refused = s.slots_refused;
-  session.completeness = model::CompletenessLine(session.processes);
+  if (!session.is_snapshot) session.completeness = model::CompletenessLine(session.processes);
   for (DeviceTotals& device : session.devices) {
     if (device.process < session.processes.size()) {
       device.pid = session.processes[device.process].pid;
@@ -302,7 +303,7 @@ std::string PauseLine(const model::RecordedSession& session) {
 }
 
 // Returns what a process reported and whether its launches may be missing.
-std::string ProcessLines(const ProcessReport& p) {
+std::string ProcessLines(const ProcessReport& p, bool is_snapshot) {
   const std::string who = p.combined != 0
                               ? Plural(p.combined, "other process", "other processes")
                               : fmt::format("process {} ({})", p.pid, EscapeForTerminal(p.program));
@@ -312,7 +313,9 @@ std::string ProcessLines(const ProcessReport& p) {
   } else if (!p.reason.empty()) {
     text += fmt::format("{}: {}\n", who, EscapeForTerminal(p.reason));
   }
-  if (p.state == ProcessState::kRecording) {
+  if (p.state == ProcessState::kRecording && is_snapshot) {
+    text += fmt::format("{}: still runs\n", who);
+  } else if (p.state == ProcessState::kRecording) {
     text += fmt::format(
         "{}: did not shut down cleanly (killed, _exit, exec, or still running); launches after its "
         "last flush may be missing\n",
@@ -346,7 +349,9 @@ std::string SessionSummary(const model::RecordedSession& session, const model::P
   text += DeviceLines(session);
   text += CostLine(session);
   text += PauseLine(session);
-  for (const ProcessReport& p : session.processes) text += ProcessLines(p);
+  for (const ProcessReport& p : session.processes) {
+    text += ProcessLines(p, session.is_snapshot);
+  }
   for (const std::string& warning : session.warnings) {
     text += "warning: " + EscapeForTerminal(warning) + "\n";
   }

@@ -616,6 +616,9 @@ TEST_CASE("a snapshot of a running session is a finished session, and the sessio
     CAPTURE(name);
     CHECK(OverviewDiffers(scratch / name) == "");
     CHECK(Kept(ReadJson(scratch / name / "session.json")) == launches);
+    const bool is_snapshot = std::string(name) != "session";
+    CHECK(ReadJson(scratch / name / "session.json").value("snapshot", false) == is_snapshot);
+    CHECK(ReadFile(scratch / name / "summary.txt").find("not shut down") == std::string::npos);
     const auto report =
         RunProcess({StemtapProgram().string(), "report", (scratch / name).string()});
     CHECK(report.exit_code == 0);

@@ -230,6 +230,27 @@ TEST_CASE("the summary reports why a process recorded nothing") {
         std::string::npos);
 }
 
+TEST_CASE("a snapshot does not state that its processes were killed or that records are missing") {
+  SessionResult result;
+  ProcessReport process;
+  process.pid = 7;
+  process.program = "python3";
+  process.state = ProcessState::kRecording;
+  process.launches_gated = 10;
+  process.seen = process.kept = process.read = 8;
+  result.session.processes.push_back(process);
+  for (const bool is_snapshot : {false, true}) {
+    CAPTURE(is_snapshot);
+    result.session.is_snapshot = is_snapshot;
+    result.session.completeness.clear();
+    Complete(result);
+    CHECK(result.session.completeness.empty() == is_snapshot);
+    const std::string summary = SessionSummary(result.session, result.plan);
+    CHECK((summary.find("process 7 (python3): still runs\n") != std::string::npos) == is_snapshot);
+    CHECK((summary.find("did not shut down cleanly") == std::string::npos) == is_snapshot);
+  }
+}
+
 TEST_CASE("the largest list of processes is a session.json that can be read") {
   model::RecordedSession report;
   const auto size = [&] { return model::SessionToJson(report).size(); };
