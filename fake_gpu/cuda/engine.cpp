@@ -15,6 +15,7 @@ namespace {
 std::atomic<bool> g_capturing{false};
 std::atomic<std::uint64_t> g_captured{0};
 std::atomic<std::uint64_t> g_capture_ns{0};
+std::atomic<std::uint64_t> g_unrecorded{0};
 
 void Count(const Launch& launch) {
   launch.function->launches.fetch_add(1, std::memory_order_relaxed);
@@ -22,9 +23,11 @@ void Count(const Launch& launch) {
 }
 
 void Report(const Launch& launch, Span span) {
-  if (!launch.recorded) return;
-  const FakeGpuHooks* hooks = HooksFor(FAKE_GPU_INTEREST_KERNELS);
-  if (hooks == nullptr) return;
+  const FakeGpuHooks* hooks = launch.recorded ? HooksFor(FAKE_GPU_INTEREST_KERNELS) : nullptr;
+  if (hooks == nullptr) {
+    g_unrecorded.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
   FakeGpuKernel kernel;
   kernel.start_ns = span.start_ns;
   kernel.end_ns = span.end_ns;
@@ -184,6 +187,10 @@ std::uint64_t captured_launches() {
 
 std::uint64_t capture_cost_ns() {
   return g_capture_ns.load(std::memory_order_relaxed);
+}
+
+std::uint64_t unrecorded_launches() {
+  return g_unrecorded.load(std::memory_order_relaxed);
 }
 
 }  // namespace fake_gpu

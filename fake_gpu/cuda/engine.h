@@ -74,4 +74,7 @@ void SetCapturing(bool on);
 std::uint64_t captured_launches();
 std::uint64_t capture_cost_ns();
 
+// Returns the number of launches that CUPTI was not told of, because no client recorded them.
+std::uint64_t unrecorded_launches();
+
 }  // namespace fake_gpu

@@ -77,10 +77,11 @@ __attribute__((destructor)) void WriteTruth() {
   const auto number = [](std::uint64_t value) { return static_cast<unsigned long long>(value); };
   std::fprintf(file,
                "# launches %llu captured %llu capture_ns %llu graph_launches %llu graph_kernels "
-               "%llu%s\n",
+               "%llu unrecorded %llu%s\n",
                number(launches), number(captured_launches()), number(capture_cost_ns()),
                number(g_graph_launches.load(std::memory_order_relaxed)),
-               number(g_graph_kernels.load(std::memory_order_relaxed)), more);
+               number(g_graph_kernels.load(std::memory_order_relaxed)),
+               number(unrecorded_launches()), more);
   for (const auto& [name, sum] : sums) {
     std::fprintf(file, "%llu\t%llu\t%s\n", static_cast<unsigned long long>(sum.launches),
                  static_cast<unsigned long long>(sum.duration_ns), name.c_str());

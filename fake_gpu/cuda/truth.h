@@ -4,7 +4,8 @@
 // unloaded modules. If FAKE_GPU_TRUTH is set, the truth is written to a file when the process
 // exits:
 //
-//   # launches 10000 captured 12 capture_ns 60000000 graph_launches 2 graph_kernels 20 ...
+//   # launches 10000 captured 12 capture_ns 60000000 graph_launches 2 graph_kernels 20
+//     unrecorded 0 ... (one line)
 //   10000<TAB>50000000<TAB>spin
 //
 // THREADS: any.

@@ -49,7 +49,15 @@ void ProgramControl::Stop() noexcept {
 }
 
 void ProgramControl::Start() noexcept {
-  if (!closed()) pauses_.End(Now());
+  if (closed()) return;
+  pauses_.End(Now());
+  started_.store(true);
+  if (const Resume resume = resume_.load()) resume();
+}
+
+void ProgramControl::OnStart(Resume resume) noexcept {
+  resume_.store(resume);
+  if (started_.load()) resume();
 }
 
 shm::LaunchMark ProgramControl::CurrentMark() const noexcept {

@@ -40,6 +40,9 @@ class ProgramControl {
     // Release: publishes what the clock uses; pairs with the acquire in Now.
     clock_.store(clock, std::memory_order_release);
   }
+  // Sets the function that Start calls, and calls it if Start was called before.
+  using Resume = void (*)();
+  void OnStart(Resume resume) noexcept;
   // Ignores all later calls of the program. Called when the program exits and in a forked child,
   // where the clock cannot be read.
   void Close() noexcept { closed_.store(true, std::memory_order_relaxed); }
@@ -52,6 +55,9 @@ class ProgramControl {
   std::atomic<std::uint64_t> steps_{0};  // begun so far
   std::atomic<bool> closed_{false};
   std::atomic<Clock> clock_{nullptr};
+  // Sequentially consistent: of Start and OnStart at the same time, one sees the other's value.
+  std::atomic<bool> started_{false};
+  std::atomic<Resume> resume_{nullptr};
   Pauses pauses_;
   RangePaths paths_;
 };

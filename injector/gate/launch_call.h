@@ -48,6 +48,10 @@ enum class CallKind : std::uint8_t {
   kEndCapture
 };
 
+inline bool IsLaunch(CallKind kind) noexcept {
+  return kind == CallKind::kKernelLaunch || kind == CallKind::kGraphLaunch;
+}
+
 inline CallKind KindOf(CUpti_CallbackId cbid) noexcept {
   switch (cbid) {
     case CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch:

@@ -32,7 +32,7 @@ bool LaunchGate::Init(const Options& options, SessionFiles& files, DurationEngin
   graph_captures_.Init(driver);
   client_.Init({options.captures_per_second});
   watch_.Init(options);
-  engine.AlsoCall([](void* self) { static_cast<LaunchGate*>(self)->Watch(); }, this);
+  engine.AlsoCall([](void* self) { return static_cast<LaunchGate*>(self)->Watch(); }, this);
   engine.OnLostCapture(
       [](void* self, const PendingCapture& lost) { static_cast<LaunchGate*>(self)->Return(lost); },
       this);
@@ -45,16 +45,25 @@ bool LaunchGate::EnableCallbacks(const CuptiApi& api, CUpti_SubscriberHandle sub
                                  std::uint32_t& failed) noexcept {
   api_ = &api;
   subscriber_ = subscriber;
+  const bool is_off = files_->requested() == shm::Recording::kOff;
+  if (!Enable(Callbacks::kStreamCaptures, failed)) return false;
+  if (!is_off && !Enable(Callbacks::kLaunches, failed)) return false;
+  // Release: publishes api_ and subscriber_; pairs with the acquire in Watch.
+  callbacks_.store(is_off ? Callbacks::kStreamCaptures : Callbacks::kLaunches,
+                   std::memory_order_release);
+  return true;
+}
+
+bool LaunchGate::Enable(Callbacks callbacks, std::uint32_t& failed) noexcept {
   for (const SubscribedCall& call : kSubscribedCalls) {
+    if (IsLaunch(KindOf(call.cbid)) != (callbacks == Callbacks::kLaunches)) continue;
     const CUptiResult result =
-        api.EnableCallback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, call.cbid);
+        api_->EnableCallback(1, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, call.cbid);
     if (result != CUPTI_SUCCESS && call.required) {
       failed = call.cbid;
       return false;
     }
   }
-  // Release: publishes api_ and subscriber_; pairs with the acquire in DisableCallbacks.
-  callbacks_on_.store(true, std::memory_order_release);
   return true;
 }
 
@@ -137,12 +146,12 @@ bool LaunchGate::Decide(const LaunchCall& call, const CUpti_CallbackData& data,
 }
 
 [[gnu::noinline]] LaunchGate::Outcome LaunchGate::Capture(const Chosen& launch) noexcept {
-  if (Control().pauses().paused()) return Outcome::kPassed;
+  if (Control().pauses().paused() || !files_->may_capture()) return Outcome::kPassed;
   // EXIT could not recognize the launch.
   if (launch.data.correlationData == nullptr) return Outcome::kDenied;
   if (!actuator_.Enter()) return Outcome::kDenied;
-  // Checked again: if DisableCallbacks held the actuator in the meantime, there would be no EXIT.
-  if (!watch_.allowed()) {
+  // Checked again: if DisableDownTo held the actuator in the meantime, there would be no EXIT.
+  if (!watch_.allowed() || callbacks_.load(std::memory_order_relaxed) != Callbacks::kLaunches) {
     actuator_.Leave();
     return Outcome::kDenied;
   }
@@ -235,26 +244,39 @@ void LaunchGate::Return(const PendingCapture& capture) noexcept {
   }
 }
 
-void LaunchGate::Watch() noexcept {
+bool LaunchGate::Watch() noexcept {
   denied_.Report(*files_);
-  if (!engine_->recording()) return DisableCallbacks();
+  // Acquire: pairs with the release in EnableCallbacks.
+  const Callbacks now = callbacks_.load(std::memory_order_acquire);
+  if (engine_->ended()) {
+    // Captures would not be reported. The reason has already been reported.
+    watch_.Disable();
+    return DisableDownTo(Callbacks::kNone);
+  }
+  if (!engine_->recording()) return DisableDownTo(Callbacks::kStreamCaptures);
+  if (now == Callbacks::kStreamCaptures) {
+    std::uint32_t failed = 0;
+    // CUPTI accepted the same callbacks before.
+    Enable(Callbacks::kLaunches, failed);
+    callbacks_.store(Callbacks::kLaunches, std::memory_order_relaxed);
+  }
   if (actuator_.acts()) watch_.Look(*files_, actuator_, engine_->pending().any());
+  return true;
 }
 
-// Called when nothing is recorded any more: captures would not be reported, and the callbacks would
-// cost time. The reason has already been reported.
-void LaunchGate::DisableCallbacks() noexcept {
-  watch_.Disable();
-  // Acquire: pairs with the release in EnableCallbacks.
-  if (!callbacks_on_.load(std::memory_order_acquire)) return;
+bool LaunchGate::DisableDownTo(Callbacks rest) noexcept {
+  const Callbacks now = callbacks_.load(std::memory_order_relaxed);
+  if (now <= rest) return true;
   // A capture in progress needs its EXIT, so the next Watch tries again. The next thread that
-  // enters the actuator sees that captures are disabled.
-  if (!actuator_.Enter()) return;
-  callbacks_on_.store(false, std::memory_order_relaxed);
+  // enters the actuator sees that the callbacks are disabled.
+  if (!actuator_.Enter()) return false;
+  callbacks_.store(rest, std::memory_order_relaxed);
   for (const SubscribedCall& call : kSubscribedCalls) {
+    if (rest == Callbacks::kStreamCaptures && !IsLaunch(KindOf(call.cbid))) continue;
     api_->EnableCallback(0, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, call.cbid);
   }
   actuator_.Leave();
+  return true;
 }
 
 void LaunchGate::Close() noexcept {

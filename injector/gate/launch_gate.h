@@ -51,8 +51,8 @@ class LaunchGate {
   bool Init(const Options& options, SessionFiles& files, DurationEngine& engine, void* driver,
             char* problem, std::size_t size) noexcept;
 
-  // Enables the launch callbacks. Returns false with the failing cbid in `failed` if CUPTI refuses
-  // a required one.
+  // Enables the callbacks; callbacks of launches only if recording is not off. Returns false with
+  // the failing cbid in `failed` if CUPTI refuses a required one.
   bool EnableCallbacks(const CuptiApi& api, CUpti_SubscriberHandle subscriber,
                        std::uint32_t& failed) noexcept;
 
@@ -110,18 +110,25 @@ class LaunchGate {
   // Undoes a capture that has no record because its launch failed or its record was lost: returns
   // the credit, and an exploratory capture is made later. Any thread.
   void Return(const PendingCapture& capture) noexcept;
-  // Runs on the flusher once per period.
-  void Watch() noexcept;
-  void DisableCallbacks() noexcept;
+  // Runs on the flusher once per period. Enables the callbacks of launches while recording is on,
+  // and disables them while it is off. Returns false if they must be disabled and a capture in
+  // progress needs them.
+  bool Watch() noexcept;
+  // Callbacks are enabled up to this one. Callbacks of stream captures stay enabled while recording
+  // is off: it may begin again while a stream is being captured.
+  enum class Callbacks : std::uint8_t { kNone, kStreamCaptures, kLaunches };
+  // Returns false with the failing cbid in `failed` if CUPTI refuses a required callback.
+  bool Enable(Callbacks callbacks, std::uint32_t& failed) noexcept;
+  bool DisableDownTo(Callbacks rest) noexcept;
 
   SessionFiles* files_ = nullptr;
   DurationEngine* engine_ = nullptr;
   const CuptiApi* api_ = nullptr;
   CUpti_SubscriberHandle subscriber_ = nullptr;
-  // Set at the end of EnableCallbacks on the initializing thread (release), read by
-  // DisableCallbacks (acquire) and cleared there. From then on only the flusher switches callbacks,
-  // because CUPTI allows one thread at a time.
-  std::atomic<bool> callbacks_on_{false};
+  // Set at the end of EnableCallbacks on the initializing thread (release), read by Watch
+  // (acquire). From then on only the flusher switches callbacks, because CUPTI allows one thread at
+  // a time.
+  std::atomic<Callbacks> callbacks_{Callbacks::kNone};
   ExclusiveActuator actuator_;
   CaptureWatch watch_;
   GraphCaptures graph_captures_;

@@ -69,7 +69,12 @@ bool GraphNames::Start(SessionFiles& files, DurationEngine& engine, const CuptiA
     problem_ = {GraphProblem::kCuptiLacks, static_cast<std::uint8_t>(GraphCall::kGetExecId), 0};
   }
   if (problem_ || !EnableCallbacks(subscriber)) return false;
-  engine.AlsoCall([](void* self) { static_cast<GraphNames*>(self)->Watch(); }, this);
+  engine.AlsoCall(
+      [](void* self) {
+        static_cast<GraphNames*>(self)->Watch();
+        return true;
+      },
+      this);
   return true;
 }
 
@@ -100,9 +105,10 @@ void GraphNames::Stop() noexcept {
   }
 }
 
-// Called on the flusher once per period. If nothing is recorded any more, no name is needed.
+// Called on the flusher once per period. If nothing is recorded any more, no name is needed. While
+// recording is off, graphs are named, because they may be launched when it is on again.
 void GraphNames::Watch() noexcept {
-  if (!engine_->recording()) Stop();
+  if (engine_->ended()) Stop();
 }
 
 void CUPTIAPI GraphNames::OnCallback(void* self, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,

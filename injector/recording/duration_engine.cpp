@@ -32,14 +32,20 @@ bool DurationEngine::Start(const CuptiApi& api, SessionFiles& files, const Optio
 
   decoder_.Init(api_, files);
   claim_.Init(api_, files, options, OnRequest, OnComplete);
-  if (!claim_.Claim(problem, problem_size)) return false;
+  wants_off_ = files.requested() == shm::Recording::kOff;
+  if (wants_off_) {
+    files.AddSwitch();
+  } else {
+    if (!claim_.Claim(problem, problem_size)) return false;
+    is_on_ = true;
+  }
   calls_.Restart();
   decoder_.CheckClock();  // before any buffer can be returned
   Control().SetClock(RecordClock);
   threads.EndSetup();
   if (!StartThread(FlusherMain, this)) {
     // Disabling recording must be the last event: no record may follow it.
-    claim_.Release();
+    if (is_on_) claim_.Release();
     ::snprintf(problem, problem_size, "no thread could be started");
     return false;
   }
@@ -156,6 +162,41 @@ void DurationEngine::StopRecording() noexcept {
   files_->Remark(remark);
 }
 
+// Switches recording off or on if that is requested.
+void DurationEngine::ApplyRequest() noexcept {
+  if (ended()) return;
+  wants_off_ = files_->requested() == shm::Recording::kOff;
+  if (wants_off_ != is_on_) return;
+  if (wants_off_) {
+    SwitchOff();
+  } else {
+    SwitchOn();
+  }
+}
+
+void DurationEngine::SwitchOn() noexcept {
+  char problem[sizeof(shm::RingHeader::reason)];
+  if (!claim_.Claim(problem, sizeof(problem))) {
+    char remark[sizeof(shm::RingHeader::reason)];
+    ::snprintf(remark, sizeof(remark), "recording did not begin: %.100s", problem);
+    files_->Remark(remark);
+    files_->Request(shm::Recording::kOff);  // not tried again
+    return;
+  }
+  is_on_ = true;
+  calls_.Restart();
+  first_ns_ = MonotonicNs();  // captures are wanted soon, as at the start of the program
+  files_->AddSwitch();
+}
+
+// The gate's callbacks are disabled first, so that each launch that they count has a record.
+void DurationEngine::SwitchOff() noexcept {
+  if (watch_ != nullptr && !watch_(watched_)) return;  // tried again in the next period
+  claim_.Release();
+  is_on_ = false;
+  files_->AddSwitch();
+}
+
 void* DurationEngine::FlusherMain(void* self) {
   ::prctl(PR_SET_NAME, "stemtap-flush", 0, 0, 0);
   auto& engine = *static_cast<DurationEngine*>(self);
@@ -190,6 +231,7 @@ void DurationEngine::RunFlusher() noexcept {
 void DurationEngine::RunPeriod() noexcept {
   if (files_->CollectorFailed() && !stopped_) Release();
   files_->MapGate();
+  ApplyRequest();
   if (watch_ != nullptr) watch_(watched_);
   pool_.Grow();
   const bool heard = calls_.Update();
@@ -233,7 +275,7 @@ void DurationEngine::Finish() noexcept {
   producer_lock_.Unlock();
   if (watch_ != nullptr) watch_(watched_);
   if (!decoder_.refused()) {  // otherwise the state is already kDisabled
-    if (!stopped_) NoteSilence();
+    if (recording()) NoteSilence();
     files_->SetState(shm::RingState::kClosed);
   }
   stop_.Confirm();

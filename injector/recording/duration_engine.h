@@ -7,7 +7,8 @@
 //   flusher: every 200 ms, and more often at first, calls FlushAll(0), counts records that CUPTI
 //            dropped, refills the pool, maps the gate, compares CUPTI's clock to ours, reclaims
 //            CUPTI from a profiler that has stopped, sums up the overhead, and stops recording if
-//            it is too high; ends the process when the program's last thread has ended
+//            it is too high; switches recording off and on as requested in the ring; ends the
+//            process when the program's last thread has ended
 //
 // THREADS: Request runs on application threads: it pops a buffer, and the first call wakes the
 // flusher. Complete runs on CUPTI's worker or on the flusher; a spin lock serializes them into one
@@ -43,7 +44,8 @@ class DurationEngine {
   void Stop() noexcept;
 
   // Sets a function that the flusher calls in each period and once at the end. Call before Start.
-  void AlsoCall(void (*watch)(void*), void* argument) noexcept {
+  // `watch` returns false if the recording cannot be switched off yet.
+  void AlsoCall(bool (*watch)(void*), void* argument) noexcept {
     watch_ = watch;
     watched_ = argument;
   }
@@ -63,8 +65,13 @@ class DurationEngine {
   bool abandoned() const noexcept { return abandoned_.load(std::memory_order_relaxed); }
 
   PendingCaptures& pending() noexcept { return decoder_.pending(); }
-  // Returns whether records are still expected. For the function set by AlsoCall, on the flusher.
-  bool recording() const noexcept { return !stopped_ && !decoder_.refused(); }
+  // Returns whether new launches are to be recorded. For the function set by AlsoCall, on the
+  // flusher.
+  bool recording() const noexcept { return is_on_ && !wants_off_ && !ended(); }
+  // Returns whether no launch will be recorded any more. As recording().
+  bool ended() const noexcept { return stopped_ || decoder_.refused(); }
+  // Ends the sleep of the flusher, so that it applies a request soon. Any thread.
+  void Wake() noexcept { stop_.Wake(); }
 
  private:
   // Long enough to fetch and decode all buffers, short enough not to delay program exit noticeably.
@@ -99,6 +106,9 @@ class DurationEngine {
   void CountCost(bool heard) noexcept;
   void Release() noexcept;
   void StopRecording() noexcept;
+  void ApplyRequest() noexcept;
+  void SwitchOn() noexcept;
+  void SwitchOff() noexcept;
   void NoteSilence() noexcept;
   void Flush(bool forced) noexcept;
   void AwaitLateBuffers() noexcept;
@@ -112,7 +122,7 @@ class DurationEngine {
   SessionFiles* files_ = nullptr;
   RecordingThreads* threads_ = nullptr;
   std::uint32_t flush_ms_ = 0;  // 0: by the time since the first records
-  void (*watch_)(void*) = nullptr;
+  bool (*watch_)(void*) = nullptr;
   void* watched_ = nullptr;
   std::atomic<bool> abandoned_{false};
 
@@ -128,6 +138,8 @@ class DurationEngine {
   std::uint64_t first_ns_ = 0;  // when asked_ was seen
   std::uint32_t unheard_ = 0;   // periods since the last callback
   bool stopped_ = false;  // recording stopped because of its cost, or because no collector reads it
+  bool wants_off_ = false;  // the recording is to be off
+  bool is_on_ = false;     // CUPTI is claimed, unless another profiler has taken it
   CuptiClaim claim_;
   OverheadBudget budget_;
   std::uint64_t flusher_ns_ = 0;           // flusher CPU time counted so far

@@ -146,6 +146,13 @@ bool StartGraphNames(Library& library, void* driver, CUpti_SubscriberHandle subs
   return false;
 }
 
+// The program called stemtap_start.
+void ResumeRecording() {
+  if (g_library.files.may_capture()) return;
+  g_library.files.Request(shm::Recording::kStarted);
+  g_library.engine.Wake();
+}
+
 // Sets up recording. Returns false with the reason in `problem`.
 bool StartRecording(Library& library, char* problem) noexcept {
   void* driver = LocateDriver();
@@ -171,6 +178,7 @@ bool StartRecording(Library& library, char* problem) noexcept {
     ::snprintf(problem, kReasonBytes, "an NVBit tool is loaded in this process");
     return false;
   }
+  Control().OnStart(ResumeRecording);
   library.threads.BeginSetup();
   void* cupti = LocateCupti(library.options.cupti, header.driver_version, problem, kReasonBytes);
   if (cupti == nullptr) return false;
@@ -208,8 +216,10 @@ bool StartRecording(Library& library, char* problem) noexcept {
     if (gated || names_graphs) library.api.Unsubscribe(subscriber);
     return false;
   }
-  // This CUPTI cannot time graphs as one, so no graph needs a name.
-  if (names_graphs && !library.engine.times_graphs()) {
+  // This CUPTI cannot time graphs as one, so no graph needs a name. If recording is off, that is
+  // not known yet.
+  if (names_graphs && library.files.requested() != shm::Recording::kOff &&
+      !library.engine.times_graphs()) {
     library.graph_names.Stop();
     library.api.Unsubscribe(subscriber);
   }

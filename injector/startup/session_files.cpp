@@ -51,6 +51,23 @@ void ReadProgramName(char* name, std::size_t size) noexcept {
   if (length > 0) name[name[length - 1] == '\n' ? length - 1 : length] = 0;
 }
 
+// Returns the state of the recording that a process begins with (shm::kRecordingFileName).
+shm::Recording ReadRecording(const char* folder) noexcept {
+  char path[kPathBytes];
+  ::snprintf(path, sizeof(path), "%s/%s", folder, shm::kRecordingFileName);
+  const int fd = OpenFile(path, O_RDONLY | O_NONBLOCK);
+  if (fd < 0) return shm::Recording::kOn;
+  char name[16] = {};
+  const ssize_t length = ::read(fd, name, sizeof(name) - 1);
+  ::close(fd);
+  std::uint32_t state = 0;
+  for (const char* known : shm::kRecordingNames) {
+    if (length > 0 && ::strcmp(name, known) == 0) return static_cast<shm::Recording>(state);
+    ++state;
+  }
+  return shm::Recording::kOn;
+}
+
 // Returns whether a process has ended, as far as /proc shows it. It may be a zombie that its new
 // parent does not collect.
 bool HasEnded(int pid) noexcept {
@@ -144,6 +161,7 @@ bool SessionFiles::Open(const char* folder, char* problem, std::uint32_t problem
   ring_->header.pid = pid;
   ring_->header.pid_namespace = pid_namespace;
   ReadProgramName(ring_->header.program, sizeof(ring_->header.program));
+  Request(ReadRecording(folder));
   SetState(shm::RingState::kRecording);
   if (::rename(hidden, path) != 0) {
     ::snprintf(problem, problem_size, "%s: cannot be made: %s", path, ::strerror(errno));
@@ -204,7 +222,8 @@ MappedDefinitions SessionFiles::MapDefinitions(std::uint32_t first) noexcept {
 }
 
 void SessionFiles::UnmapDefinitions(const MappedDefinitions& mapped) noexcept {
-  if (mapped.memory != reinterpret_cast<unsigned char*>(ring_)) ::munmap(mapped.memory, mapped.bytes);
+  if (mapped.memory != reinterpret_cast<unsigned char*>(ring_))
+    ::munmap(mapped.memory, mapped.bytes);
 }
 
 void SessionFiles::MapGate() noexcept {
@@ -255,6 +274,14 @@ void SessionFiles::Remark(const char* text) noexcept {
     ring_->header.reason_bytes.store(remark_bytes_, std::memory_order_release);
   }
   remark_lock_.Unlock();
+}
+
+void SessionFiles::AddSwitch() noexcept {
+  shm::RingHeader& header = ring_->header;
+  const std::uint64_t number = header.switches.load(std::memory_order_relaxed);
+  header.switch_times_ns[number % shm::kSwitchTimes].store(RealtimeNs(), std::memory_order_relaxed);
+  // Release: publishes the time; pairs with the collector's acquire in RingReader.
+  header.switches.store(number + 1, std::memory_order_release);
 }
 
 void SessionFiles::Disable(const char* reason) noexcept {

@@ -93,6 +93,21 @@ class SessionFiles {
   void Remark(const char* text) noexcept;
   // Disables recording in this process, with `reason` as the reason.
   void Disable(const char* reason) noexcept;
+  // What the collector, or the program, wants to be recorded. Any thread.
+  shm::Recording requested() const noexcept {
+    const std::uint32_t value = ring_->header.requested.load(std::memory_order_relaxed);
+    return value < shm::kRecordings ? static_cast<shm::Recording>(value) : shm::Recording::kOn;
+  }
+  // Whether launches may be captured.
+  bool may_capture() const noexcept {
+    const shm::Recording now = requested();
+    return now == shm::Recording::kOn || now == shm::Recording::kStarted;
+  }
+  void Request(shm::Recording recording) noexcept {
+    ring_->header.requested.store(static_cast<std::uint32_t>(recording), std::memory_order_relaxed);
+  }
+  // Reports that the recording was switched off or on. REQUIRES: calls alternate, from off.
+  void AddSwitch() noexcept;
   void SetState(shm::RingState state) noexcept {
     // Release: publishes remarks and counters; pairs with the collector's acquire in RingReader.
     ring_->header.state.store(static_cast<std::uint32_t>(state), std::memory_order_release);
@@ -109,7 +124,7 @@ class SessionFiles {
   // Written before gate_ is published, read only after gate() returned the table.
   bool by_process_ = false;
   shm::LaunchDraws draws_;
-  int collector_ = 0;  // process id until the session is claimed; 0: nothing to watch
+  int collector_ = 0;          // process id until the session is claimed; 0: nothing to watch
   bool gate_refused_ = false;  // the table has another version; only used by MapGate
   SpinLock remark_lock_;
   std::uint32_t remark_bytes_ = 0;  // of all remarks in the ring header; under remark_lock_

@@ -129,6 +129,10 @@ struct PlanTotals {
   std::uint64_t imputed = 0;
   std::uint64_t imputed_duration_ns = 0;
   std::uint64_t native_unknown = 0;  // imputed launches that use the recorded duration
+  // Launches that were counted while recording was paused, and not observed. In no field above.
+  std::uint64_t unobserved_launches = 0;
+  // Times in which recording was off, with an unknown number of launches.
+  std::uint64_t unobserved_intervals = 0;
 };
 
 // Sets `totals.bound`, the stated bound: the certified bound, or the observed error if it is known

@@ -45,11 +45,12 @@ class Check {
   std::string Run() {
     const PlanTotals& t = plan_.totals;
     Counter launches;
-    for (const std::uint64_t part : {t.invocations, t.excluded_invocations, t.dropped}) {
+    for (const std::uint64_t part :
+         {t.invocations, t.excluded_invocations, t.dropped, t.unobserved_launches}) {
       launches.Add(part);
     }
     Expect(launches.fits, "totals.invocations", t.invocations,
-           "a sum with excluded and dropped launches that fits 64 bits");
+           "a sum with excluded, dropped and unobserved launches that fits 64 bits");
     launches_ = launches.sum;
     for (std::size_t k = 0; k < plan_.kernels.size() && wrong_.empty(); ++k) {
       Kernel(plan_.kernels[k], fmt::format("kernels[{}]", k));
@@ -357,9 +358,10 @@ class Check {
       devices += session.devices.size();
     }
     const PlanTotals& t = plan_.totals;
-    Expect(launches.fits && launches.sum == t.invocations + t.excluded_invocations, "sessions",
+    const std::uint64_t counted = t.invocations + t.excluded_invocations + t.unobserved_launches;
+    Expect(launches.fits && launches.sum == counted, "sessions",
            fmt::format("{} launches in total", launches.sum),
-           fmt::format("{}, as in totals", t.invocations + t.excluded_invocations));
+           fmt::format("{}, as in totals", counted));
     Expect(duration_ns.fits && duration_ns.sum == t.duration_ns, "sessions",
            fmt::format("{} ns in total", duration_ns.sum),
            fmt::format("{}, as in totals", t.duration_ns));

@@ -120,7 +120,9 @@ inline constexpr auto kTable<PlanTotals> = std::tuple(
     Nullable<&T::excluded_duration_ns>("excluded_duration_ns"),
     Nullable<&T::imputed>("imputed").OnlyIf(HasImputed),
     Nullable<&T::imputed_duration_ns>("imputed_duration_ns").OnlyIf(HasImputed),
-    Nullable<&T::native_unknown>("native_unknown").OnlyIf(HasImputed));
+    Nullable<&T::native_unknown>("native_unknown").OnlyIf(HasImputed),
+    Optional<&T::unobserved_launches>("unobserved_launches").OmitIfAbsent(),
+    Optional<&T::unobserved_intervals>("unobserved_intervals").OmitIfAbsent());
 
 template <>
 inline constexpr auto kTable<PlanSession> = std::tuple(

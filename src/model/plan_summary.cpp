@@ -188,7 +188,10 @@ std::string TotalsText(const Plan& plan) {
 // Returns a warning about several launches, records or gaps as one about a single one.
 std::string OfOne(std::string_view what) {
   constexpr std::pair<std::string_view, std::string_view> kForms[] = {
-      {"launches were ", "launch was "}, {"records were ", "record was "}, {"gaps ", "gap "}};
+      {"launches were ", "launch was "},
+      {"records were ", "record was "},
+      {"gaps ", "gap "},
+      {"times ", "time "}};
   std::string text(what);
   for (const auto& [many, one] : kForms) {
     const std::size_t at = text.find(many);
@@ -214,6 +217,10 @@ std::string Notes(const PlanTotals& t) {
                               Milliseconds(t.imputed_duration_ns)));
   note(t.native_unknown,
        "of these have no unperturbed counterpart; their recorded durations are used");
+  note(t.unobserved_launches,
+       "launches were only counted while recording was paused; the figures above are without them");
+  note(t.unobserved_intervals,
+       "times without recording: launches in them are not known and not in the figures above");
   if (t.excluded_invocations != 0) {
     const bool one = t.excluded_invocations == 1;
     text +=

@@ -178,12 +178,26 @@ struct OriginalSession : SessionRun {
   std::string folder;
 };
 
+// UnobservedInterval is a time in which launches were not observed: recording was off in a process,
+// or the session only counted launches.
+struct UnobservedInterval {
+  static constexpr std::uint64_t kUncounted = ~std::uint64_t{0};
+
+  std::int32_t pid = 0;            // 0: all processes
+  std::uint64_t begin_ns = 0;      // on the recorder's clock
+  std::uint64_t end_ns = kNoTime;  // kNoTime: until the end of the session
+  std::uint64_t launches = kUncounted;
+};
+// A session lists at most this many; plan.json has their number. More are hardly read one by one.
+inline constexpr std::size_t kMaxUnobservedIntervals = 4096;
+
 struct RecordedSession : SessionRun {
   // Made while the session went on: recording processes still ran, and records were on their way.
   bool is_snapshot = false;
   std::string completeness;  // launches compared with records, in words; empty if unknown
   std::vector<ProcessReport> processes;
   std::vector<DeviceTotals> devices;
+  std::vector<UnobservedInterval> unobserved;  // by begin
   std::vector<std::string> warnings;
   std::vector<OriginalSession> sessions;  // empty if the session is not merged
 };

@@ -27,6 +27,7 @@ using H = SessionHost;
 using R = SessionRun;
 using O = OriginalSession;
 using S = RecordedSession;
+using U = UnobservedInterval;
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 constexpr EnumTexts kLosses = {shm::kLossNames, ""};
@@ -108,6 +109,12 @@ inline constexpr auto kTable<OriginalSession> = std::tuple(
     Nullable<&R::signal>("signal"), Required<&R::counters>("counters"));
 
 template <>
+inline constexpr auto kTable<UnobservedInterval> =
+    std::tuple(Nullable<&U::pid>("pid").NullIfAbsent(), Nullable<&U::begin_ns>("begin_ns"),
+               Nullable<&U::end_ns>("end_ns", kNoTime).NullIfAbsent(),
+               Nullable<&U::launches>("launches", U::kUncounted).NullIfAbsent());
+
+template <>
 inline constexpr auto kTable<RecordedSession> = std::tuple(
     Nullable<&R::tool>("tool"), Nullable<&R::mode>("mode"), Required<&R::command>("command"),
     Required<&R::options>("options"), Required<&R::host>("host"),
@@ -115,8 +122,8 @@ inline constexpr auto kTable<RecordedSession> = std::tuple(
     Required<&R::signal>("signal"), Required<&R::counters>("counters"),
     Optional<&S::is_snapshot>("snapshot").OmitIfAbsent(),
     Nullable<&S::completeness>("completeness").OmitIfAbsent(), Required<&S::processes>("processes"),
-    Required<&S::devices>("devices"), Required<&S::warnings>("warnings"),
-    Nullable<&S::sessions>("sessions").OmitIfAbsent());
+    Required<&S::devices>("devices"), Nullable<&S::unobserved>("unobserved").OmitIfAbsent(),
+    Required<&S::warnings>("warnings"), Nullable<&S::sessions>("sessions").OmitIfAbsent());
 
 namespace {
 

@@ -60,7 +60,8 @@ void AddTotals(const model::PlanTotals& more, model::PlanTotals& totals, Sums& s
         &model::PlanTotals::dropped, &model::PlanTotals::gaps, &model::PlanTotals::zero_duration,
         &model::PlanTotals::graph_launches, &model::PlanTotals::excluded_invocations,
         &model::PlanTotals::excluded_duration_ns, &model::PlanTotals::imputed,
-        &model::PlanTotals::imputed_duration_ns, &model::PlanTotals::native_unknown}) {
+        &model::PlanTotals::imputed_duration_ns, &model::PlanTotals::native_unknown,
+        &model::PlanTotals::unobserved_launches, &model::PlanTotals::unobserved_intervals}) {
     sums.Add(more.*member, totals.*member);
   }
 }

@@ -56,8 +56,8 @@ Result<ChildProcess> ChildProcess::Start(const std::vector<std::string>& argv,
     script[0] = FindProgram(argv[0]).string();
     script.insert(script.begin(), "/bin/sh");
     arguments = Pointers(script);
-    failure = posix_spawn(&pid, "/bin/sh", nullptr, &attributes, arguments.data(),
-                          environment.data());
+    failure =
+        posix_spawn(&pid, "/bin/sh", nullptr, &attributes, arguments.data(), environment.data());
   }
   posix_spawnattr_destroy(&attributes);
   if (failure != 0) {

@@ -13,11 +13,14 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include "base/file.h"
 #include "base/text.h"
+#include "shm/session_env.h"
 
 namespace stemtap::session {
 namespace {
@@ -148,6 +151,48 @@ Result<std::string> SendRequest(const std::string& path, const std::string& requ
   if (answer.starts_with("ok ")) return answer.substr(3);
   if (answer.starts_with("error ")) return Error{answer.substr(6)};
   return Error{fmt::format("{}: its session ended before it answered", EscapeForTerminal(path))};
+}
+
+Result<std::string> SwitchRecording(const std::string& path, const std::string& request) {
+  // A process follows within a flush period of 200 ms, or later on a busy machine.
+  constexpr auto kMaxWait = std::chrono::seconds(5);
+  constexpr auto kPollPeriod = std::chrono::milliseconds(10);
+  const auto deadline = std::chrono::steady_clock::now() + kMaxWait;
+  std::string state = STEMTAP_TRY(SendRequest(path, request));
+  while (!state.ends_with(" changing 0")) {
+    if (std::chrono::steady_clock::now() > deadline) {
+      return Error{fmt::format(
+          "{}: not all processes followed within {} s ({}); a process that is stopped or in a "
+          "capture follows later",
+          EscapeForTerminal(path), kMaxWait.count(), EscapeForTerminal(state))};
+    }
+    std::this_thread::sleep_for(kPollPeriod);
+    state = STEMTAP_TRY(SendRequest(path, "state"));
+  }
+  return state;
+}
+
+Result<std::string> SessionOfProcess(std::int32_t pid) {
+  const std::string maps = fmt::format("/proc/{}/maps", pid);
+  std::ifstream lines(maps);
+  if (!lines) {
+    return Error{fmt::format("{}: cannot be read: {}; expected a process of your own", maps,
+                             std::strerror(errno))};
+  }
+  // The ring of the process is mapped by its path: "... /jobs/session/ring.4242.1737".
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t at = line.find('/');
+    if (at == std::string::npos) continue;
+    const std::filesystem::path file = line.substr(at);
+    shm::ProcessImage image;
+    if (shm::ParseImageFileName(file.filename().c_str(), shm::kRingPrefix, image)) {
+      return file.parent_path().string();
+    }
+  }
+  return Error{
+      fmt::format("process {} is not recorded by stemtap; expected a process of a running "
+                  "'stemtap run', or one started with the injected library",
+                  pid)};
 }
 
 bool IsControlled(const std::string& path) {

@@ -6,6 +6,8 @@
 //   snapshot default /jobs/stemtap-python-4242-snapshot    ─►
 //                            ◄─  ok /jobs/stemtap-python-4242-snapshot
 //                            ◄─  error /jobs: cannot be written: No space left on device
+//   stop                     ─►
+//                            ◄─  ok off on 2 off 1 changing 0
 //
 // Whoever may write into the directory may control the session. The socket is removed at the end;
 // a killed collector leaves one that refuses connections.
@@ -13,6 +15,7 @@
 // See docs/formats/control.md.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -83,6 +86,13 @@ inline constexpr int kMaxAnswerS = 60;
 // end, or if no collector answers: the session has ended, or its collector was killed or is
 // stopped.
 Result<std::string> SendRequest(const std::string& path, const std::string& request);
+
+// Sends `request`, which starts or stops recording, and waits until the processes have followed.
+// Returns the state of the recording (docs/formats/control.md). Fails if a process does not follow.
+Result<std::string> SwitchRecording(const std::string& path, const std::string& request);
+
+// Returns the directory of the session that records process `pid`. Fails if there is none.
+Result<std::string> SessionOfProcess(std::int32_t pid);
 
 // Returns whether a collector accepts requests for the session in `path`.
 bool IsControlled(const std::string& path);

@@ -102,12 +102,17 @@ std::uint64_t BusyTime::busy_ns() const {
   return sum;
 }
 
-void IdleTime::Add(std::span<const BusyStretch> stretches) {
+void IdleTime::Add(std::span<const BusyStretch> stretches, std::span<const Unobserved> unobserved) {
   for (const BusyStretch& busy : stretches) {
     const std::uint64_t from = std::exchange(busy_until_, std::max(busy_until_, busy.end));
     const std::uint32_t before = std::exchange(last_kernel_, busy.last);
     if (from == 0 || busy.start <= from) continue;
     const std::uint64_t idle_ns = busy.start - from;
+    const auto off = std::ranges::upper_bound(unobserved, from, {}, &Unobserved::end_ns);
+    if (off != unobserved.end() && off->begin_ns < busy.start) {
+      unobserved_ns_ += idle_ns;
+      continue;
+    }
     std::size_t bin = 0;
     while (bin + 1 < bins_.size() && idle_ns >= model::kIdleEdges[bin + 1]) ++bin;
     ++bins_[bin].gaps;
@@ -189,7 +194,22 @@ void DeviceUse::SelectStream(std::uint32_t stream, Device& device) {
 void DeviceUse::AddFinal(std::span<const BusyStretch> stretches, Device& device) {
   AddBusy(stretches, busy_);
   if (device.busy_over_time) AddBusy(stretches, *device.busy_over_time);
-  device.idle.Add(stretches);
+  device.idle.Add(stretches, UnobservedOf(last_key_));
+}
+
+std::span<const IdleTime::Unobserved> DeviceUse::UnobservedOf(std::uint32_t key) const {
+  const auto found = unobserved_.find(static_cast<std::uint16_t>(key >> 16));
+  if (found == unobserved_.end()) return {};
+  return found->second;
+}
+
+void DeviceUse::BeginUnobserved(std::uint16_t process, std::uint64_t time_ns) {
+  unobserved_[process].push_back({time_ns, ~std::uint64_t{0}});
+}
+
+void DeviceUse::EndUnobserved(std::uint16_t process, std::uint64_t time_ns) {
+  const auto found = unobserved_.find(process);
+  if (found != unobserved_.end()) found->second.back().end_ns = time_ns;
 }
 
 std::vector<DeviceTotals> DeviceUse::Totals(const model::NameTable& names) const {
@@ -208,7 +228,8 @@ std::vector<DeviceTotals> DeviceUse::Totals(const model::NameTable& names) const
     totals.span_ns = end > start ? end - start : 0;
     if (end != 0) totals.start_ns = start;
     IdleTime idle = device.idle;
-    idle.Add(device.busy.open());
+    idle.Add(device.busy.open(), UnobservedOf(key));
+    totals.span_ns -= std::min(totals.span_ns, idle.unobserved_ns());
     totals.idle = idle.Bins();
     for (const IdleTime::Gap& gap : idle.longest()) {
       totals.longest_gaps.push_back(

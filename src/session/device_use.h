@@ -83,8 +83,17 @@ class BusyTime {
 // IdleTime counts the gaps between the busy stretches of a device by their length.
 class IdleTime {
  public:
-  // REQUIRES: stretches are added in ascending order.
-  void Add(std::span<const BusyStretch> stretches);
+  // An interval in which kernels were not observed.
+  struct Unobserved {
+    std::uint64_t begin_ns;
+    std::uint64_t end_ns;
+  };
+
+  // A gap that overlaps one of `unobserved` is not idle time: what the device did is unknown.
+  // REQUIRES: stretches are added in ascending order, and `unobserved` is ascending.
+  void Add(std::span<const BusyStretch> stretches, std::span<const Unobserved> unobserved);
+  // Returns the total of the gaps that are not known to be idle.
+  std::uint64_t unobserved_ns() const { return unobserved_ns_; }
   // Returns the bins that are not empty.
   std::vector<model::IdleBin> Bins() const;
 
@@ -101,8 +110,9 @@ class IdleTime {
   void List(const Gap& gap);
 
   std::array<model::IdleBin, model::kIdleBins> bins_ = {};
-  std::vector<Gap> longest_;       // descending
-  std::uint64_t listed_ns_ = 0;    // longer gaps are among the longest
+  std::vector<Gap> longest_;     // descending
+  std::uint64_t listed_ns_ = 0;  // longer gaps are among the longest
+  std::uint64_t unobserved_ns_ = 0;
   std::uint64_t busy_until_ = 0;   // 0: no stretch yet
   std::uint32_t last_kernel_ = 0;  // name id of the kernel that ended then
 };
@@ -124,6 +134,11 @@ class DeviceUse {
   static constexpr std::size_t kMaxGapNameBytes = std::size_t{16} << 20;
 
   void Add(const shm::KernelRecord& record, std::uint16_t process);
+
+  // Reports that the kernels of a process are not observed from a time on, or that they are again.
+  // Calls alternate. Call before launches that began after `time_ns` are added.
+  void BeginUnobserved(std::uint16_t process, std::uint64_t time_ns);
+  void EndUnobserved(std::uint16_t process, std::uint64_t time_ns);
 
   // Returns the totals by process, then by device. `names` has the names of the records' name ids.
   std::vector<DeviceTotals> Totals(const model::NameTable& names = {}) const;
@@ -147,10 +162,12 @@ class DeviceUse {
   void SelectDevice(std::uint32_t key);
   void SelectStream(std::uint32_t stream, Device& device);
   void AddFinal(std::span<const BusyStretch> stretches, Device& device);
+  std::span<const IdleTime::Unobserved> UnobservedOf(std::uint32_t key) const;
   // Divides the busy times of single devices into the slices of `activity`.
   void AddDevices(model::Activity& activity) const;
 
   std::map<std::uint32_t, Device> devices_;  // by process << 16 | device
+  std::map<std::uint16_t, std::vector<IdleTime::Unobserved>> unobserved_;  // by process
   stats::TimeSlices launches_{model::Activity::kMaxSlices};
   stats::TimeSlices busy_{model::Activity::kMaxSlices};  // final stretches of all devices
   std::size_t streams_ = 0;                              // of all devices

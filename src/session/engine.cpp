@@ -210,6 +210,7 @@ Engine::Ended Engine::EndNow(EngineObserver& observer) const {
 
 void Engine::Complete(model::Plan& plan) const {
   plan.totals.graph_launches = counts_.graph_launches;
+  plan.totals.unobserved_launches = counts_.unobserved;
   plan.totals.excluded_invocations = excluded().invocations;
   plan.totals.excluded_duration_ns = excluded().duration_ns;
   SetMarks(marks_, plan);

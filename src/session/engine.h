@@ -153,6 +153,7 @@ struct LaunchCounts {
   std::uint64_t launches = 0;
   std::uint64_t graph_launches = 0;
   std::uint64_t excluded_captured = 0;
+  std::uint64_t unobserved = 0;            // part of launches
   std::vector<std::uint64_t> occurrences;  // by name id
   std::vector<std::uint64_t> captured;     // by process
 
@@ -196,6 +197,13 @@ class Engine {
   // Adds a launch whose duration will never be known. It advances the launch index, the kernel's
   // occurrence count and the history of its stream, and has no other effect.
   void Skip(const shm::KernelRecord& record, std::uint16_t process = 0);
+
+  // Counts a launch that is not observed. It has the effect of Skip, and a place in the plan's
+  // totals.
+  void CountOnly(const shm::KernelRecord& record, std::uint16_t process) {
+    ++counts_.unobserved;
+    Skip(record, process);
+  }
 
   // Sets how many launches the caller holds beyond the next one that it pushes. Decisions are
   // published after the last epoch of these launches, so that a live gate does not capture by what

@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/decimal.h"
 #include "base/result.h"
 #include "base/text.h"
 #include "base/worker_pool.h"
@@ -61,12 +62,16 @@ class LiveRun {
 
  private:
   void UpdateDisplay();
+  void FollowSchedule();
   void Describe(model::Overview& overview) const;
   // Adds what the processes and the engine report to the result.
   void AddReports(SessionResult& outcome) const;
   // Answers a request of session/control.h.
-  Result<std::string> Answer(std::string_view request) const;
+  Result<std::string> Answer(std::string_view request);
   Result<std::string> Snapshot(std::string_view request) const;
+  // Starts or stops the recording of the process whose id is in `pid`, or of all if it is empty.
+  Result<std::string> Switch(bool on, std::string_view pid);
+  std::string StateOfRecording() const;
   std::string WhyNoProcess(SessionResult& outcome) const;
   std::string WhyAllDisabled(const std::vector<ProcessReport>& processes) const;
 
@@ -74,8 +79,10 @@ class LiveRun {
   Session& session_;
   WorkerPool pool_;
   Engine engine_;
+  RecordingSchedule schedule_;
   TracedProcesses processes_;
   ProgressLine progress_;
+  shm::Recording said_ = shm::Recording::kOn;  // what the user knows
   std::optional<ControlServer> control_;
   std::string why_no_control_;
 };
@@ -105,7 +112,8 @@ LiveRun::LiveRun(const LiveOptions& options, Session& session, shm::GateTable& g
       engine_(options.sampling, gate,
               options.level == TraceLevel::kGate ? GateAsked::kAtLaunch : GateAsked::kByEngine, 0,
               pool_, CapturesOf(options)),
-      processes_(session.directory(), engine_, options.share_captures),
+      schedule_(options.recording),
+      processes_(session.directory(), engine_, schedule_, options.share_captures),
       progress_(options.quiet) {}
 
 Status LiveRun::Begin() {
@@ -151,11 +159,21 @@ void LiveRun::UpdateDisplay() {
   progress_.Update(engine_.status(), counts.seen, counts.dropped, now_ms);
 }
 
+// Says when recording begins or ends, since the figures then stand still.
+void LiveRun::FollowSchedule() {
+  schedule_.Update(session_.elapsed_s());
+  processes_.FollowSchedule();
+  const shm::Recording now = schedule_.wanted();
+  if (now == std::exchange(said_, now)) return;
+  progress_.Say(fmt::format("recording is {}", NameOf(now)));
+}
+
 void LiveRun::Watch(std::optional<ChildProcess>& child, SignalRelay& signals) {
   for (;;) {
     processes_.FindRings();
     const bool program_ended = child && child->Poll();
     const bool busy = processes_.Drain(false);
+    FollowSchedule();
     if (control_) control_->Poll([this](std::string_view request) { return Answer(request); });
     UpdateDisplay();
     if (program_ended) break;
@@ -210,6 +228,12 @@ void LiveRun::AddReports(SessionResult& outcome) const {
   model::RecordedSession& recorded = outcome.session;
   recorded.devices = processes_.devices();
   recorded.processes = processes_.Reports();
+  recorded.unobserved = processes_.unobserved();
+  if (const std::uint64_t more = processes_.unlisted_intervals(); more != 0) {
+    recorded.warnings.push_back(fmt::format("recording was off {} more than the {} that are listed",
+                                            Plural(more, "time", "times"),
+                                            model::kMaxUnobservedIntervals));
+  }
   engine_.AddWarnings(recorded.warnings);
   if (!why_no_control_.empty()) recorded.warnings.push_back(why_no_control_);
   if (engine_.excluded_captured() != 0) {
@@ -225,11 +249,48 @@ void LiveRun::AddReports(SessionResult& outcome) const {
   }
 }
 
-Result<std::string> LiveRun::Answer(std::string_view request) const {
-  constexpr std::string_view kSnapshot = "snapshot ";
-  if (request.starts_with(kSnapshot)) return Snapshot(request.substr(kSnapshot.size()));
-  return Error{fmt::format("the session does not know the request '{:.40}'; expected 'snapshot'",
-                           EscapeForTerminal(std::string(request)))};
+Result<std::string> LiveRun::Answer(std::string_view request) {
+  const std::size_t space = request.find(' ');
+  const std::string_view command = request.substr(0, space);
+  const std::string_view rest =
+      space == std::string_view::npos ? std::string_view() : request.substr(space + 1);
+  if (command == "snapshot") return Snapshot(rest);
+  if (command == "start") return Switch(true, rest);
+  if (command == "stop") return Switch(false, rest);
+  if (command == "state") return StateOfRecording();
+  return Error{
+      fmt::format("the session does not know the request '{:.40}'; expected snapshot, "
+                  "start, stop or state",
+                  EscapeForTerminal(std::string(request)))};
+}
+
+Result<std::string> LiveRun::Switch(bool on, std::string_view pid) {
+  if (pid.empty()) {
+    if (on) {
+      schedule_.Start();
+    } else {
+      schedule_.Stop();
+    }
+    processes_.FollowSchedule();
+    return StateOfRecording();
+  }
+  const std::optional<std::uint64_t> number = WholeNumber(pid);
+  const shm::Recording wanted = on                                   ? shm::Recording::kOn
+                                : options_.recording.count_while_off ? shm::Recording::kCounting
+                                                                     : shm::Recording::kOff;
+  if (!number || *number > INT32_MAX ||
+      !processes_.Request(static_cast<std::int32_t>(*number), wanted)) {
+    return Error{fmt::format("process {} is not recorded by this session",
+                             EscapeForTerminal(std::string(pid)))};
+  }
+  return StateOfRecording();
+}
+
+// "on 2 off 1 changing 0": the number of processes in each state.
+std::string LiveRun::StateOfRecording() const {
+  const TracedProcesses::RecordingCounts counts = processes_.CountRecording();
+  return fmt::format("{} on {} off {} changing {}", NameOf(schedule_.wanted()), counts.on,
+                     counts.off, counts.changing);
 }
 
 Result<std::string> LiveRun::Snapshot(std::string_view request) const {
@@ -267,6 +328,7 @@ SessionResult LiveRun::Finish(const std::optional<ChildProcess>& child, const Ga
   recorded.warnings = processes_.CloseAll();
   AddReports(outcome);
   session_.directory().Remove(shm::kGateFileName);
+  session_.directory().Remove(shm::kRecordingFileName);
   if (!processes_.any()) recorded.warnings.push_back(WhyNoProcess(outcome));
   // In quiet mode no summary reports this either.
   if (options_.quiet && processes_.any()) outcome.failure = WhyAllDisabled(recorded.processes);

@@ -22,6 +22,7 @@
 #include "base/result.h"
 #include "model/plan.h"
 #include "sampling/sampling_options.h"
+#include "session/recording_schedule.h"
 #include "session/session.h"
 #include "session/session_directory.h"
 
@@ -45,7 +46,8 @@ struct LiveOptions : SessionOptions {
   TraceLevel level = TraceLevel::kKernels;
   std::string actuator = "log";  // STEMTAP_ACTUATOR
   bool native_captures = false;  // the actuator's captures do not slow launches
-  double max_overhead = 0.0;     // STEMTAP_MAX_OVERHEAD in percent; 0: no limit
+  RecordingOptions recording;
+  double max_overhead = 0.0;  // STEMTAP_MAX_OVERHEAD in percent; 0: no limit
   // Kernels are shared by all processes; false: each process has its own.
   bool share_captures = true;
   std::string injector;  // path of libstemtap_inject.so

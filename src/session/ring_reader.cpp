@@ -216,6 +216,27 @@ NamedMark RingReader::TakeMark(std::uint32_t correlation_id) {
   return mark;
 }
 
+shm::Recording RingReader::requested() const {
+  const std::uint32_t value = ring().header.requested.load(std::memory_order_relaxed);
+  return value < shm::kRecordings ? static_cast<shm::Recording>(value) : shm::Recording::kOn;
+}
+
+void RingReader::Request(shm::Recording recording) {
+  ring().header.requested.store(static_cast<std::uint32_t>(recording), std::memory_order_relaxed);
+}
+
+std::uint64_t RingReader::switches() const {
+  // Acquire: pairs with the release in the injector's SessionFiles::AddSwitch.
+  const std::uint64_t count = ring().header.switches.load(std::memory_order_acquire);
+  return count <= kMaxCount ? count : 0;  // more is damage
+}
+
+std::uint64_t RingReader::SwitchTime(std::uint64_t number) const {
+  const std::uint64_t count = switches();
+  if (count > shm::kSwitchTimes) number = std::max(number, count - shm::kSwitchTimes);
+  return ring().header.switch_times_ns[number % shm::kSwitchTimes].load(std::memory_order_relaxed);
+}
+
 // Returns what the process reports, as far as it can be read.
 ProcessReport RingReader::ReadHeader() const {
   const shm::RingHeader& h = ring().header;

@@ -153,6 +153,18 @@ class RingReader {
     // Acquire: pairs with the release in DurationEngine::Flush, so that the records are visible.
     return ring().header.last_flush_ns.load(std::memory_order_acquire);
   }
+  // What the process is to record: the last value that Request or the process wrote.
+  shm::Recording requested() const;
+  void Request(shm::Recording recording);
+  // Returns whether the process has switched its recording off. It needs a flush period to follow a
+  // request.
+  bool is_off() const { return (switches() & 1) != 0; }
+  // Returns how often the process has switched its recording off (even numbers, from 0) or on, and
+  // the time of switch `number` in ns of CLOCK_REALTIME. The times of the last shm::kSwitchTimes
+  // switches are known; the oldest of them stands for earlier ones.
+  std::uint64_t switches() const;
+  std::uint64_t SwitchTime(std::uint64_t number) const;
+
   // PID namespace of pid(); 0 if unknown.
   std::uint32_t pid_namespace() const { return pid_namespace_; }
   // Returns the current counters, which are final once Ended returns true.

@@ -161,6 +161,7 @@ void Session::Discard() {
   if (!directory_) return;
   directory_->Remove(shm::kMaskFileName);
   directory_->Remove(kControlFileName);
+  directory_->Remove(shm::kRecordingFileName);
   if (options_.place == SessionPlace::kExisting) return;
   directory_->Remove(shm::kGateFileName);
   directory_->RemoveSelf();
@@ -200,6 +201,9 @@ void Complete(SessionResult& result) {
   for (const ProcessReport& p : session.processes) {
     totals.dropped += p.dropped();
     totals.gaps += p.gaps();
+  }
+  for (const model::UnobservedInterval& interval : session.unobserved) {
+    totals.unobserved_intervals += interval.launches == model::UnobservedInterval::kUncounted;
   }
   const online::SamplerStatus& s = result.sampler;
   model::SessionCounters& counters = session.counters;

@@ -34,8 +34,8 @@ bool IsSessionFile(std::string_view name) {
   const std::string_view whole = name.substr(0, name.find(".tmp."));
   const auto is = [whole](std::string_view other) { return whole == other; };
   return std::ranges::any_of(model::kSessionFiles, is) || is(kOldLogFileName) ||
-         is(shm::kGateFileName) || is(kControlFileName) || is(model::kReportFileName) ||
-         shm::IsRingName(std::string(whole).c_str());
+         is(shm::kGateFileName) || is(kControlFileName) || is(shm::kRecordingFileName) ||
+         is(model::kReportFileName) || shm::IsRingName(std::string(whole).c_str());
 }
 
 // Checks that `directory` contains a session that has ended or was killed, and no other files.

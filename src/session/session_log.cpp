@@ -29,8 +29,8 @@ class LogFileSink : public spdlog::sinks::base_sink<std::mutex> {
     if (missing_ != 0) {
       const std::string note =
           Plural(missing_, "message is", "messages are") + " missing, the log could not be written";
-      formatter_->format({message.time, message.source, message.logger_name, spdlog::level::warn, note},
-                         lines);
+      formatter_->format(
+          {message.time, message.source, message.logger_name, spdlog::level::warn, note}, lines);
     }
     formatter_->format(message, lines);
     if (bytes_ + lines.size() > SessionLog::kMaxFileBytes) {

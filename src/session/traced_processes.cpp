@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "base/unix_ms.h"
 #include "session/launch_sequencer.h"
 #include "session/ring_reader.h"
 #include "session/session.h"
@@ -53,14 +54,19 @@ struct TracedProcesses::Source {
   std::uint64_t last_flush = 0;  // the last flush that `order` knows
   bool replaced = false;         // a later image of the process has joined (exec)
   std::size_t remarked = 0;      // bytes of its remarks that NewRemarks has returned
+  std::uint64_t switches = 0;    // that FollowSwitches has seen
 };
 
-TracedProcesses::TracedProcesses(const Directory& directory, Engine& engine, bool share_kernels,
+TracedProcesses::TracedProcesses(const Directory& directory, Engine& engine,
+                                 RecordingSchedule& schedule, bool share_kernels,
                                  std::size_t max_listed)
     : directory_(directory),
       engine_(engine),
+      schedule_(schedule),
       share_kernels_(share_kernels),
-      max_listed_(max_listed) {}
+      max_listed_(max_listed) {
+  WriteRecordingFile();
+}
 TracedProcesses::~TracedProcesses() = default;
 
 bool TracedProcesses::FindRings() {
@@ -111,6 +117,8 @@ void TracedProcesses::Open(const std::string& name, std::uint64_t start_ns, Ring
     reports_.back().program = "(other processes)";
     ++reports_.back().combined;
   }
+  // The request that the process found in the directory may be outdated.
+  if (opened->ring.requested() != shm::Recording::kStarted) opened->ring.Request(wanted_);
   open_.push_back(std::move(opened));
   spdlog::info("{}: process {} ({}), CUPTI {}, driver {}", name, report.pid,
                EscapeForTerminal(report.program), report.cupti_version, report.driver_version);
@@ -153,6 +161,7 @@ bool TracedProcesses::DrainOne(Source& source, bool final, std::int64_t now_ms) 
   arrived_.clear();
   released_.clear();
   const std::uint64_t last_flush = source.ring.last_flush();  // before its records are read
+  FollowSwitches(source);
   const std::size_t taken = source.ring.Drain(
       kDrainBatch, [&](std::string_view name) { return AddKernel(name, source.ring.pid()); },
       arrived_);
@@ -178,11 +187,82 @@ void TracedProcesses::Push(Source& source, shm::KernelRecord& record) {
       !claims_.Accept(record, process, engine_.MostGranted(record.credit_slot))) {
     record.flags &= static_cast<std::uint8_t>(~(shm::kFlagCaptured | shm::kFlagExploratory));
   }
+  // A captured launch is observed in any case: it was captured before its process knew better.
+  if (!schedule_.Observes() && (record.flags & shm::kFlagCaptured) == 0) {
+    unobserved_.Count(record.start_ns);
+    engine_.CountOnly(record, process);
+    return;
+  }
+  unobserved_.Observe();
   if (engine_.Push(record, process, mark)) {
     devices_.Add(record, process);
   } else {
     source.ring.CountMalformed();
   }
+}
+
+// Adds the times in which the recording of the process was off since the last call.
+void TracedProcesses::FollowSwitches(Source& source) {
+  const auto process = static_cast<std::uint16_t>(source.number);
+  for (const std::uint64_t count = source.ring.switches(); source.switches < count;
+       ++source.switches) {
+    const std::uint64_t time_ns = source.ring.SwitchTime(source.switches);
+    if (source.switches % 2 == 0) {
+      unobserved_.SwitchOff(&source, source.ring.pid(), time_ns);
+      devices_.BeginUnobserved(process, time_ns);
+    } else {
+      unobserved_.SwitchOn(&source, time_ns);
+      devices_.EndUnobserved(process, time_ns);
+    }
+  }
+}
+
+void TracedProcesses::FollowSchedule() {
+  if (wanted_ == shm::Recording::kCounting) {
+    const auto is_started = [](const auto& source) {
+      return source->ring.requested() == shm::Recording::kStarted;
+    };
+    if (std::ranges::any_of(open_, is_started)) schedule_.Start();
+  }
+  if (schedule_.wanted() == wanted_) return;
+  wanted_ = schedule_.wanted();
+  WriteRecordingFile();
+  for (const auto& source : open_) source->ring.Request(wanted_);
+  spdlog::info("recording: {}", NameOf(wanted_));
+}
+
+bool TracedProcesses::Request(std::int32_t pid, shm::Recording recording) {
+  bool found = false;
+  for (const auto& source : open_) {
+    if (source->ring.pid() != pid || source->replaced) continue;
+    source->ring.Request(recording);
+    found = true;
+  }
+  return found;
+}
+
+TracedProcesses::RecordingCounts TracedProcesses::CountRecording() const {
+  RecordingCounts counts;
+  for (const auto& source : open_) {
+    if (source->replaced || source->ring.Ended()) continue;
+    const bool is_off = source->ring.is_off();
+    if (is_off != (source->ring.requested() == shm::Recording::kOff)) {
+      ++counts.changing;
+    } else {
+      ++(is_off ? counts.off : counts.on);
+    }
+  }
+  return counts;
+}
+
+// Lets processes that join begin as the others are now.
+void TracedProcesses::WriteRecordingFile() const {
+  if (wanted_ == shm::Recording::kOn) {
+    directory_.Remove(shm::kRecordingFileName);
+    return;
+  }
+  // If it fails, processes that join record for a moment.
+  static_cast<void>(directory_.Replace(shm::kRecordingFileName, NameOf(wanted_)));
 }
 
 // Stores the report of a process, or adds it to the shared report of those beyond max_listed_.
@@ -197,6 +277,8 @@ void TracedProcesses::Store(const Source& source, const ProcessReport& report,
 
 // Takes the last report and removes the ring.
 void TracedProcesses::Close(Source& source) {
+  FollowSwitches(source);
+  unobserved_.SwitchOn(&source, 1'000'000 * UnixMs());
   ProcessReport report = source.ring.FinalReport();
   report.late = source.order.late();
   spdlog::info("{}: {}, {} of {} records kept, {} late", source.file, NameOf(report.state),

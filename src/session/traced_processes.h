@@ -19,8 +19,10 @@
 #include "base/directory.h"
 #include "session/device_use.h"
 #include "session/engine.h"
+#include "session/recording_schedule.h"
 #include "session/ring_reader.h"
 #include "session/session.h"
+#include "session/unobserved.h"
 #include "shm/record.h"
 
 namespace stemtap::session {
@@ -72,11 +74,11 @@ class TracedProcesses {
   // files that are named like rings.
   static constexpr std::size_t kMaxUnread = 16;
 
-  // `directory` and `engine` must outlive this object. If `share_kernels`, kernels with the same
-  // name are one kernel in all processes.
+  // `directory`, `engine` and `schedule` must outlive this object. If `share_kernels`, kernels with
+  // the same name are one kernel in all processes. `schedule` decides which launches are observed.
   // Processes beyond `max_listed` share one report and one number.
-  TracedProcesses(const Directory& directory, Engine& engine, bool share_kernels,
-                  std::size_t max_listed = model::kMaxListedProcesses);
+  TracedProcesses(const Directory& directory, Engine& engine, RecordingSchedule& schedule,
+                  bool share_kernels, std::size_t max_listed = model::kMaxListedProcesses);
   ~TracedProcesses();
 
   // Opens new rings. Returns whether there were any.
@@ -87,6 +89,22 @@ class TracedProcesses {
   // Passes the records to the engine that the rings contain now. Of a live process (a daemon),
   // which may fill its ring without end, takes at most as many as fit into a ring.
   void DrainRest();
+  // Requests that all processes follow the schedule, also those that join later. Call often.
+  void FollowSchedule();
+  // Requests the recording of one process until the schedule changes. Returns false if no process
+  // with this id is open.
+  bool Request(std::int32_t pid, shm::Recording recording);
+  struct RecordingCounts {
+    std::size_t on = 0;
+    std::size_t off = 0;
+    std::size_t changing = 0;  // have not followed the last request yet
+  };
+  // Returns the state of the open processes.
+  RecordingCounts CountRecording() const;
+  // Returns the times in which launches were not observed, and how many more are not listed.
+  std::vector<model::UnobservedInterval> unobserved() const { return unobserved_.Intervals(); }
+  std::uint64_t unlisted_intervals() const { return unobserved_.unlisted(); }
+
   // Closes all rings. Returns a warning for each process that still runs and for each ring that
   // could not be opened.
   std::vector<std::string> CloseAll();
@@ -120,14 +138,19 @@ class TracedProcesses {
   void Push(Source& source, shm::KernelRecord& record);
   bool DrainOne(Source& source, bool final, std::int64_t now_ms);
   void Close(Source& source);
+  void FollowSwitches(Source& source);
+  void WriteRecordingFile() const;
   void Store(const Source& source, const ProcessReport& report,
              std::vector<ProcessReport>& reports) const;
 
   const Directory& directory_;
   Engine& engine_;
+  RecordingSchedule& schedule_;
+  shm::Recording wanted_ = shm::Recording::kOn;  // as processes that join find it
   const bool share_kernels_;
   const std::size_t max_listed_;
   DeviceUse devices_;
+  UnobservedLog unobserved_;
   CaptureClaims claims_;
   std::vector<std::unique_ptr<Source>> open_;  // processes that may still send records
   // All processes in order of appearance; final for closed sources. The last one may be the report

@@ -29,7 +29,7 @@
 namespace stemtap::shm {
 
 inline constexpr std::uint64_t kRingMagic = 0x31474E5250415453;  // "STAPRNG1"
-inline constexpr std::uint32_t kRingVersion = 5;  // includes the numbering of the losses
+inline constexpr std::uint32_t kRingVersion = 6;  // includes the numbering of the losses
 
 // 262,144 records of 64 bytes take 16 MiB. At 1 million launches per second, more than one GPU can
 // start, the collector can sleep for 260 ms before a record is dropped. If smaller, records are
@@ -50,6 +50,25 @@ enum class RingState : std::uint32_t {
   kDisabled = 2,   // recording is disabled; `reason` contains the reason
   kClosed = 3,     // the process shut down cleanly; all of its records are in the ring
 };
+
+// What is recorded in a process, as the collector or the program requests it.
+enum class Recording : std::uint32_t {
+  kOn = 0,
+  kCounting = 1,  // launches are recorded, so that they can be counted, and none is captured
+  kOff = 2,       // CUPTI's records and callbacks are disabled
+  kStarted = 3,   // on, because the program called stemtap_start
+};
+inline constexpr std::uint32_t kRecordings = 4;
+// The states that the collector requests, in files and messages.
+inline constexpr const char* kRecordingNames[] = {"on", "counting", "off"};
+constexpr const char* NameOf(Recording recording) noexcept {
+  return kRecordingNames[recording == Recording::kStarted ? 0
+                                                          : static_cast<std::size_t>(recording)];
+}
+
+// The header keeps the times of this many switches of the recording. The collector reads them
+// several times a second, and a process switches once per flush period at most.
+inline constexpr std::size_t kSwitchTimes = 64;
 
 // Returns the pid namespace of this process: N of "pid:[N]". Containers usually have their own
 // namespace, so equal pids can be different processes. Returns 0 if unknown, as without /proc.
@@ -109,6 +128,16 @@ struct RingHeader {
   std::atomic<std::uint64_t> cost_background_ns{0};  // our code, with its CUPTI calls, elsewhere
   std::atomic<std::uint64_t> cost_cupti_ns{0};       // reported by CUPTI; only with --max-overhead
   std::atomic<std::uint64_t> losses[kLossCount] = {};
+
+  // A value of Recording. Written by the collector, and by the program when it calls stemtap_start;
+  // the last one counts. Relaxed: it publishes no other data.
+  std::atomic<std::uint32_t> requested{0};
+  // How often the process has switched its recording off or on: it is off if the number is odd.
+  // The release store publishes the times; pairs with the acquire load in the collector.
+  std::atomic<std::uint64_t> switches{0};
+  // CLOCK_REALTIME in ns of switch i, in [i % kSwitchTimes]. Of launches between two switches
+  // nothing is known. Relaxed.
+  std::atomic<std::uint64_t> switch_times_ns[kSwitchTimes] = {};
 };
 
 struct RingFile {

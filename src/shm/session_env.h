@@ -34,10 +34,10 @@ inline constexpr EnvSpec kEnvMaxCaptures = {
 inline constexpr EnvSpec kEnvWatchdogMs = {
     "STEMTAP_WATCHDOG_MS", "30000",
     "captures stop after one that takes longer than this (0 = never), up to 3600000 ms"};
-inline constexpr EnvSpec kEnvFlushMs = {
-    "STEMTAP_FLUSH_MS", "",
-    "interval at which records are fetched from CUPTI, 10 to 10000 ms; unset: an eighth of the time "
-    "since the first launch, 10 to 200 ms"};
+inline constexpr EnvSpec kEnvFlushMs = {"STEMTAP_FLUSH_MS", "",
+                                        "interval at which records are fetched from CUPTI, 10 to "
+                                        "10000 ms; unset: an eighth of the time "
+                                        "since the first launch, 10 to 200 ms"};
 inline constexpr EnvSpec kEnvMaxOverhead = {
     "STEMTAP_MAX_OVERHEAD", "",
     "maximum cost in percent of the program's time, 0.001 to 100; above it, recording stops"};
@@ -79,6 +79,9 @@ inline constexpr const char* kRingPrefix = "ring.";              // see WriteIma
 inline constexpr const char* kUnfinishedPrefix = "new.";         // + the final name
 inline constexpr const char* kSessionFileName = "session.json";  // exists if the session has ended
 inline constexpr const char* kGateFileName = "gate.table";
+// Contains the name of a state of the recording (shm/ring.h), with which processes begin that join
+// the session. Without the file, they begin to record at once.
+inline constexpr const char* kRecordingFileName = "recording";
 
 // ProcessImage identifies one program of a process. A process that continues as another program
 // (exec) keeps its id and becomes another image.

@@ -13,6 +13,7 @@
 #include <map>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -640,6 +641,160 @@ TEST_CASE("a snapshot of a running session is a finished session, and the sessio
   CHECK(
       late.err.ends_with("session: no session runs in it (it has ended); expected the directory of "
                          "a running 'stemtap run'\n"));
+}
+
+// Returns a number of the first line of the ground truth of the only process.
+std::uint64_t OfTruth(const TempDir& scratch, const std::string& name) {
+  std::string text = ReadFile(scratch / "truth");
+  text.resize(text.find('\n'));
+  const std::size_t at = text.find(" " + name + " ");
+  REQUIRE(at != std::string::npos);
+  return std::stoull(text.substr(at + name.size() + 2));
+}
+
+TEST_CASE("recording can be stopped and started while the program runs") {
+  for (const char* level : {"kernels", "gate"}) {
+    CAPTURE(level);
+    TempDir scratch;
+    const std::string profile = (scratch / "run.stemtap").string();
+    REQUIRE(RunProcess({StemtapProgram().string(), "generate", "llm-serve", "--launches", "60000",
+                        "-q", "-o", profile})
+                .exit_code == 0);
+    ProcessOptions options = OnFakeGpu(scratch);
+    options.env.emplace_back("FAKE_GPU_TRUTH", (scratch / "truth").string());
+    options.env.emplace_back("FAKE_GPU_CLOCK", "real");
+    // Two seconds; recording is off from about 0.5 s to 1 s.
+    Process run(RunCommand({"-q", "--level", level},
+                           {(FakeGpuDir() / "stemtap_play").string(), profile, "--rate", "30000"}),
+                options);
+    const std::string session = (scratch / "session").string();
+    const auto command = [&](const std::vector<std::string>& words) {
+      std::vector<std::string> argv = {StemtapProgram().string()};
+      argv.insert(argv.end(), words.begin(), words.end());
+      return RunProcess(argv);
+    };
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    const ProcessResult stopped = command({"stop", session});
+    CAPTURE(stopped.err);
+    CHECK(stopped.exit_code == 0);
+    CHECK(stopped.err == "stemtap: recording of " + session + ": off on 0 off 1\n");
+    CHECK(std::filesystem::exists(scratch / "session/recording"));
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    const std::string pid = std::to_string(ReadJson(scratch / "session/overview.json")
+                                               .value("processes", nlohmann::json::array())
+                                               .at(0)
+                                               .at("pid")
+                                               .get<int>());
+    CHECK(command({"start", pid}).err == "stemtap: recording of " + pid + ": off on 1 off 0\n");
+    CHECK(run.Wait().exit_code == 0);
+
+    const auto report = ReadJson(scratch / "session/session.json");
+    const std::uint64_t launches = OfTruth(scratch, "launches");
+    const std::uint64_t unrecorded = OfTruth(scratch, "unrecorded");
+    CHECK(launches == 60000);
+    CHECK(unrecorded > 5000);
+    CHECK(Kept(report) == launches - unrecorded);
+    CHECK(report["counters"]["dropped"] == 0);
+    if (std::string(level) == "gate") {
+      CHECK(report["completeness"] ==
+            "all " + std::to_string(Kept(report)) + " launches were recorded");
+    }
+    REQUIRE(report["unobserved"].size() == 1);
+    const auto& off = report["unobserved"][0];
+    CHECK(off["pid"] == std::stoi(pid));
+    CHECK(off["launches"].is_null());
+    const double off_s = (off["end_ns"].get<double>() - off["begin_ns"].get<double>()) * 1e-9;
+    CHECK(off_s > 0.3);
+    // The rate of launches is constant.
+    CHECK(off_s * 30000 == doctest::Approx(static_cast<double>(unrecorded)).epsilon(0.2));
+    CHECK(ReadJson(scratch / "session/plan.json")["totals"]["unobserved_intervals"] == 1);
+    CHECK_FALSE(std::filesystem::exists(scratch / "session/recording"));
+    // The time without recording is no idle time.
+    const auto& device = report["devices"][0];
+    CHECK(device["span_ns"].get<double>() * 1e-9 < report["elapsed_s"].get<double>() - off_s + 0.1);
+    for (const auto& gap : device["longest_gaps"]) {
+      const std::uint64_t begin = gap[0];
+      const std::uint64_t end = begin + gap[1].get<std::uint64_t>();
+      CHECK((end <= off["begin_ns"] || begin >= off["end_ns"]));
+    }
+    CHECK(OverviewDiffers(scratch / "session") == "");
+    // Launches before the interval have a number, later ones do not.
+    const auto exported = command({"export", session, "--to", "nvbit", "--plain-launches"});
+    CHECK(exported.exit_code == 1);
+    CHECK(exported.err.find("recording was off in 1 interval") != std::string::npos);
+    CHECK(command({"export", session, "--to", "csv", "-q"}).exit_code == 0);
+  }
+}
+
+TEST_CASE("processes that join while recording is off do not record") {
+  TempDir scratch;
+  const auto run = RunProcess(
+      RunCommand({"-q", "--paused"},
+                 {"/bin/sh", "-c",
+                  "\"$1\" 1000 && \"$0\" start session -q && \"$1\" 200 && \"$0\" stop session -q "
+                  "&& \"$1\" 30 && \"$0\" start session",
+                  StemtapProgram().string(), TestProgram("exit_return").string()}),
+      OnFakeGpu(scratch));
+  CAPTURE(run.err);
+  REQUIRE(run.exit_code == 0);
+  CHECK(run.err == "stemtap: recording of session: on on 0 off 0\n");
+  const auto report = ReadJson(scratch / "session/session.json");
+  CHECK(Kept(report) == 200);
+  CHECK(report["processes"].size() == 3);
+  REQUIRE(report["unobserved"].size() == 2);
+  for (const auto& off : report["unobserved"]) CHECK(off["end_ns"].is_number());
+  const auto none = RunProcess({StemtapProgram().string(), "stop", "1"});
+  CHECK(none.exit_code == 1);
+}
+
+TEST_CASE("a delay and a duration in launches are exact, and launches are counted in the delay") {
+  for (const char* level : {"kernels", "gate"}) {
+    CAPTURE(level);
+    TempDir scratch;
+    const auto run = RunProcess(RunCommand({"-q", "--level", level, "--delay", "3000launches",
+                                            "--duration", "5000launches"},
+                                           {TestProgram("exit_return").string(), "20000"}),
+                                OnFakeGpu(scratch));
+    CAPTURE(run.err);
+    REQUIRE(run.exit_code == 0);
+    const auto plan = ReadJson(scratch / "session/plan.json");
+    CHECK(plan["totals"]["invocations"] == 5000);
+    const std::uint64_t counted = plan["totals"]["unobserved_launches"];
+    CHECK(counted >= 3000);
+    std::uint64_t first = ~std::uint64_t{0};
+    std::uint64_t last = 0;
+    for (const auto& kernel : plan["kernels"]) {
+      for (const auto& cluster : kernel["clusters"]) {
+        for (const auto& sample : cluster["samples"]) {
+          first = std::min<std::uint64_t>(first, sample["index"]);
+          last = std::max<std::uint64_t>(last, sample["index"]);
+        }
+      }
+    }
+    CHECK(first >= 3000);
+    CHECK(last < 8000);
+    const auto report = ReadJson(scratch / "session/session.json");
+    REQUIRE(report["unobserved"].size() >= 1);
+    CHECK(report["unobserved"][0]["launches"] == 3000);
+    CHECK(report["unobserved"][0]["pid"].is_null());
+    CHECK(RunProcess({StemtapProgram().string(), "stats", (scratch / "session").string()})
+              .exit_code == 0);
+  }
+}
+
+TEST_CASE("launches are counted while recording is off, so exports number launches") {
+  TempDir scratch;
+  const auto run = RunProcess(
+      RunCommand({"-q", "--paused", "--count-while-off"},
+                 {"/bin/sh", "-c", "\"$1\" 500 && \"$0\" start session -q && exec \"$1\" 7000",
+                  StemtapProgram().string(), TestProgram("exit_return").string()}),
+      OnFakeGpu(scratch));
+  CAPTURE(run.err);
+  REQUIRE(run.exit_code == 0);
+  const auto plan = ReadJson(scratch / "session/plan.json");
+  CHECK(plan["totals"]["invocations"] == 7000);
+  CHECK(plan["totals"]["unobserved_launches"] == 500);
+  CHECK_FALSE(plan["totals"].contains("unobserved_intervals"));
 }
 
 TEST_CASE("excluded launches count as seen and kept") {

@@ -49,7 +49,8 @@ TEST_CASE("the truth file counts the buffers that were not returned") {
     return text.substr(0, text.find('\n'));
   };
   CHECK(first_line("keep_one") ==
-        "# launches 2 captured 0 capture_ns 0 graph_launches 0 graph_kernels 0 buffers_lent 2 "
+        "# launches 2 captured 0 capture_ns 0 graph_launches 0 graph_kernels 0 unrecorded 0 "
+        "buffers_lent 2 "
         "buffers_unreturned 1 "
         "buffers_lent_twice 0 buffers_unzeroed 0");
   CHECK(first_line("client_zeroes").ends_with("buffers_unzeroed 1"));

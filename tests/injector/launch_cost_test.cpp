@@ -8,6 +8,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <set>
@@ -15,6 +16,7 @@
 #include "injector/injected.h"
 #include "injector/stepper.h"
 #include "shm/context_key.h"
+#include "shm/session_env.h"
 
 namespace stemtap::test {
 namespace {
@@ -31,7 +33,8 @@ const Variables kNoFlush = {{"STEMTAP_FLUSH_MS", "10000"}, {"FAKE_CUPTI_MAX_PEND
 
 // Counts the instructions of `counted` launches after kWarm launches. If programs cannot be traced,
 // prints a message and returns nothing.
-std::optional<Steps> Count(const Injected& injected, long counted, Variables variables) {
+std::optional<Steps> Count(const Injected& injected, long counted, Variables variables,
+                           bool recorded = true) {
   variables.insert(variables.end(), kNoFlush.begin(), kNoFlush.end());
   const std::string go_on = injected.scratch("go_on").string();
   Process program(
@@ -54,7 +57,7 @@ std::optional<Steps> Count(const Injected& injected, long counted, Variables var
   // All launches were recorded, so the count covers the cost of recording.
   Ring ring(injected.RingFile());
   ring.Drain();
-  CHECK(ring.kernels().size() == static_cast<std::size_t>(kWarm + counted));
+  CHECK(ring.kernels().size() == (recorded ? static_cast<std::size_t>(kWarm + counted) : 0));
   CHECK(ring.lost_records() == 0);
   CHECK(steps.total > static_cast<std::uint64_t>(counted) * 50);
   return steps;
@@ -72,6 +75,24 @@ TEST_CASE("the kernels level executes no library instruction between two buffers
   if (!steps) return;
   CHECK(steps->visits.size() == 0);
   CHECK(steps->own() == 0);
+}
+
+TEST_CASE("while recording is off, a launch executes no library instruction at any level") {
+  for (const char* level : {"graph", "kernels", "gate"}) {
+    CAPTURE(level);
+    Injected injected;
+    std::filesystem::create_directories(injected.session());
+    std::ofstream(injected.session() / shm::kRecordingFileName) << "off";
+    injected.gate();
+    const auto steps = Count(injected, kCounted, {{"STEMTAP_LEVEL", level}}, false);
+    if (!steps) return;
+    CHECK(steps->visits.size() == 0);
+    CHECK(steps->own() == 0);
+    const Ring ring(injected.RingFile());
+    CHECK(ring.seen() == 0);
+    CHECK(ring.gated() == 0);
+    CHECK(ring.header().switches.load() == 1);
+  }
 }
 
 TEST_CASE("the kernels level provides and receives a buffer in few instructions") {

@@ -35,7 +35,8 @@ TEST_CASE("processes beyond the maximum are counted together, and reported in on
   auto gate = std::make_unique<shm::GateTable>();
   WorkerPool pool(1);
   Engine engine(sampling::SamplingOptions{}, *gate, GateAsked::kByEngine, 0, pool);
-  TracedProcesses processes(directory, engine, true, 3);
+  RecordingSchedule schedule({});
+  TracedProcesses processes(directory, engine, schedule, true, 3);
   for (int number = 1; number <= 10; ++number) {
     WriteRing(scratch, number, static_cast<std::uint64_t>(number));
     CHECK(processes.FindRings());

@@ -360,6 +360,12 @@ Result<CountedPlan> CountLaunches(const model::Plan& plan, model::ProfileReader*
                     "be numbered for {}; expected a plan without gaps",
                     plan.totals.gaps, tool)};
   }
+  if (model.scope != CountScope::kNone && plan.totals.unobserved_intervals != 0) {
+    return Error{fmt::format(
+        "recording was off in {} while the plan was recorded, so later launches cannot be numbered "
+        "for {}; expected a plan of a run with --count-while-off, or --to csv",
+        Plural(plan.totals.unobserved_intervals, "interval"), tool)};
+  }
   if (model.scope != CountScope::kNone && plan.totals.graph_launches != 0) {
     return Error{
         fmt::format("{} launches of the run are whole graphs, whose kernels {} counts "

@@ -50,5 +50,7 @@ CommandSpec GenerateCommand();
 CommandSpec DemoCommand();
 CommandSpec TopCommand();
 CommandSpec SnapshotCommand();
+CommandSpec StartCommand();
+CommandSpec StopCommand();
 
 }  // namespace stemtap::ui

@@ -115,7 +115,8 @@ void AddCommands(CommandTable& table) {
   for (CommandSpec (*command)() :
        {RunCommand, ReplayCommand, PlanCommand, EvaluateCommand, ConvertCommand, ExportCommand,
         ExtrapolateCommand, AlignCommand, StatsCommand, DiffCommand, ReportCommand, MergeCommand,
-        FormatsCommand, GenerateCommand, DemoCommand, TopCommand, SnapshotCommand}) {
+        FormatsCommand, GenerateCommand, DemoCommand, TopCommand, SnapshotCommand, StartCommand,
+        StopCommand}) {
     table.push_back(command());
   }
   table.push_back(CompletionCommand(table));

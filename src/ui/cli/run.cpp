@@ -108,6 +108,8 @@ class LiveFlags {
  private:
   session::SamplingFlags sampling_;
   session::LiveOptions options_;  // without what Options() adds
+  std::string delay_;             // an Extent, as text
+  std::string duration_;
   bool force_ = false;
   std::optional<std::uint32_t> captures_per_second_;
   bool require_kernels_ = false;
@@ -124,6 +126,11 @@ std::string IsActuator(const std::string& actuator) {
   if (library ? !library->empty() : actuator == "log" || actuator == "profiler") return {};
   return fmt::format("is '{}'; expected log, profiler or library:PATH",
                      EscapeForTerminal(actuator));
+}
+
+std::string IsExtent(const std::string& text) {
+  const Result<session::Extent> extent = session::ParseExtent(text);
+  return extent.ok() ? std::string() : extent.error().message;
 }
 
 void LiveFlags::AddTo(session::CommandSpec& command) {
@@ -146,6 +153,24 @@ void LiveFlags::AddTo(session::CommandSpec& command) {
            "unlimited by default")
       .Percent(0.001, 100.0)
       .Env(shm::kEnvMaxOverhead.name);
+  command.Add("--paused", &options_.recording.paused,
+              "record nothing until 'stemtap start' or the program's stemtap_start()");
+  command
+      .Add("--delay", &delay_,
+           "begin to record after a time (30s, 5min) or after as many launches "
+           "(20000launches)")
+      .Type("TIME|LAUNCHES")
+      .check = IsExtent;
+  command.options.back().excludes = "--paused";
+  command
+      .Add("--duration", &duration_,
+           "after this time, or as many launches, stop recording; the program continues")
+      .Type("TIME|LAUNCHES")
+      .check = IsExtent;
+  command
+      .Add("--count-while-off", &options_.recording.count_while_off,
+           "while recording is stopped, count the launches; this costs the same as recording them")
+      .Advanced();
   command.Add("-q,--quiet", &options_.quiet, "no progress line and no summary");
   command
       .Add("--max-captures-per-second", &captures_per_second_,
@@ -209,6 +234,18 @@ session::LiveOptions LiveFlags::Options() const {
   options.listed.emplace_back("share_captures", NameIn(kShareCaptures, options.share_captures));
   options.listed.emplace_back("captured_times", NameIn(kCapturedTimes, options.native_captures));
   if (options.max_overhead > 0) options.listed.emplace_back("max_overhead", options.max_overhead);
+  const auto list = [&](const char* name, const std::string& text, session::Extent& extent) {
+    if (text.empty()) return;
+    extent = session::ParseExtent(text).value();  // checked by the parser
+    options.listed.emplace_back(name, text);
+  };
+  list("delay", delay_, options.recording.delay);
+  list("duration", duration_, options.recording.duration);
+  for (const auto& [name, value] :
+       {std::pair("paused", options.recording.paused),
+        std::pair("count_while_off", options.recording.count_while_off)}) {
+    if (value) options.listed.emplace_back(name, "on");
+  }
   options.place = session::PlaceOf(!options.folder.empty(), force_);
   options.environment.push_back(fmt::format("{}={}", shm::kEnvMaxCaptures.name, captures));
   options.threads = sampling_.threads();
