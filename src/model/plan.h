@@ -133,6 +133,11 @@ struct PlanTotals {
   std::uint64_t unobserved_launches = 0;
   // Times in which recording was off, with an unknown number of launches.
   std::uint64_t unobserved_intervals = 0;
+
+  // Returns the number of launches that were numbered; dropped ones have no number.
+  std::uint64_t numbered() const {
+    return invocations + excluded_invocations + unobserved_launches;
+  }
 };
 
 // Sets `totals.bound`, the stated bound: the certified bound, or the observed error if it is known

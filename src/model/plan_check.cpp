@@ -358,7 +358,7 @@ class Check {
       devices += session.devices.size();
     }
     const PlanTotals& t = plan_.totals;
-    const std::uint64_t counted = t.invocations + t.excluded_invocations + t.unobserved_launches;
+    const std::uint64_t counted = t.numbered();
     Expect(launches.fits && launches.sum == counted, "sessions",
            fmt::format("{} launches in total", launches.sum),
            fmt::format("{}, as in totals", counted));

@@ -218,7 +218,8 @@ std::string Notes(const PlanTotals& t) {
   note(t.native_unknown,
        "of these have no unperturbed counterpart; their recorded durations are used");
   note(t.unobserved_launches,
-       "launches were only counted while recording was paused; the figures above are without them");
+       "launches were counted and are not in the figures above: of earlier windows, or while "
+       "recording was paused");
   note(t.unobserved_intervals,
        "times without recording: launches in them are not known and not in the figures above");
   if (t.excluded_invocations != 0) {
@@ -331,7 +332,7 @@ std::string SampleSpread(const Plan& plan) {
   std::sort(launches.begin(), launches.end());
   const std::size_t quarter = launches.size() / 4;
   return fmt::format("samples: launches {} to {} of {}{}; largest weight {:.6g}", launches.front(),
-                     launches.back(), plan.totals.invocations + plan.totals.excluded_invocations,
+                     launches.back(), plan.totals.numbered(),
                      launches.size() < kMinForHalf
                          ? std::string()
                          : fmt::format(", the middle half {} to {}", launches[quarter],

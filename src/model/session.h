@@ -71,6 +71,8 @@ struct ProcessReport {
   std::uint64_t session = kNoSession;
   // Number of processes that this entry sums; 0: it is one process.
   std::uint64_t combined = 0;
+  // Ended before the present window. Not in files.
+  bool is_past = false;
 
   // Returns the number of kernel records known to be lost.
   std::uint64_t dropped() const {
@@ -194,6 +196,7 @@ inline constexpr std::size_t kMaxUnobservedIntervals = 4096;
 struct RecordedSession : SessionRun {
   // Made while the session went on: recording processes still ran, and records were on their way.
   bool is_snapshot = false;
+  std::uint32_t window = 0;  // number of the window, from 1; 0: the whole run
   std::string completeness;  // launches compared with records, in words; empty if unknown
   std::vector<ProcessReport> processes;
   std::vector<DeviceTotals> devices;

@@ -80,7 +80,7 @@ class Allocator {
   bool IsSizedByRule(const Facts& facts) const;
   bool MustCompareCuts(const Facts& facts) const;
 
-  const sampling::SamplingOptions options_;
+  sampling::SamplingOptions options_;
   AllocationSchedule schedule_;
   ReleaseSchedule releases_;
   Pace pace_ = Pace::kSpread;

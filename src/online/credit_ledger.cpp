@@ -11,22 +11,35 @@ void CreditLedger::Return(std::uint32_t kernel, std::uint32_t slot) {
   }
 }
 
+void CreditLedger::StartOver() {
+  for (const std::vector<Line>& lines : lines_) {
+    for (const Line& line : lines) {
+      if (line.slot != shm::kClosedSlot) gate_.Grant(line.slot, gate_.spent(line.slot));
+    }
+  }
+  lines_.clear();
+  slots_ = 0;
+}
+
 bool CreditLedger::Grant(std::uint32_t kernel, std::size_t at, std::uint32_t credits,
                          std::uint32_t accept, std::uint64_t observed) {
   std::vector<Line>& lines = lines_[kernel];
   if (at >= lines.size()) lines.resize(at + 1);
   Line& line = lines[at];
-  const bool opened = credits != 0 && line.slot == shm::kClosedSlot && next_slot_ < shm::kGateSlots;
+  const bool opened = credits != 0 && line.slot == shm::kClosedSlot && slots_ + 1 < shm::kGateSlots;
   if (opened) {
-    line.slot = next_slot_++;
-    most_granted_.push_back(0);
+    line.slot = next_slot_;
+    next_slot_ = next_slot_ + 1 < shm::kGateSlots ? next_slot_ + 1 : 1;
+    ++slots_;
+    if (line.slot == most_granted_.size()) most_granted_.push_back(0);
+    line.before = std::min(gate_.spent(line.slot), most_granted_[line.slot]);
   }
   if (line.slot == shm::kClosedSlot) {
     slots_refused_ += credits != 0;
     return false;
   }
   WriteOffLost(line, observed);
-  const std::uint32_t granted = line.returned + line.lost + credits;
+  const std::uint32_t granted = line.before + line.returned + line.lost + credits;
   most_granted_[line.slot] = std::max(most_granted_[line.slot], granted);
   gate_.Grant(line.slot, granted, accept);
   return opened;
@@ -37,7 +50,7 @@ bool CreditLedger::Grant(std::uint32_t kernel, std::size_t at, std::uint32_t cre
 void CreditLedger::WriteOffLost(Line& line, std::uint64_t observed) const {
   // A process can write any number.
   const std::uint32_t spent = std::min(gate_.spent(line.slot), most_granted_[line.slot]);
-  const std::uint32_t accounted = line.returned + line.lost;
+  const std::uint32_t accounted = line.before + line.returned + line.lost;
   const auto in_flight = static_cast<std::int32_t>(spent - accounted);
   if (in_flight < 0) {
     // A record that was written off has arrived.

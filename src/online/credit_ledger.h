@@ -6,7 +6,7 @@
 // or the predictions of that cluster are unreliable. Which launches of a line are captured is a
 // random draw that does not depend on their durations.
 //
-// INVARIANT  For each line, granted = returned + lost + open credits of the last Grant.
+// INVARIANT  For each line, granted = before + returned + lost + open credits of the last Grant.
 //
 // THREADS: none.  SOURCE: docs/math/online.md.
 #pragma once
@@ -30,6 +30,10 @@ class CreditLedger {
   explicit CreditLedger(shm::GateTable& gate) : gate_(gate) {}
 
   void AddKernel() { lines_.emplace_back(); }
+
+  // Forgets all kernels and withdraws the open credits. Slots keep their counters, which only grow,
+  // because launches and records on their way refer to them.
+  void StartOver();
 
   // Returns the gate slot of a line, or shm::kClosedSlot if it has none.
   std::uint32_t SlotOf(std::uint32_t kernel, std::size_t line) const {
@@ -57,6 +61,7 @@ class CreditLedger {
  private:
   struct Line {
     std::uint32_t slot = shm::kClosedSlot;
+    std::uint32_t before = 0;    // credits of the slot that were spent before the line got it
     std::uint32_t returned = 0;  // captures whose records arrived
     std::uint32_t lost = 0;      // captures written off because their records did not arrive
     // Numbers of observed launches and of returned captures when the current wait for captures in
@@ -68,9 +73,12 @@ class CreditLedger {
   void WriteOffLost(Line& line, std::uint64_t observed) const;
 
   shm::GateTable& gate_;
-  std::vector<std::vector<Line>> lines_;  // by kernel
+  std::vector<std::vector<Line>> lines_;           // by kernel
   std::vector<std::uint32_t> most_granted_ = {0};  // by slot
+  // The next slot to use. After the last one, the first ones are used again: their captures were
+  // made in earlier windows.
   std::uint32_t next_slot_ = 1;
+  std::uint32_t slots_ = 0;  // in use
   std::uint64_t slots_refused_ = 0;
 };
 

@@ -6,6 +6,18 @@
 
 namespace stemtap::online {
 
+void GatePublisher::StartOver(std::deque<KernelState>& kernels) {
+  for (KernelState& kernel : kernels) {
+    kernel.contexts().ForEachChanged(true, [&](ContextPredictor::Context& context) {
+      if (context.published_slot != shm::kNoSlot) gate_.Publish(context.key, shm::kNoSlot);
+    });
+    for (const std::uint64_t key : kernel.more_name_keys()) gate_.Publish(key, shm::kNoSlot);
+  }
+  ledger_.StartOver();
+  is_refused_.clear();
+  contexts_refused_ = 0;
+}
+
 void GatePublisher::Publish(std::uint32_t id, KernelState& kernel, std::uint64_t observed,
                             Pace pace) {
   GrantCredits(id, kernel, observed, pace);
@@ -15,8 +27,7 @@ void GatePublisher::Publish(std::uint32_t id, KernelState& kernel, std::uint64_t
 void GatePublisher::GrantCredits(std::uint32_t id, KernelState& kernel, std::uint64_t observed,
                                  Pace pace) {
   UpdateWaits(kernel.clusters());
-  const std::vector<LineCredits> lines =
-      CreditsOfLines(kernel.clusters(), kernel.offered(), pace);
+  const std::vector<LineCredits> lines = CreditsOfLines(kernel.clusters(), kernel.offered(), pace);
   for (std::size_t line = 0; line < lines.size(); ++line) {
     // Contexts without a slot can be published when their line gets one.
     if (ledger_.Grant(id, line, lines[line].credits, lines[line].accept, observed)) {

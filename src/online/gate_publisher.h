@@ -37,6 +37,9 @@ class GatePublisher {
     is_refused_.push_back(false);
   }
 
+  // Withdraws what was published for `kernels`, by id, and forgets them. Names stay published.
+  void StartOver(std::deque<KernelState>& kernels);
+
   // Publishes a name as known, without a prediction, so that gates do not explore it: the name of
   // an excluded kernel, or of kernels of many configurations. Only the first call has an effect.
   void PublishName(std::uint64_t name_key);

@@ -19,6 +19,18 @@ OnlineSampler::OnlineSampler(const sampling::SamplingOptions& options, shm::Gate
       publisher_(gate),
       allocator_(options, observe_first) {}
 
+void OnlineSampler::StartOver(std::uint64_t observe_first) {
+  publisher_.StartOver(kernels_);
+  kernels_.clear();
+  new_names_.clear();
+  batches_ = KernelBatches();
+  allocator_ = Allocator(options_, observe_first);
+  latest_ = Observation();
+  events_.clear();
+  status_ = SamplerStatus();
+  unpublished_ = false;
+}
+
 std::uint32_t OnlineSampler::AddKernel(std::uint32_t name_id, const shm::LaunchConfig* config) {
   const auto id = static_cast<std::uint32_t>(kernels_.size());
   kernels_.emplace_back(name_id, names_.hash(name_id), config, perturbed_,

@@ -205,6 +205,10 @@ class OnlineSampler {
   // Returns the highest number of credits ever granted to a gate slot in total.
   std::uint32_t MostGranted(std::uint32_t slot) const { return publisher_.MostGranted(slot); }
 
+  // Begins another run after Finish, with the same names and the same gate table: no launch, kernel
+  // or event of the run before counts. `observe_first`: as in the constructor.
+  void StartOver(std::uint64_t observe_first);
+
   // Returns the plan of all observations. Clusters without a capture are joined to a neighbor
   // (JoinStrata) or left uncovered. If the plan does not meet the error bound, the kernels are cut
   // again, and the cut with the smaller certified bound is kept. Uncovered clusters are reported as

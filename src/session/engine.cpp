@@ -44,20 +44,22 @@ void SetMarks(const CaptureMarks& marks, model::Plan& plan) {
 
 Engine::Engine(const sampling::SamplingOptions& options, shm::GateTable& gate, GateAsked asked,
                std::uint64_t lag, WorkerPool& pool, Captures captures)
-    : pool_(pool),
+    : options_(options),
+      gate_(gate),
+      pool_(pool),
       sampler_(options, gate, asked == GateAsked::kByEngine ? lag : kLiveObserveFirst,
                captures == Captures::kPerturb),
-      group_by_(options.group_by),
       groups_(GroupsOf(options)),
       tracker_(asked == GateAsked::kByEngine ? LaunchTracker::Graphs::kInHistories
                                              : LaunchTracker::Graphs::kOutside),
+      lag_(lag),
       queue_(lag) {
   if (asked == GateAsked::kByEngine) local_gate_.emplace(gate, options.seed);
   if (captures == Captures::kPerturb) perturbed_.emplace();
 }
 
 std::uint32_t Engine::PlanName(std::uint32_t name_id) {
-  if (group_by_ != model::GroupBy::kFunction) return name_id;
+  if (options_.group_by != model::GroupBy::kFunction) return name_id;
   const model::NameTable& names = sampler_.names();
   while (functions_.size() <= name_id) {
     const auto id = static_cast<std::uint32_t>(functions_.size());
@@ -70,11 +72,11 @@ std::uint32_t Engine::KernelOf(const shm::KernelRecord& record) {
   const std::uint32_t group = groups_.Of(record, sampler_.names());
   if (group == model::kExcludedKernel) return group;
   if (group == sampler_.kernels()) {
-    sampler_.AddKernel(PlanName(record.name_id), group_by_ == model::GroupBy::kLaunch
+    sampler_.AddKernel(PlanName(record.name_id), options_.group_by == model::GroupBy::kLaunch
                                                      ? &groups_.group(group).config
                                                      : nullptr);
   }
-  if (group_by_ == model::GroupBy::kFunction) {
+  if (options_.group_by == model::GroupBy::kFunction) {
     if (record.name_id >= is_name_of_kernel_.size()) is_name_of_kernel_.resize(record.name_id + 1);
     if (!is_name_of_kernel_[record.name_id]) {
       is_name_of_kernel_[record.name_id] = true;
@@ -190,6 +192,21 @@ model::Plan Engine::Finish() {
   Complete(plan);
   ReportDecisions();
   return plan;
+}
+
+void Engine::StartOver() {
+  // A live gate has explored the kernels already, so captures by credit do not have to wait.
+  sampler_.StartOver(local_gate_ ? lag_ : 0);
+  if (local_gate_) local_gate_.emplace(gate_, options_.seed);
+  groups_ = GroupsOf(options_);
+  is_name_of_kernel_.clear();
+  time_ = model::RunTime();
+  counts_.unobserved = counts_.launches;
+  counts_.graph_launches = 0;
+  counts_.excluded_captured = 0;
+  counts_.captured.clear();
+  marks_ = CaptureMarks();
+  queue_ = EpochQueue(lag_);
 }
 
 Engine::Ended Engine::EndNow(EngineObserver& observer) const {

@@ -216,8 +216,12 @@ class Engine {
     if (!local_gate_) sampler_.EndCaptures();
   }
 
-  // Processes pending launches, ends the sampler and returns the plan. Call once.
+  // Processes pending launches, ends the sampler and returns the plan. Call once per window.
   model::Plan Finish();
+
+  // Begins another window of the run, after Finish. Launches keep their numbers: the launches so
+  // far count as not observed in the new window.
+  void StartOver();
 
   // Ended is a sampler that has ended, and its plan.
   struct Ended {
@@ -244,6 +248,7 @@ class Engine {
   // Returns the highest number of credits ever granted to a gate slot in total.
   std::uint32_t MostGranted(std::uint32_t slot) const { return sampler_.MostGranted(slot); }
   const online::SamplerStatus& status() const { return sampler_.status(); }
+  const online::OnlineSampler& sampler() const { return sampler_; }
   // Fills in the launches and kernels of the overview, from this engine's sampler or from `sampler`
   // of EndNow.
   void Describe(model::Overview& overview) const { Describe(sampler_, overview); }
@@ -272,12 +277,13 @@ class Engine {
   void Complete(model::Plan& plan) const;
   void ReportDecisions();
 
+  sampling::SamplingOptions options_;
+  shm::GateTable& gate_;
   std::optional<LocalGate> local_gate_;          // if the gate is asked by the engine
   std::optional<PerturbedIntervals> perturbed_;  // if captures perturb launches
   WorkerPool& pool_;
   online::OnlineSampler sampler_;
   std::vector<EngineObserver*> observers_;
-  model::GroupBy group_by_;
   model::KernelGroups groups_;
   std::vector<std::uint32_t> functions_;  // by name id: PlanName, if grouped by function
   std::vector<bool> is_name_of_kernel_;   // by name id: the sampler knows its kernel, likewise
@@ -285,6 +291,7 @@ class Engine {
   LaunchCounts counts_;
   LaunchTracker tracker_;
   CaptureMarks marks_;
+  std::uint64_t lag_;
   EpochQueue queue_;
   std::size_t at_hand_ = 0;
 };

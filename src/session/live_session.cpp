@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -23,6 +24,7 @@
 #include "base/result.h"
 #include "base/text.h"
 #include "base/worker_pool.h"
+#include "model/completeness.h"
 #include "model/session_files.h"
 #include "session/child_process.h"
 #include "session/control.h"
@@ -44,8 +46,12 @@ namespace {
 // records. 50 wake-ups per second have no measurable cost.
 constexpr int kIdleMs = 20;
 
+// Windows that could not be written and are listed in the warnings.
+constexpr std::size_t kMaxWindowProblems = 16;
+
 // LiveRun runs the loop of a live session: it passes the launches of the traced processes to the
-// engine until the program has ended, and then writes the session's files.
+// engine until the program has ended, and then writes the session's files. MEMBERS: the steps of
+// the loop, and what of the run the user and the control socket know.
 class LiveRun {
  public:
   // All referenced objects must outlive the run.
@@ -72,6 +78,12 @@ class LiveRun {
   // Starts or stops the recording of the process whose id is in `pid`, or of all if it is empty.
   Result<std::string> Switch(bool on, std::string_view pid);
   std::string StateOfRecording() const;
+  // Ends a window in seconds if it is due.
+  void UpdateWindow();
+  void EndWindow();
+  double run_s() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
   std::string WhyNoProcess(SessionResult& outcome) const;
   std::string WhyAllDisabled(const std::vector<ProcessReport>& processes) const;
 
@@ -83,6 +95,15 @@ class LiveRun {
   TracedProcesses processes_;
   ProgressLine progress_;
   shm::Recording said_ = shm::Recording::kOn;  // what the user knows
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  struct Windows {
+    std::uint32_t ended = 0;
+    // In windows that have ended, how often the number of launches is not known.
+    std::uint64_t uncounted = 0;
+    std::vector<std::string> problems;
+  };
+  Windows windows_;
+  bool is_ended_ = false;
   std::optional<ControlServer> control_;
   std::string why_no_control_;
 };
@@ -117,6 +138,7 @@ LiveRun::LiveRun(const LiveOptions& options, Session& session, shm::GateTable& g
       progress_(options.quiet) {}
 
 Status LiveRun::Begin() {
+  processes_.SetWindow(options_.window.launches, [this] { EndWindow(); });
   STEMTAP_TRY(session_.Begin(engine_, [this](model::Overview& o) { Describe(o); }));
   Result<ControlServer> control = ControlServer::Open(session_.directory());
   if (control.ok()) {
@@ -134,6 +156,7 @@ void LiveRun::Describe(model::Overview& overview) const {
   const std::vector<ProcessReport> reports = processes_.Reports();
   for (std::size_t i = 0; i < reports.size(); ++i) {
     const ProcessReport& p = reports[i];
+    if (p.is_past) continue;
     overview.processes.push_back({p.pid, p.program, NameOf(p.state), p.reason, p.seen, p.kept,
                                   p.dropped(), engine_.captured_of(i)});
   }
@@ -153,15 +176,51 @@ void LiveRun::UpdateDisplay() {
     session_.timeline().Add(engine_.status());
   }
   session_.UpdateOverview();
-  const auto now_ms = static_cast<std::int64_t>(session_.elapsed_s() * 1e3) + 1;
+  const auto now_ms = static_cast<std::int64_t>(run_s() * 1e3) + 1;
   if (!progress_.Due(now_ms)) return;
   const SessionCounts counts = CountProcesses(processes_.Reports());
   progress_.Update(engine_.status(), counts.seen, counts.dropped, now_ms);
 }
 
+void LiveRun::UpdateWindow() {
+  const double seconds = options_.window.seconds;
+  if (seconds != 0.0 && session_.elapsed_s() >= seconds) EndWindow();
+}
+
+// Writes the window into a directory of its own. If that fails, the window is lost, and the session
+// goes on.
+void LiveRun::EndWindow() {
+  Result<Directory> to = ClaimSession(session_.directory().PathOf(WindowName(windows_.ended + 1)),
+                                      SessionPlace::kReplaced);
+  Result<SessionResult> ended =
+      to.ok()
+          ? session_.EndWindow(to.value(), [this](SessionResult& result) { AddReports(result); })
+          : to.error();
+  ++windows_.ended;
+  if (ended.ok()) {
+    const model::PlanTotals& totals = ended.value().plan.totals;
+    windows_.uncounted = totals.unobserved_intervals + (totals.dropped + totals.gaps != 0);
+    progress_.Say(fmt::format("window {}: {}, {:.3f} ms of GPU time, error bound {:.2f} %, in {}",
+                              windows_.ended, Plural(totals.invocations, "launch", "launches"),
+                              static_cast<double>(totals.duration_ns) * 1e-6, 100 * totals.bound,
+                              ended.value().folder));
+  } else {
+    ++windows_.uncounted;
+    const std::string problem =
+        fmt::format("window {} could not be written: {}", windows_.ended, ended.error().message);
+    progress_.Say(problem);
+    if (windows_.problems.size() < kMaxWindowProblems) windows_.problems.push_back(problem);
+  }
+  processes_.StartOver();
+  if (options_.keep == 0 || windows_.ended <= options_.keep) return;
+  const Status removed =
+      RemoveWindow(session_.directory(), WindowName(windows_.ended - options_.keep));
+  if (!removed.ok()) progress_.Say(removed.error().message);
+}
+
 // Says when recording begins or ends, since the figures then stand still.
 void LiveRun::FollowSchedule() {
-  schedule_.Update(session_.elapsed_s());
+  schedule_.Update(run_s());
   processes_.FollowSchedule();
   const shm::Recording now = schedule_.wanted();
   if (now == std::exchange(said_, now)) return;
@@ -174,6 +233,7 @@ void LiveRun::Watch(std::optional<ChildProcess>& child, SignalRelay& signals) {
     const bool program_ended = child && child->Poll();
     const bool busy = processes_.Drain(false);
     FollowSchedule();
+    UpdateWindow();
     if (control_) control_->Poll([this](std::string_view request) { return Answer(request); });
     UpdateDisplay();
     if (program_ended) break;
@@ -229,6 +289,12 @@ void LiveRun::AddReports(SessionResult& outcome) const {
   recorded.devices = processes_.devices();
   recorded.processes = processes_.Reports();
   recorded.unobserved = processes_.unobserved();
+  // A run that ends in its first window is a whole run.
+  recorded.window =
+      options_.window.empty() || (windows_.ended == 0 && is_ended_) ? 0 : windows_.ended + 1;
+  outcome.plan.totals.unobserved_intervals = windows_.uncounted;
+  recorded.warnings.insert(recorded.warnings.end(), windows_.problems.begin(),
+                           windows_.problems.end());
   if (const std::uint64_t more = processes_.unlisted_intervals(); more != 0) {
     recorded.warnings.push_back(fmt::format("recording was off {} more than the {} that are listed",
                                             Plural(more, "time", "times"),
@@ -325,6 +391,7 @@ SessionResult LiveRun::Finish(const std::optional<ChildProcess>& child, const Ga
     recorded.signal = child->signal();
   }
   control_.reset();
+  is_ended_ = true;
   recorded.warnings = processes_.CloseAll();
   AddReports(outcome);
   session_.directory().Remove(shm::kGateFileName);
@@ -336,6 +403,9 @@ SessionResult LiveRun::Finish(const std::optional<ChildProcess>& child, const Ga
   if (gate.lost()) {
     recorded.warnings.push_back(
         "gate.table was truncated by another process: no launch was captured afterwards");
+  }
+  if (windows_.ended != 0) {
+    recorded.completeness = "in all windows: " + model::CompletenessLine(processes_.WholeReports());
   }
   const Status written = session_.Finish(outcome);
   if (!written.ok()) outcome.failure = written.error().message;

@@ -47,6 +47,8 @@ struct LiveOptions : SessionOptions {
   std::string actuator = "log";  // STEMTAP_ACTUATOR
   bool native_captures = false;  // the actuator's captures do not slow launches
   RecordingOptions recording;
+  Extent window;              // the run is divided into windows of this length
+  std::uint32_t keep = 0;     // the last windows that are kept; 0: all
   double max_overhead = 0.0;  // STEMTAP_MAX_OVERHEAD in percent; 0: no limit
   // Kernels are shared by all processes; false: each process has its own.
   bool share_captures = true;

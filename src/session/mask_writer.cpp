@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/sendfile.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -92,6 +93,13 @@ Result<MaskWriter> MaskWriter::CopyTo(const Directory& from, const Directory& to
   if (copy.bytes_ == bytes_) return copy;
   return Error{fmt::format("{}: cannot be copied to {}: {}", from.PathOf(shm::kMaskFileName),
                            to.path(), std::strerror(errno))};
+}
+
+void MaskWriter::Clear() {
+  // If it fails, the lines stay and the next ones follow.
+  if (!file_.is_open() || ::ftruncate(file_.get(), 0) != 0) return;
+  bytes_ = 0;
+  missing_ = 0;
 }
 
 Status MaskWriter::Close() {

@@ -39,6 +39,9 @@ class MaskWriter final : public EngineObserver {
   // Returns its writer, for the events that follow.
   Result<MaskWriter> CopyTo(const Directory& from, const Directory& to) const;
 
+  // Removes all lines.
+  void Clear();
+
   // Returns the number of events that could not be written.
   std::uint64_t missing() const { return missing_; }
 

@@ -138,13 +138,19 @@ Result<SessionResult> Session::WriteSnapshot(const Directory& to,
   Engine::Ended ended = engine_->EndNow(mask);
   STEMTAP_TRY(mask.Close());
   SessionResult result = Draft(std::move(ended.plan), ended.sampler.status());
-  result.folder = to.path();
   result.session.is_snapshot = true;
+  STEMTAP_TRY(WriteWhole(to, add, ended.sampler, result));
+  return result;
+}
+
+Status Session::WriteWhole(const Directory& to, const std::function<void(SessionResult&)>& add,
+                           const online::OnlineSampler& sampler, SessionResult& result) const {
+  result.folder = to.path();
   add(result);
   result.plan.options = result.session.options;
   Complete(result);
   model::Overview overview;
-  engine_->Describe(ended.sampler, overview);
+  engine_->Describe(sampler, overview);
   Describe(overview);
   Timeline timeline = timeline_;
   timeline.SetDropped(result.plan.totals.dropped);
@@ -152,8 +158,24 @@ Result<SessionResult> Session::WriteSnapshot(const Directory& to,
   overview.timeline = timeline.points();
   EndOverview(result, overview);
   STEMTAP_TRY(to.Replace(kOverviewFileName, model::OverviewToJson(overview)));
-  STEMTAP_TRY(WriteResults(to, result.plan, model::SessionToJson(result.session),
-                           SessionSummary(result.session, result.plan)));
+  return WriteResults(to, result.plan, model::SessionToJson(result.session),
+                      SessionSummary(result.session, result.plan));
+}
+
+Result<SessionResult> Session::EndWindow(const Directory& to,
+                                         const std::function<void(SessionResult&)>& add) {
+  model::Plan plan = engine_->Finish();
+  Result<MaskWriter> mask = mask_.CopyTo(*directory_, to);
+  SessionResult result = Draft(std::move(plan), engine_->status());
+  const Status written = WriteWhole(to, add, engine_->sampler(), result);
+  // The next window begins, whatever could not be written.
+  engine_->StartOver();
+  mask_.Clear();
+  start_ = std::chrono::steady_clock::now();
+  started_unix_ms_ = UnixMs();
+  timeline_ = Timeline([this] { return elapsed_s(); });
+  STEMTAP_TRY(written);
+  if (!mask.ok()) return mask.error();
   return result;
 }
 
@@ -167,14 +189,39 @@ void Session::Discard() {
   directory_->RemoveSelf();
 }
 
+namespace {
+
+using P = ProcessReport;
+constexpr std::uint64_t P::*kProcessCounts[] = {&P::seen,
+                                                &P::kept,
+                                                &P::skipped,
+                                                &P::read,
+                                                &P::late,
+                                                &P::malformed,
+                                                &P::launches_gated,
+                                                &P::launches_captured,
+                                                &P::launches_failed,
+                                                &P::launches_added,
+                                                &P::graph_records,
+                                                &P::paused,
+                                                &P::buffers,
+                                                &P::cost_program_ns,
+                                                &P::cost_background_ns,
+                                                &P::cost_cupti_ns};
+
+}  // namespace
+
+void SubtractProcess(const ProcessReport& before, ProcessReport& report) {
+  // A final report counts records as they were read, and may be smaller.
+  const auto subtract = [](std::uint64_t less, std::uint64_t& from) {
+    from -= std::min(less, from);
+  };
+  for (const auto count : kProcessCounts) subtract(before.*count, report.*count);
+  for (std::uint32_t i = 0; i < shm::kLossCount; ++i) subtract(before.losses[i], report.losses[i]);
+}
+
 void AddProcess(const ProcessReport& process, ProcessReport& sum) {
-  using P = ProcessReport;
-  for (const auto count :
-       {&P::seen, &P::kept, &P::skipped, &P::read, &P::late, &P::malformed, &P::launches_gated,
-        &P::launches_captured, &P::launches_failed, &P::launches_added, &P::graph_records,
-        &P::paused, &P::buffers, &P::cost_program_ns, &P::cost_background_ns, &P::cost_cupti_ns}) {
-    sum.*count += process.*count;
-  }
+  for (const auto count : kProcessCounts) sum.*count += process.*count;
   for (std::uint32_t i = 0; i < shm::kLossCount; ++i) sum.losses[i] += process.losses[i];
   if (process.state == ProcessState::kRecording || sum.state == ProcessState::kDisabled) {
     sum.state = process.state;
@@ -210,7 +257,10 @@ void Complete(SessionResult& result) {
   static_cast<SessionCounts&>(counters) = CountProcesses(session.processes);
   counters.kept = s.observed + totals.excluded_invocations;
   counters.dropped = totals.dropped;
-  if (session.processes.empty()) counters.seen = counters.kept + counters.dropped;
+  // Records on their way when a window begins or ends belong to the window that observes them.
+  if (session.processes.empty() || session.window != 0) {
+    counters.seen = counters.kept + counters.dropped;
+  }
   counters.gaps = totals.gaps;
   counters.captured = s.captured;
   counters.captured_duration_ns = s.captured_duration_ns;
@@ -220,12 +270,15 @@ void Complete(SessionResult& result) {
   counters.native_unknown = totals.native_unknown;
   counters.contexts_refused = s.contexts_refused;
   counters.slots_refused = s.slots_refused;
-  if (!session.is_snapshot) session.completeness = model::CompletenessLine(session.processes);
+  if (!session.is_snapshot && session.window == 0) {
+    session.completeness = model::CompletenessLine(session.processes);
+  }
   for (DeviceTotals& device : session.devices) {
     if (device.process < session.processes.size()) {
       device.pid = session.processes[device.process].pid;
     }
   }
+  std::erase_if(session.processes, [](const ProcessReport& p) { return p.is_past; });
 }
 
 void SetCounts(const SessionCounts& counts, model::Overview& overview) {

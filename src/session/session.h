@@ -75,6 +75,9 @@ struct SessionResult {
 // recording, otherwise kClosed if a process is closed. REQUIRES: an empty sum is kDisabled.
 void AddProcess(const ProcessReport& process, ProcessReport& sum);
 
+// Removes from `report` what `before`, an earlier report of the same process, contains.
+void SubtractProcess(const ProcessReport& before, ProcessReport& report);
+
 // Returns the totals over all processes of a session.
 SessionCounts CountProcesses(std::span<const ProcessReport> processes);
 
@@ -107,6 +110,7 @@ class Session {
   // Returns the path of the directory, or an empty string if no files are written.
   std::string path() const { return directory_ ? directory_->path() : std::string(); }
   Timeline& timeline() { return timeline_; }
+  // Time since the session, or its present window, began.
   double elapsed_s() const {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   }
@@ -134,6 +138,11 @@ class Session {
   Result<SessionResult> WriteSnapshot(const Directory& to,
                                       const std::function<void(SessionResult&)>& add) const;
 
+  // Ends a window: writes a finished session of it into `to`, as WriteSnapshot does, and begins the
+  // next one, with an empty mask. The engine starts over.
+  Result<SessionResult> EndWindow(const Directory& to,
+                                  const std::function<void(SessionResult&)>& add);
+
   // Removes what Open created and the gate table, if the session failed, so that the next attempt
   // can use the name. In the directory of an injected library, removes only the claim.
   void Discard();
@@ -142,16 +151,19 @@ class Session {
   Session(SessionMode mode, SessionOptions options, std::optional<Directory> directory);
   // Fills in all but the state of the sampler.
   void Describe(model::Overview& overview) const;
+  // Writes `result`, which `add` and this function complete, with the overview of `sampler`.
+  Status WriteWhole(const Directory& to, const std::function<void(SessionResult&)>& add,
+                    const online::OnlineSampler& sampler, SessionResult& result) const;
 
   SessionMode mode_;
   SessionOptions options_;
   std::optional<Directory> directory_;
   MaskWriter mask_;
-  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-  const std::uint64_t started_unix_ms_ = UnixMs();
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  std::uint64_t started_unix_ms_ = UnixMs();
   Timeline timeline_;
   std::optional<OverviewFile> overview_;
-  const Engine* engine_ = nullptr;
+  Engine* engine_ = nullptr;
   std::function<void(model::Overview&)> details_;
   // Completes the last overview; empty while the session runs.
   std::function<void(model::Overview&)> end_;

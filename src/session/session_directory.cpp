@@ -28,6 +28,14 @@ namespace {
 // is older, the collector was killed. Less would remove the files of one that was stopped briefly.
 constexpr std::int64_t kMaxSilenceS = 10;
 
+constexpr std::string_view kWindowPrefix = "window-";
+
+bool IsWindowName(std::string_view name) {
+  if (!name.starts_with(kWindowPrefix)) return false;
+  name.remove_prefix(kWindowPrefix.size());
+  return !name.empty() && name.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
 // Returns whether a session, and not the user, made the file `name`. Files that are written at the
 // end have a temporary name first.
 bool IsSessionFile(std::string_view name) {
@@ -35,7 +43,8 @@ bool IsSessionFile(std::string_view name) {
   const auto is = [whole](std::string_view other) { return whole == other; };
   return std::ranges::any_of(model::kSessionFiles, is) || is(kOldLogFileName) ||
          is(shm::kGateFileName) || is(kControlFileName) || is(shm::kRecordingFileName) ||
-         is(model::kReportFileName) || shm::IsRingName(std::string(whole).c_str());
+         is(model::kReportFileName) || shm::IsRingName(std::string(whole).c_str()) ||
+         IsWindowName(whole);
 }
 
 // Checks that `directory` contains a session that has ended or was killed, and no other files.
@@ -78,6 +87,10 @@ Status RemoveSession(const Directory& directory) {
   std::stable_partition(names.begin(), names.end(),
                         [](const auto& name) { return name != shm::kMaskFileName; });
   for (const std::string& name : names) {
+    if (IsWindowName(name)) {
+      STEMTAP_TRY(RemoveWindow(directory, name));
+      continue;
+    }
     if (directory.Remove(name)) continue;
     return Error{fmt::format("{}: cannot be removed: {}", EscapeForTerminal(directory.PathOf(name)),
                              std::strerror(errno))};
@@ -137,6 +150,17 @@ void RemoveUnclaimed(const std::string& path, std::uint64_t pid) {
   if (is_claimed) return;
   for (const std::string& name : rings) directory.value().Remove(name);
   directory.value().RemoveSelf();
+}
+
+std::string WindowName(std::uint32_t number) {
+  return fmt::format("{}{:04}", kWindowPrefix, number);
+}
+
+Status RemoveWindow(const Directory& session, const std::string& name) {
+  const Directory window = STEMTAP_TRY(Directory::Open(session.PathOf(name)));
+  STEMTAP_TRY(RemoveSession(window));
+  window.RemoveSelf();
+  return Success{};
 }
 
 Status WriteResults(const Directory& directory, const model::Plan& plan,

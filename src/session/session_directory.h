@@ -38,6 +38,11 @@ constexpr SessionPlace PlaceOf(bool is_named, bool force) {
 // of this process started and that could not begin its session.
 void RemoveUnclaimed(const std::string& path, std::uint64_t pid);
 
+// Returns the name of the directory of window `number` in the directory of its session.
+std::string WindowName(std::uint32_t number);
+// Removes a window from the directory of its session. Fails if it contains other files.
+Status RemoveWindow(const Directory& session, const std::string& name);
+
 // Writes plan.json, session.json, summary.txt and cells.json.
 Status WriteResults(const Directory& directory, const model::Plan& plan,
                     const std::string& session_json, const std::string& summary);

@@ -180,6 +180,13 @@ bool TracedProcesses::DrainOne(Source& source, bool final, std::int64_t now_ms) 
 }
 
 void TracedProcesses::Push(Source& source, shm::KernelRecord& record) {
+  Observe(source, record);
+  if (window_left_ == 0 || --window_left_ != 0) return;
+  window_left_ = window_;
+  end_window_();
+}
+
+void TracedProcesses::Observe(Source& source, shm::KernelRecord& record) {
   const auto process = static_cast<std::uint16_t>(source.number);
   const bool captured = (record.flags & shm::kFlagCaptured) != 0;
   const NamedMark mark = captured ? source.ring.TakeMark(record.correlation_id) : NamedMark();
@@ -362,10 +369,34 @@ std::vector<std::string> TracedProcesses::NewRemarks() {
   return remarks;
 }
 
-std::vector<ProcessReport> TracedProcesses::Reports() const {
+std::vector<ProcessReport> TracedProcesses::WholeReports() const {
   std::vector<ProcessReport> reports = reports_;
   for (const auto& source : open_) Store(*source, source->ring.Report(), reports);
   return reports;
+}
+
+std::vector<ProcessReport> TracedProcesses::Reports() const {
+  std::vector<ProcessReport> reports = WholeReports();
+  for (std::size_t i = 0; i < before_.size(); ++i) {
+    SubtractProcess(before_[i], reports[i]);
+    reports[i].is_past = before_[i].is_past;
+  }
+  return reports;
+}
+
+void TracedProcesses::StartOver() {
+  const std::uint64_t now_ns = 1'000'000 * UnixMs();
+  before_ = WholeReports();
+  for (ProcessReport& report : before_) report.is_past = true;
+  devices_ = DeviceUse();
+  for (const auto& source : open_) {
+    before_[source->number].is_past = false;
+    if (!source->ring.is_off()) continue;
+    devices_.BeginUnobserved(static_cast<std::uint16_t>(source->number), now_ns);
+  }
+  // Further processes of the shared report may join.
+  if (before_.size() > max_listed_) before_.back().is_past = false;
+  unobserved_.Restart(now_ns);
 }
 
 }  // namespace stemtap::session

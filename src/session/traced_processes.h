@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -105,6 +106,15 @@ class TracedProcesses {
   std::vector<model::UnobservedInterval> unobserved() const { return unobserved_.Intervals(); }
   std::uint64_t unlisted_intervals() const { return unobserved_.unlisted(); }
 
+  // Calls `end` after each `launches` launches, which may call StartOver.
+  void SetWindow(std::uint64_t launches, std::function<void()> end) {
+    window_ = window_left_ = launches;
+    end_window_ = std::move(end);
+  }
+  // Begins another window: reports, devices and times without recording begin anew. The reports of
+  // processes that have ended are past.
+  void StartOver();
+
   // Closes all rings. Returns a warning for each process that still runs and for each ring that
   // could not be opened.
   std::vector<std::string> CloseAll();
@@ -114,8 +124,10 @@ class TracedProcesses {
 
   // Returns what processes have reported since the last call, for the user.
   std::vector<std::string> NewRemarks();
-  // Returns the current reports of all processes, in order of appearance.
+  // Returns the reports of all processes in the present window, in order of appearance.
   std::vector<ProcessReport> Reports() const;
+  // Returns the reports since the processes began, whatever the window.
+  std::vector<ProcessReport> WholeReports() const;
   // Returns which processes are missing because their rings could not be opened, in one line; empty
   // if all rings were opened.
   std::string WhyUnread() const;
@@ -136,6 +148,7 @@ class TracedProcesses {
   std::size_t CountUnread() const;
   std::uint32_t AddKernel(std::string_view name, std::int32_t pid);
   void Push(Source& source, shm::KernelRecord& record);
+  void Observe(Source& source, shm::KernelRecord& record);
   bool DrainOne(Source& source, bool final, std::int64_t now_ms);
   void Close(Source& source);
   void FollowSwitches(Source& source);
@@ -151,11 +164,16 @@ class TracedProcesses {
   const std::size_t max_listed_;
   DeviceUse devices_;
   UnobservedLog unobserved_;
+  std::uint64_t window_ = 0;  // launches; 0: none
+  std::uint64_t window_left_ = 0;
+  std::function<void()> end_window_;
   CaptureClaims claims_;
   std::vector<std::unique_ptr<Source>> open_;  // processes that may still send records
   // All processes in order of appearance; final for closed sources. The last one may be the report
   // of all processes beyond max_listed_.
   std::vector<ProcessReport> reports_;
+  // Of the processes known when the present window began, as they were then.
+  std::vector<ProcessReport> before_;
   std::unordered_set<std::string> known_files_;
   // Rings that could not be opened so far, and why; at most kMaxUnread.
   std::map<std::string, std::string> unread_;

@@ -797,6 +797,94 @@ TEST_CASE("launches are counted while recording is off, so exports number launch
   CHECK_FALSE(plan["totals"].contains("unobserved_intervals"));
 }
 
+TEST_CASE("a run is divided into windows, which together contain every launch once") {
+  for (const char* level : {"kernels", "gate"}) {
+    CAPTURE(level);
+    TempDir scratch;
+    const auto run =
+        RunProcess(RunCommand({"--level", level, "--window", "6000launches", "--keep", "3"},
+                              {TestProgram("exit_return").string(), "32000"}),
+                   OnFakeGpu(scratch));
+    CAPTURE(run.err);
+    REQUIRE(run.exit_code == 0);
+    CHECK(run.err.find("window 1: 6000 launches, ") != std::string::npos);
+    CHECK(run.err.find("in all windows: ") != std::string::npos);
+    for (const int number : {1, 2}) {
+      CHECK_FALSE(
+          std::filesystem::exists(scratch / ("session/window-000" + std::to_string(number))));
+    }
+    for (const int number : {3, 4, 5, 6}) {
+      const std::filesystem::path window =
+          number == 6 ? scratch / "session"
+                      : scratch / ("session/window-000" + std::to_string(number));
+      CAPTURE(window.string());
+      const auto plan = ReadJson(window / "plan.json");
+      CHECK(plan["totals"]["invocations"] == (number == 6 ? 2000 : 6000));
+      // Launches keep their numbers in the run.
+      CHECK(plan["totals"]["unobserved_launches"] == 6000 * (number - 1));
+      CHECK_FALSE(plan["totals"].contains("unobserved_intervals"));
+      const auto report = ReadJson(window / "session.json");
+      CHECK(report["window"] == number);
+      CHECK(Kept(report) == (number == 6 ? 2000 : 6000));
+      CHECK(OverviewDiffers(window) == "");
+      if (std::string(level) == "gate") continue;
+      for (const auto& kernel : plan["kernels"]) {
+        CHECK(kernel["clusters"].size() >= 1);
+        // Each window explores and samples by itself.
+        CHECK(kernel["clusters"][0]["captured"].get<int>() >= 1);
+        for (const auto& sample : kernel["clusters"][0]["samples"]) {
+          CHECK(sample["index"].get<int>() >= 6000 * (number - 1));
+          CHECK(sample["index"].get<int>() < 6000 * number);
+          // Step i launches kernel i % 3.
+          CHECK(sample["occurrence"].get<int>() == sample["index"].get<int>() / 3);
+        }
+      }
+      for (const char* command : {"stats", "report"}) {
+        CHECK(RunProcess({StemtapProgram().string(), command, window.string()}).exit_code == 0);
+      }
+      const auto exported = RunProcess({StemtapProgram().string(), "export", window.string(),
+                                        "--to", "nvbit", "-q", "-o", (scratch / "ids").string()});
+      CAPTURE(exported.err);
+      CHECK(exported.exit_code == 0);
+    }
+    // A window without --keep is merged with others.
+    const auto merged = RunProcess(
+        {StemtapProgram().string(), "merge", (scratch / "session/window-0004").string(),
+         (scratch / "session/window-0005").string(), "-q", "-o", (scratch / "merged").string()});
+    CAPTURE(merged.err);
+    CHECK(merged.exit_code == 0);
+    CHECK(ReadJson(scratch / "merged/plan.json")["totals"]["invocations"] == 12000);
+    // The directory can be replaced.
+    CHECK(RunProcess(RunCommand({"-q", "--force"}, {TestProgram("exit_return").string(), "10"}),
+                     OnFakeGpu(scratch))
+              .exit_code == 0);
+    CHECK_FALSE(std::filesystem::exists(scratch / "session/window-0005"));
+  }
+}
+
+TEST_CASE("windows of a running time are snapshots of what was recorded, also while it is off") {
+  TempDir scratch;
+  const auto run = RunProcess(
+      RunCommand({"-q", "--window", "300ms"},
+                 {"/bin/sh", "-c",
+                  "\"$1\" 1000 && sleep 0.5 && \"$0\" stop session -q && sleep 0.5 && \"$0\" start "
+                  "session -q && \"$1\" 2000",
+                  StemtapProgram().string(), TestProgram("exit_return").string()}),
+      OnFakeGpu(scratch));
+  CAPTURE(run.err);
+  REQUIRE(run.exit_code == 0);
+  CHECK(run.err == "");
+  std::uint64_t launches = 0;
+  int windows = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(scratch / "session")) {
+    if (!entry.is_directory()) continue;
+    ++windows;
+    launches += Kept(ReadJson(entry.path() / "session.json"));
+  }
+  CHECK(windows >= 3);
+  CHECK(launches + Kept(ReadJson(scratch / "session/session.json")) == 3000);
+}
+
 TEST_CASE("excluded launches count as seen and kept") {
   TempDir scratch;
   const std::string program = TestProgram("exit_return").string();

@@ -47,6 +47,40 @@ TEST_CASE("a capture in flight is a spent credit until its record arrives") {
   CHECK(l.Spend(0));
 }
 
+TEST_CASE("after starting over, lines get other slots, and captures on their way need no credit") {
+  Ledger l;
+  l.Grant(0, 5);
+  CHECK(l.Spend(0));
+  const std::uint32_t slot = l.ledger.SlotOf(0, 0);
+  l.ledger.StartOver();
+  // Open credits are withdrawn. The record of the capture can still be recognized.
+  CHECK_FALSE(l.gate->TrySpend(slot, 0));
+  CHECK(l.ledger.MostGranted(slot) == 5);
+  l.ledger.AddKernel();
+  CHECK(l.Grant(0, 3));
+  CHECK(l.ledger.SlotOf(0, 0) != slot);
+  CHECK(l.Open(0) == 3);
+  l.ledger.Return(0, slot);
+  l.Grant(0, 3);
+  CHECK(l.Open(0) == 3);
+}
+
+TEST_CASE("slots are used again when all have been used, and keep their counters") {
+  Ledger l;
+  constexpr std::uint32_t kAll = shm::kGateSlots - 1;
+  for (std::uint32_t line = 0; line < kAll; ++line) CHECK(l.Grant(line, 2));
+  CHECK(l.Spend(0));
+  CHECK_FALSE(l.Grant(kAll, 2));
+  CHECK(l.ledger.slots_refused() == 1);
+  l.ledger.StartOver();
+  l.ledger.AddKernel();
+  CHECK(l.Grant(0, 4));
+  CHECK(l.ledger.SlotOf(0, 0) == 1);
+  CHECK(l.gate->spent(1) == 1);
+  CHECK(l.Open(0) == 4);
+  CHECK(l.ledger.MostGranted(1) == 5);
+}
+
 TEST_CASE("a capture without a record is written off, and counted if the record arrives") {
   Ledger l;
   l.Grant(0, 1);

@@ -112,6 +112,37 @@ TEST_CASE("a snapshot is what the end would have written, and it changes nothing
   CHECK(snapshots.back().mask == undisturbed.mask);
 }
 
+TEST_CASE("a window is decided as a run whose earlier launches were only counted") {
+  static constexpr int kWindow = 20'000;
+  // Three windows in a row, or the last one alone.
+  const auto last_window = [](bool observes_all) {
+    auto gate = std::make_unique<shm::GateTable>();
+    WorkerPool pool(2);
+    auto engine = std::make_unique<Engine>(sampling::SamplingOptions{}, *gate, GateAsked::kByEngine,
+                                           500, pool);
+    Events seen;
+    engine->AddObserver(seen);
+    int pushed = 0;
+    ForEachLaunch(*engine, [&](const shm::KernelRecord& record) {
+      if (pushed < 2 * kWindow && !observes_all) {
+        engine->CountOnly(record, 0);
+      } else {
+        engine->Push(record);
+      }
+      if (++pushed % kWindow != 0 || pushed == 3 * kWindow || !observes_all) return;
+      CHECK(engine->Finish().totals.invocations == kWindow);
+      engine->StartOver();
+      seen.text.clear();
+    });
+    REQUIRE(pushed == 3 * kWindow);
+    return Decisions{model::PlanToJson(engine->Finish()), seen.text};
+  };
+  const Decisions alone = last_window(false);
+  const Decisions after_others = last_window(true);
+  CHECK(alone.plan == after_others.plan);
+  CHECK(alone.mask == after_others.mask);
+}
+
 TEST_CASE("decisions are bit-identical for any number of threads") {
   const Decisions one = Decide(1, 5000);
   CHECK(one.mask.size() > 1000);

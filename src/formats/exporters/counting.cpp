@@ -107,7 +107,7 @@ class Counter {
       return Success{};
     };
     STEMTAP_TRY(model::ForEachLaunch(reader, count));
-    const std::uint64_t planned = plan_.totals.invocations + plan_.totals.excluded_invocations;
+    const std::uint64_t planned = plan_.totals.numbered();
     if (next < counted_.samples.size() || index != planned) {
       return Error{
           fmt::format("{}: contains {} launches; expected the {} launches of the plan's run",
@@ -125,7 +125,7 @@ class Counter {
 
   // The user's assertion replaces the profile.
   Status FromPlan() {
-    const std::uint64_t all = plan_.totals.invocations + plan_.totals.excluded_invocations;
+    const std::uint64_t all = plan_.totals.numbered();
     // The session whose launches are counted: all launches if the plan is not merged.
     model::PlanSession of;
     of.launches = all;

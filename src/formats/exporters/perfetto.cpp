@@ -43,7 +43,7 @@ class Timeline {
     // The number of launches must be known before the first slice is written, because a partial
     // timeline would look complete.
     const model::PlanTotals& totals = input_.counted.plan->totals;
-    const std::uint64_t launches = totals.invocations + totals.excluded_invocations;
+    const std::uint64_t launches = totals.numbered();
     all_ = launches <= input_.options.timeline_launches;
     std::uint64_t samples_without_time = 0;
     for (const CountedSample& s : input_.counted.samples) {

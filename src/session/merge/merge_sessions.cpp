@@ -207,10 +207,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A merged plan numbers the launches of a session by its kept launches only. A larger sample index
+// A merged plan numbers the launches of a session as the session does. A larger sample index
 // would become a launch of the next session.
 Status CheckIndices(const model::Plan& plan, const std::string& shown) {
-  const std::uint64_t launches = plan.totals.invocations + plan.totals.excluded_invocations;
+  const std::uint64_t launches = plan.totals.numbered();
   for (const model::PlanKernel& kernel : plan.kernels) {
     for (const model::PlanCluster& cluster : kernel.clusters) {
       for (const model::PlanSample& sample : cluster.samples) {
@@ -288,7 +288,7 @@ model::PlanSession SelfOf(SessionPart& part, const std::string& path, const std:
   self.folder = NameOf(path);
   self.host = part.session.host.name;
   self.source = part.plan.source;
-  self.launches = totals.invocations + totals.excluded_invocations;
+  self.launches = totals.numbered();
   self.duration_ns = totals.duration_ns;
   self.bound = totals.bound;
   self.certified_bound = totals.certified_bound;

@@ -110,6 +110,7 @@ class LiveFlags {
   session::LiveOptions options_;  // without what Options() adds
   std::string delay_;             // an Extent, as text
   std::string duration_;
+  std::string window_;
   bool force_ = false;
   std::optional<std::uint32_t> captures_per_second_;
   bool require_kernels_ = false;
@@ -168,6 +169,15 @@ void LiveFlags::AddTo(session::CommandSpec& command) {
       .Type("TIME|LAUNCHES")
       .check = IsExtent;
   command
+      .Add("--window", &window_,
+           "divide the run into windows of this time, or of as many launches: when one ends, its "
+           "plan and results are written into window-NNNN in the session directory")
+      .Type("TIME|LAUNCHES")
+      .check = IsExtent;
+  command.Add("--keep", &options_.keep, "with --window: keep the last N windows; 0: all")
+      .In(0, 1e9)
+      .Type("N");
+  command
       .Add("--count-while-off", &options_.recording.count_while_off,
            "while recording is stopped, count the launches; this costs the same as recording them")
       .Advanced();
@@ -207,6 +217,9 @@ Status LiveFlags::Check() const {
     return Error{
         fmt::format("--actuator {} acts at launches; expected --level gate", options_.actuator), 2};
   }
+  if (options_.keep != 0 && window_.empty()) {
+    return Error{"--keep: keeps windows; expected --window TIME or LAUNCHES", 2};
+  }
   const std::optional<std::string> library = LibraryOf(options_.actuator);
   std::error_code ignored;
   if (library &&
@@ -241,6 +254,7 @@ session::LiveOptions LiveFlags::Options() const {
   };
   list("delay", delay_, options.recording.delay);
   list("duration", duration_, options.recording.duration);
+  list("window", window_, options.window);
   for (const auto& [name, value] :
        {std::pair("paused", options.recording.paused),
         std::pair("count_while_off", options.recording.count_while_off)}) {
