@@ -40,9 +40,9 @@ function(_check_headers result)
   set(${result} ${_compiles} PARENT_SCOPE)
 endfunction()
 
-# Downloads and unpacks the wheels. Fails with a message that names the cause.
-function(_download_headers directory)
-  set(_list ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/cuda_headers.txt)
+# Downloads and unpacks the wheels of a list. `header` is one of its files. Fails with a message that names the cause.
+function(_download_headers directory list header)
+  set(_list ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/${list})
   file(SHA256 ${_list} _wanted)
   set(_have "")
   if(EXISTS ${directory}/unpacked)
@@ -53,10 +53,10 @@ function(_download_headers directory)
   endif()
   find_program(STEMTAP_PIP NAMES pip3 pip)
   if(NOT STEMTAP_PIP)
-    message(FATAL_ERROR "stemtap: no cupti.h and no pip to download it; install pip (Debian: apt-get install \
+    message(FATAL_ERROR "stemtap: no ${header} and no pip to download it; install pip (Debian: apt-get install \
 python3-pip), ${_remedy}")
   endif()
-  message(STATUS "stemtap: no CUDA toolkit; downloading CUDA headers (13 MB) from NVIDIA's wheels")
+  message(STATUS "stemtap: no ${header} in a CUDA toolkit; downloading it from NVIDIA's wheels")
   file(REMOVE_RECURSE ${directory})
   execute_process(
     COMMAND ${STEMTAP_PIP} download --quiet --disable-pip-version-check --no-input --retries 2 --timeout 20 --no-deps
@@ -66,7 +66,7 @@ python3-pip), ${_remedy}")
   if(NOT _result EQUAL 0)
     string(REGEX MATCHALL "ERROR: [^\n]*" _errors "${_log}")
     list(JOIN _errors "; " _errors)
-    message(FATAL_ERROR "stemtap: no cupti.h, and pip cannot download it (${_result}: ${_errors}); connect to the \
+    message(FATAL_ERROR "stemtap: no ${header}, and pip cannot download it (${_result}: ${_errors}); connect to the \
 network, ${_remedy}")
   endif()
   file(GLOB _wheels ${directory}/wheels/*.whl)
@@ -102,7 +102,7 @@ if(NOT _usable)
   endif()
   unset(CUPTI_INCLUDE_DIR CACHE)
   unset(CUDA_INCLUDE_DIR CACHE)
-  _download_headers(${CMAKE_BINARY_DIR}/headers/wheels)
+  _download_headers(${CMAKE_BINARY_DIR}/headers/wheels cuda_headers.txt cupti.h)
   _find_headers("${CMAKE_BINARY_DIR}/headers/wheels/nvidia/cu13" NO_DEFAULT_PATH)
   _check_headers(_usable)
   if(NOT _usable)

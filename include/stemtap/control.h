@@ -55,7 +55,8 @@ STEMTAP_CONTROL_API void stemtap_step(void);
  * bytes are distinguished, and launches in further ranges have the range "(other)". */
 STEMTAP_CONTROL_API void stemtap_range_push(const char* name);
 
-/* Closes the innermost open range of this thread. Ignored if there is none. */
+/* Closes the innermost range that this thread opened with stemtap_range_push and has not closed.
+ * NVTX ranges inside it stay open. Ignored if there is none. */
 STEMTAP_CONTROL_API void stemtap_range_pop(void);
 
 /* Pauses recording: kernels that start on the GPU before the next stemtap_start are counted, but not

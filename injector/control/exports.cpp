@@ -1,9 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The functions of stemtap/control.h that the library exports.
+#include <stdlib.h>
+#include <sys/auxv.h>
+
 #define STEMTAP_CONTROL_BUILDING
 #include "control/program_control.h"
+#include "shm/session_env.h"
 #include "stemtap/control.h"
+
+namespace {
+
+// Not later, because the program may open ranges before cuInit.
+__attribute__((constructor)) void ReadStepRange() {
+  if (::getauxval(AT_SECURE) != 0) return;
+  stemtap::inject::Control().SetStepRange(::getenv(stemtap::shm::kEnvStepRange.name));
+}
+
+}  // namespace
 
 void stemtap_step(void) {
   stemtap::inject::Control().Step();

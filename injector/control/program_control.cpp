@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/program_control.h"
 
+#include "control/thread_ranges.h"
+
 namespace stemtap::inject {
 namespace {
 
-struct OpenRanges {
-  std::uint32_t innermost = shm::kNoRange;  // id of RangePaths
-  std::uint32_t refused = 0;                // open ranges inside it that have no id
-};
-
 // Initial-exec, because the general model calls __tls_get_addr of the loader, and the library
-// requires only libc. The 8 bytes are in the space that the loader reserves for such libraries
+// requires only libc. The 32 bytes are in the space that the loader reserves for such libraries
 // (at least 512 bytes in all versions of glibc).
-[[gnu::tls_model("initial-exec")]] constinit thread_local OpenRanges t_ranges;
+[[gnu::tls_model("initial-exec")]] constinit thread_local ThreadRanges t_ranges;
+static_assert(sizeof(ThreadRanges) == 32);
 
 // Zero-initialized, so it is in .bss.
 constinit ProgramControl g_control;
@@ -23,25 +21,25 @@ ProgramControl& Control() noexcept {
   return g_control;
 }
 
-void ProgramControl::PushRange(const char* name) noexcept {
-  if (closed()) return;
-  OpenRanges& open = t_ranges;
-  const std::uint32_t id = open.refused == 0 ? paths_.Intern(open.innermost, name) : shm::kNoRange;
-  if (id == shm::kNoRange) {
-    ++open.refused;
-  } else {
-    open.innermost = id;
-  }
+int ProgramControl::PushRange(const RangeDomain& domain, RangeName name) noexcept {
+  if (closed()) return kNotTracked;
+  if (step_range_.Matches(domain, name)) Step();
+  return t_ranges.Push(paths_, domain, name);
 }
 
-void ProgramControl::PopRange() noexcept {
-  if (closed()) return;
-  OpenRanges& open = t_ranges;
-  if (open.refused != 0) {
-    --open.refused;
-  } else if (open.innermost != shm::kNoRange) {
-    open.innermost = paths_.ParentOf(open.innermost);
-  }
+int ProgramControl::PopRange(const RangeDomain& domain) noexcept {
+  return closed() ? kNotTracked : t_ranges.Pop(paths_, domain.id);
+}
+
+std::uint64_t ProgramControl::StartRange(const RangeDomain& domain, RangeName name) noexcept {
+  if (closed()) return 0;
+  if (step_range_.Matches(domain, name)) Step();
+  const std::uint32_t id = paths_.Intern(shm::kNoRange, domain, name);
+  return started_ranges_.Start(id == shm::kNoRange ? RangePaths::kOther : id);
+}
+
+void ProgramControl::EndRange(std::uint64_t id) noexcept {
+  if (!closed()) started_ranges_.End(id);
 }
 
 void ProgramControl::Stop() noexcept {
@@ -61,10 +59,10 @@ void ProgramControl::OnStart(Resume resume) noexcept {
 }
 
 shm::LaunchMark ProgramControl::CurrentMark() const noexcept {
-  const OpenRanges& open = t_ranges;
+  const std::uint32_t innermost = t_ranges.Current();
   // Steps are numbered from 0, and kNoStep is the number before it.
   static_assert(shm::kNoStep + 1 == 0);
-  return {open.refused != 0 ? RangePaths::kOther : open.innermost,
+  return {innermost != shm::kNoRange ? innermost : started_ranges_.Latest(),
           steps_.load(std::memory_order_relaxed) - 1};
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ProgramControl is what the program reports with stemtap/control.h: its step, the open ranges of
-// its threads, and pauses of the recording. It works before cuInit, so that the first launch has a
+// ProgramControl is what the program reports with stemtap/control.h and NVTX: its step, its open
+// ranges, and pauses of the recording. It works before cuInit, so that the first launch has a
 // range, and ends when the program exits and in forked children.
 //
 // A captured launch reads it; other launches do not.
@@ -13,7 +13,10 @@
 #include <cstdint>
 
 #include "control/pauses.h"
+#include "control/range_domain.h"
 #include "control/range_paths.h"
+#include "control/started_ranges.h"
+#include "control/step_range.h"
 #include "shm/record.h"
 
 namespace stemtap::inject {
@@ -22,13 +25,28 @@ class ProgramControl {
  public:
   // Functions of stemtap/control.h.
   void Step() noexcept { steps_.fetch_add(1, std::memory_order_relaxed); }
-  void PushRange(const char* name) noexcept;
-  void PopRange() noexcept;
+  void PushRange(const char* name) noexcept { PushRange(kProgramDomain, NameOf(name)); }
+  void PopRange() noexcept { PopRange(kProgramDomain); }
   void Stop() noexcept;
   void Start() noexcept;
 
+  // Open and close a range of the calling thread. Return the number of open ranges of the domain
+  // that enclose the range. Return a negative number if no range of the domain is open, or
+  // kNotTracked if the calls of the program are ignored.
+  static constexpr int kNotTracked = -2;  // NVTX_NO_PUSH_POP_TRACKING
+  int PushRange(const RangeDomain& domain, RangeName name) noexcept;
+  int PopRange(const RangeDomain& domain) noexcept;
+  // Open and close a range of the process. StartRange returns the id of the range, or 0 if the
+  // calls of the program are ignored.
+  std::uint64_t StartRange(const RangeDomain& domain, RangeName name) noexcept;
+  void EndRange(std::uint64_t id) noexcept;
+
+  // Sets the name of the ranges that begin a step. Called once, when the library is loaded.
+  void SetStepRange(const char* name) noexcept { step_range_.Set(name); }
+
   // Returns the mark of a launch that the calling thread makes now. Its range is an id of paths(),
-  // or RangePaths::kOther.
+  // or RangePaths::kOther: the innermost range of the thread, or else the range of the process that
+  // was started last.
   shm::LaunchMark CurrentMark() const noexcept;
   const RangePaths& paths() const noexcept { return paths_; }
   const Pauses& pauses() const noexcept { return pauses_; }
@@ -46,9 +64,9 @@ class ProgramControl {
   // Ignores all later calls of the program. Called when the program exits and in a forked child,
   // where the clock cannot be read.
   void Close() noexcept { closed_.store(true, std::memory_order_relaxed); }
+  bool closed() const noexcept { return closed_.load(std::memory_order_relaxed); }
 
  private:
-  bool closed() const noexcept { return closed_.load(std::memory_order_relaxed); }
   std::uint64_t Now() const noexcept;
 
   // Relaxed: independent values.
@@ -58,7 +76,9 @@ class ProgramControl {
   // Sequentially consistent: of Start and OnStart at the same time, one sees the other's value.
   std::atomic<bool> started_{false};
   std::atomic<Resume> resume_{nullptr};
+  StepRange step_range_;
   Pauses pauses_;
+  StartedRanges started_ranges_;
   RangePaths paths_;
 };
 

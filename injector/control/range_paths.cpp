@@ -8,23 +8,13 @@
 namespace stemtap::inject {
 namespace {
 
-// Returns the length of a name, cut to the maximum at the beginning of a UTF-8 character.
-std::uint32_t CutLength(const char* name) noexcept {
-  std::size_t length = ::strnlen(name, RangePaths::kMaxNameBytes + 1);
-  if (length > RangePaths::kMaxNameBytes) {
-    length = RangePaths::kMaxNameBytes;
-    while (length > 1 && (static_cast<unsigned char>(name[length]) & 0xC0) == 0x80) --length;
-  }
-  return static_cast<std::uint32_t>(length);
-}
-
 // Returns the key of a range. Not NameHash, whose code is larger than the rest of this directory.
-std::uint64_t KeyOf(std::uint32_t parent, const char* name, std::uint32_t length) noexcept {
-  std::uint64_t key = shm::MixKeys(parent, length);
-  for (std::uint32_t at = 0; at < length; at += sizeof(std::uint64_t)) {
+std::uint64_t KeyOf(std::uint32_t parent, std::uint32_t domain, RangeName name) noexcept {
+  std::uint64_t key = shm::MixKeys(std::uint64_t{domain} << 32 | parent, name.bytes);
+  for (std::uint32_t at = 0; at < name.bytes; at += sizeof(std::uint64_t)) {
     std::uint64_t word = 0;
-    const std::size_t left = length - at;
-    ::memcpy(&word, name + at, left < sizeof(word) ? left : sizeof(word));
+    const std::size_t left = name.bytes - at;
+    ::memcpy(&word, name.text + at, left < sizeof(word) ? left : sizeof(word));
     key = shm::MixKeys(key, word);
   }
   return key;
@@ -51,25 +41,49 @@ std::uint32_t RangePaths::Claim(std::uint64_t key, bool& is_new) noexcept {
   return shm::kNoRange;
 }
 
-std::uint32_t RangePaths::Intern(std::uint32_t parent, const char* name) noexcept {
-  if (name == nullptr || *name == 0) name = "(unnamed)";
-  const std::uint32_t length = CutLength(name);
-  std::uint32_t path_bytes = length;
-  if (parent != shm::kNoRange) {
-    path_bytes += At(parent).path_bytes.load(std::memory_order_relaxed) + 1;
-  }
+std::uint32_t RangePaths::Intern(std::uint32_t parent, const RangeDomain& domain,
+                                 RangeName name) noexcept {
+  const std::uint32_t prefix = domain.prefix_bytes();
+  name.bytes = CutLength(name.text, name.bytes, kMaxNameBytes - prefix);
+  std::uint32_t path_bytes = prefix + name.bytes;
+  if (parent != shm::kNoRange) path_bytes += FactsOf(parent).path_bytes + 1u;
   if (path_bytes > shm::kMaxRangeBytes) return shm::kNoRange;
   bool is_new = false;
-  const std::uint32_t id = Claim(KeyOf(parent, name, length), is_new);
+  const std::uint32_t id = Claim(KeyOf(parent, domain.id, name), is_new);
   if (id == shm::kNoRange) return id;
   Place& place = At(id);
-  place.parent.store(parent, std::memory_order_relaxed);
-  place.path_bytes.store(path_bytes, std::memory_order_relaxed);
+  if (place.facts.load(std::memory_order_relaxed) == 0) {
+    const Facts facts = {static_cast<std::uint16_t>(parent), static_cast<std::uint16_t>(path_bytes),
+                         static_cast<std::uint16_t>(domain.id),
+                         static_cast<std::uint16_t>(CountOf(parent, domain.id))};
+    place.facts.store(__builtin_bit_cast(std::uint64_t, facts), std::memory_order_relaxed);
+  }
   if (is_new) {
-    ::memcpy(place.name, name, length);
-    place.name_bytes.store(length, std::memory_order_release);
+    if (prefix != 0) {
+      ::memcpy(place.name, domain.name, domain.name_bytes);
+      place.name[domain.name_bytes] = ':';
+    }
+    ::memcpy(place.name + prefix, name.text, name.bytes);
+    place.prefix_bytes = static_cast<std::uint8_t>(prefix);
+    place.name_bytes.store(prefix + name.bytes, std::memory_order_release);
   }
   return id;
+}
+
+std::uint32_t RangePaths::Move(std::uint32_t id, std::uint32_t parent) noexcept {
+  const Place& place = At(id);
+  const std::uint32_t bytes = place.name_bytes.load(std::memory_order_acquire);
+  if (bytes == 0) return shm::kNoRange;
+  const std::uint32_t prefix = place.prefix_bytes;
+  const RangeDomain domain = {DomainOf(id), place.name, prefix == 0 ? 0 : prefix - 1};
+  return Intern(parent, domain, {place.name + prefix, bytes - prefix});
+}
+
+std::uint32_t RangePaths::CountOf(std::uint32_t id, std::uint32_t domain) const noexcept {
+  for (; id != shm::kNoRange; id = ParentOf(id)) {
+    if (DomainOf(id) == domain) return DepthOf(id) + 1;
+  }
+  return 0;
 }
 
 std::uint32_t RangePaths::Write(std::uint32_t id,
@@ -80,7 +94,7 @@ std::uint32_t RangePaths::Write(std::uint32_t id,
     return kLength;
   }
   // Written from the last name to the first.
-  const std::uint32_t total = At(id).path_bytes.load(std::memory_order_relaxed);
+  const std::uint32_t total = FactsOf(id).path_bytes;
   std::uint32_t at = total;
   for (; id != shm::kNoRange; id = ParentOf(id)) {
     const Place& place = At(id);

@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "recording/name_hash.h"
 #include "shm/context_key.h"
 #include "shm/deny_list.h"
 
@@ -102,10 +103,16 @@ class StreamTable {
   Entry entries_[kStreams];
 };
 
-// Folds the first, middle and last eight bytes of a name into one word; hashes a shorter name
-// whole. The rotations keep equal pieces from canceling.
+// Folds the first, middle and last eight bytes of a name into one word, which contains a shorter
+// name whole. The rotations keep equal pieces from canceling.
 inline std::uint64_t FunctionCache::Pieces(const char* name, std::size_t length) noexcept {
-  if (length < 8) return shm::NameHash(name, length);
+  if (length < 8) {
+    std::uint64_t word = 0;
+    for (std::size_t i = 0; i < length; ++i) {
+      word = word << 8 | static_cast<unsigned char>(name[i]);
+    }
+    return word;
+  }
   const auto at = [name](std::size_t offset) {
     std::uint64_t word;
     ::memcpy(&word, name + offset, sizeof(word));
@@ -139,7 +146,7 @@ inline bool FunctionCache::StillNamed(const char* symbol, std::size_t length,
   entry.length_denied.store(length * 2 + (denied ? 1 : 0), std::memory_order_relaxed);
   entry.pieces.store(Pieces(symbol, length), std::memory_order_relaxed);
   // Release: pairs with the acquire in Find.
-  entry.name_hash.store(shm::NameHash(symbol, length), std::memory_order_release);
+  entry.name_hash.store(HashName(symbol, length), std::memory_order_release);
   return denied;
 }
 

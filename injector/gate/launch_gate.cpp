@@ -5,6 +5,7 @@
 
 #include "control/program_control.h"
 #include "gate/launch_call.h"
+#include "recording/name_hash.h"
 #include "shm/deny_list.h"
 #include "startup/runtime.h"
 
@@ -114,7 +115,7 @@ bool LaunchGate::Decide(const LaunchCall& call, const CUpti_CallbackData& data,
   FunctionCache::Entry& function = functions_.Find(call.function, symbol, denied);
   std::uint64_t name_hash = function.name_hash.load(std::memory_order_relaxed);
   // Another thread is replacing the entry.
-  if (name_hash == 0) name_hash = shm::NameHash(symbol, ::strlen(symbol));
+  if (name_hash == 0) name_hash = HashName(symbol, ::strlen(symbol));
   shm::GateTable* table = files_->gate();
   if (table != nullptr) name_hash = files_->GateHash(name_hash);
   const shm::LaunchHistory before = streams_.Advance(call.stream, name_hash);

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "shm/context_key.h"
+#include "recording/name_hash.h"
 
 namespace stemtap::inject {
 
@@ -28,7 +28,7 @@ void GraphNameTable::Set(std::uint32_t graph_id, std::uint32_t value) noexcept {
 }
 
 std::uint32_t GraphNameTable::Intern(const char* name, std::uint32_t length) noexcept {
-  std::uint32_t bucket = static_cast<std::uint32_t>(shm::NameHash(name, length) >> 32) % kBuckets;
+  std::uint32_t bucket = static_cast<std::uint32_t>(HashName(name, length) >> 32) % kBuckets;
   for (; buckets_[bucket] != 0; bucket = (bucket + 1) % kBuckets) {
     const std::uint32_t index = buckets_[bucket] - 1;
     const Name& known = names_[index];

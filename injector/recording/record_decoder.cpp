@@ -5,7 +5,7 @@
 
 #include "control/program_control.h"
 #include "graphs/graph_names.h"
-#include "shm/context_key.h"
+#include "recording/name_hash.h"
 #include "startup/runtime.h"
 
 namespace stemtap::inject {
@@ -160,7 +160,7 @@ std::uint32_t RecordDecoder::Define(const char* name, std::uint32_t length) noex
   };
   const bool cut = length > shm::kMaxNameBytes;
   if (cut) length = shm::kMaxNameBytes;
-  const std::uint64_t hash = shm::NameHash(name, length);
+  const std::uint64_t hash = HashName(name, length);
   std::uint32_t id = names_.Find(hash);
   if (id != NameIds::kNone) return id;
   if (!NameReader::IsPlausible(name, length)) return lose(shm::Loss::kNameGone);

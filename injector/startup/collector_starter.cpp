@@ -92,7 +92,8 @@ int StartAndLeave(void* argument) {
 }
 
 bool IsOurVariable(const char* variable) noexcept {
-  for (const char* name : {"LD_PRELOAD=", "CUDA_INJECTION64_PATH=", "STEMTAP_SESSION="}) {
+  for (const char* name :
+       {"LD_PRELOAD=", "CUDA_INJECTION64_PATH=", "NVTX_INJECTION64_PATH=", "STEMTAP_SESSION="}) {
     if (::strncmp(variable, name, ::strlen(name)) == 0) return true;
   }
   return false;

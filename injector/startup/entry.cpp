@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The two entry points. In a preloaded library, the constructor only points CUDA at this file: a
-// program that never uses CUDA gets no thread, file or memory. As CUDA's injection target,
-// InitializeInjection is called by cuInit.
+// The entry points. In a preloaded library, the constructor only points CUDA and NVTX at this file:
+// a program that never uses CUDA gets no thread, file or memory. As CUDA's injection target,
+// InitializeInjection is called by cuInit. nvtx/exports.cpp has the entry point for NVTX.
 //
 // No failure here affects the program: the reason is written to the session, and cuInit continues.
 #include <cuda.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@
 #include "graphs/graph_names.h"
 #include "recording/duration_engine.h"
 #include "shm/cupti_version.h"
+#include "shm/profiling_tools.h"
 #include "startup/collector_starter.h"
 #include "startup/cupti_api.h"
 #include "startup/locator.h"
@@ -37,6 +39,7 @@ namespace {
 constexpr std::uint64_t kMinAddresses = std::uint64_t{256} << 20;
 
 constexpr const char* kInjectionPath = "CUDA_INJECTION64_PATH";
+constexpr const char* kNvtxInjectionPath = "NVTX_INJECTION64_PATH";
 constexpr const char* kInitialize = "InitializeInjection";
 
 constexpr std::size_t kReasonBytes = sizeof(shm::RingHeader::reason);
@@ -53,8 +56,19 @@ struct Library {
   GraphNames graph_names;
   void* chained = nullptr;  // library of STEMTAP_CHAIN
   pid_t pid = 0;            // process that initialized the library; a forked child has another id
+  bool replaced_cupti = false;  // CUPTI was the library of NVTX
 };
 constinit Library g_library;
+
+// Returns whether a path names the file of this library.
+bool IsOwnPath(const char* path) noexcept {
+  char own_path[PATH_MAX];
+  struct stat own;
+  struct stat other;
+  return OwnPath(own_path, sizeof(own_path)) && DescribeFile(AT_FDCWD, own_path, 0, own) &&
+         DescribeFile(AT_FDCWD, path, 0, other) && own.st_dev == other.st_dev &&
+         own.st_ino == other.st_ino;
+}
 
 // Returns whether a session directory with our ring exists. Without one, the reason is printed to
 // stderr, because no collector would report it.
@@ -248,6 +262,23 @@ void InForkedChild() {
   g_library.engine.Abandon();
 }
 
+// With `stemtap run`, it reports another library, once for all processes.
+void RemarkNvtx(Library& library) noexcept {
+  if (library.replaced_cupti) {
+    library.files.Remark(
+        "NVTX_INJECTION64_PATH was CUPTI, which takes one client; it is stemtap's "
+        "library now");
+  }
+  const char* set = ::getenv(kNvtxInjectionPath);
+  if (library.options.session != nullptr || library.options.level != Level::kGate ||
+      set == nullptr || IsOwnPath(set)) {
+    return;
+  }
+  library.files.Remark(
+      "NVTX ranges are not recorded: NVTX_INJECTION64_PATH is set to another "
+      "library; unset it to record them");
+}
+
 void Record(Library& library) noexcept {
   // Without a session, nothing asked to record the profiling tool itself.
   if (library.options.session == nullptr && ToolOfProcess() != nullptr) return;
@@ -267,6 +298,7 @@ void Record(Library& library) noexcept {
     library.files.Disable(problem);
     return;
   }
+  RemarkNvtx(library);
   // Registered after libcupti is loaded: handlers run in reverse order, so ours runs before
   // CUPTI's.
   ::atexit(AtExit);
@@ -312,22 +344,41 @@ bool Initialize() noexcept {
   return InitializeChained(library);
 }
 
-// No other thread runs yet, so the environment can be changed.
+// Removes a variable that contains the path of this library.
+void RemoveOwn(const char* variable) noexcept {
+  const char* set = ::getenv(variable);
+  if (set != nullptr && IsOwnPath(set)) ::unsetenv(variable);
+}
+
+// In a preloaded library, no other thread runs yet, so the environment can be changed.
 __attribute__((constructor)) void OnLoad() {
   if (::getauxval(AT_SECURE) != 0 || Disabled()) return;
-  const char* set = ::getenv(kInjectionPath);
-  const bool is_tool = ToolOfProcess() != nullptr;
-  if (is_tool ? set == nullptr : set != nullptr || ToolInProcess() != nullptr) return;
-  char own[PATH_MAX];
-  if (!OwnPath(own, sizeof(own))) return;
-  if (!is_tool) {
-    ::setenv(kInjectionPath, own, 0);
+  if (ToolOfProcess() != nullptr) {
+    // The tool inherited the variable from a shell that got it from us. Programs that ncu starts
+    // with the variable set exit at once.
+    RemoveOwn(kInjectionPath);
+    RemoveOwn(kNvtxInjectionPath);
     return;
   }
-  // The tool inherited the variable from a shell that got it from us. Programs that ncu starts with
-  // the variable set exit at once.
-  char path[PATH_MAX];
-  if (::realpath(set, path) != nullptr && ::strcmp(path, own) == 0) ::unsetenv(kInjectionPath);
+  if (ToolInProcess() != nullptr) return;
+  const char* cuda = ::getenv(kInjectionPath);
+  const char* nvtx = ::getenv(kNvtxInjectionPath);
+  const bool sets_nvtx = nvtx == nullptr || shm::IsCuptiLibrary(nvtx);
+  if (cuda != nullptr && !sets_nvtx) return;
+  char own[PATH_MAX];
+  if (!OwnPath(own, sizeof(own))) return;
+  // If NVTX has loaded this library, at the first range of the program, other threads may read the
+  // environment.
+  if (nvtx != nullptr && IsOwnPath(nvtx) && HasOtherThreads()) return;
+  if (cuda == nullptr) {
+    ::setenv(kInjectionPath, own, 0);
+  } else if (!IsOwnPath(cuda)) {
+    return;  // the process is not recorded
+  }
+  if (sets_nvtx) {
+    ::setenv(kNvtxInjectionPath, own, 1);
+    g_library.replaced_cupti = nvtx != nullptr;
+  }
 }
 
 }  // namespace

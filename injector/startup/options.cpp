@@ -85,10 +85,14 @@ const char* LevelName(Level level) noexcept {
   return level == Level::kGraph ? "graph" : "kernels";
 }
 
+Level ReadLevel() noexcept {
+  return LevelNamed(Text(shm::kEnvLevel));
+}
+
 Options ReadOptions() noexcept {
   Options options;
   options.session = Text(shm::kEnvSession);
-  options.level = LevelNamed(Text(shm::kEnvLevel));
+  options.level = ReadLevel();
   ReadActuator(options);
   options.watchdog_ms = Number(shm::kEnvWatchdogMs, 0, 3'600'000);
   options.flush_ms = Number(shm::kEnvFlushMs, 10, 10000);

@@ -34,6 +34,9 @@ struct Options {
 
 Options ReadOptions() noexcept;
 
+// Returns STEMTAP_LEVEL alone.
+Level ReadLevel() noexcept;
+
 // Returns the STEMTAP_LEVEL value for `level`.
 const char* LevelName(Level level) noexcept;
 

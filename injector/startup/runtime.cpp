@@ -242,6 +242,13 @@ bool OwnPath(char* path, std::size_t size) noexcept {
   return true;
 }
 
+bool HasOtherThreads() noexcept {
+  // The directory has one entry per thread, and a directory has as many links as entries for
+  // directories, "." and "..".
+  struct stat tasks;
+  return DescribeFile(AT_FDCWD, "/proc/self/task", 0, tasks) && tasks.st_nlink > 3;
+}
+
 void OnForkInChild(void (*handler)()) noexcept {
   if (__register_atfork != nullptr) __register_atfork(nullptr, nullptr, handler, __dso_handle);
 }

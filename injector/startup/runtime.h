@@ -60,6 +60,9 @@ void ForEachModule(ModuleVisitor visit, void* argument) noexcept;
 // Writes the absolute path of this library to `path`. Returns false if it cannot be determined.
 bool OwnPath(char* path, std::size_t size) noexcept;
 
+// Returns whether the process is known to have more than one thread.
+bool HasOtherThreads() noexcept;
+
 // Describes the file that `path` names in `directory`, as fstatat does; with AT_EMPTY_PATH, the
 // file that is open as `directory`. Not fstatat itself, which is a symbol of GLIBC_2.33. Returns
 // false and sets errno on failure.

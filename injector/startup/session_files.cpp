@@ -13,6 +13,7 @@
 
 #include <new>
 
+#include "recording/name_hash.h"
 #include "shm/session_env.h"
 #include "startup/runtime.h"
 #include "startup/say.h"
@@ -108,7 +109,7 @@ bool IdentityOf(int fd, dev_t& device, ino_t& inode) noexcept {
 std::uint64_t HostHash() noexcept {
   utsname system;
   if (::uname(&system) != 0) return 0;
-  return shm::NameHash(system.nodename, ::strlen(system.nodename));
+  return HashName(system.nodename, ::strlen(system.nodename));
 }
 
 }  // namespace

@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <string_view>
+#include <system_error>
 
 #include "base/text.h"
 #include "shm/profiling_tools.h"
@@ -15,6 +17,20 @@ namespace stemtap::session {
 namespace {
 
 constexpr const char* kInjectionPath = "CUDA_INJECTION64_PATH";
+constexpr const char* kNvtxInjectionPath = "NVTX_INJECTION64_PATH";
+
+// Returns the library that NVTX would load, or nullptr if it is ours or none.
+const char* NvtxInjection(const LiveOptions& options) {
+  const char* path = ::getenv(kNvtxInjectionPath);
+  std::error_code ignored;
+  if (path == nullptr || *path == 0) return nullptr;
+  return std::filesystem::equivalent(path, options.injector, ignored) ? nullptr : path;
+}
+
+// Returns whether programs get this library.
+bool IsInjected(const LiveOptions& options) {
+  return WhyNotRecorded().empty() && (options.chain || OtherInjection(options) == nullptr);
+}
 
 }  // namespace
 
@@ -33,6 +49,23 @@ std::string WhyNotRecorded() {
                      EscapeForTerminal(text.substr(0, text.find('='))), tool->name);
 }
 
+std::string NvtxNotice(const LiveOptions& options, bool& is_failure) {
+  is_failure = false;
+  const char* path = NvtxInjection(options);
+  if (path == nullptr || !IsInjected(options)) return {};
+  if (shm::IsCuptiLibrary(path)) {
+    return fmt::format(
+        "NVTX_INJECTION64_PATH is set to '{}', which would take CUPTI from stemtap; the program "
+        "gets stemtap's library instead",
+        EscapeForTerminal(path));
+  }
+  if (options.level != TraceLevel::kGate) return {};
+  is_failure = true;
+  return fmt::format(
+      "NVTX ranges are not recorded: NVTX_INJECTION64_PATH is set to '{}'; unset it to record them",
+      EscapeForTerminal(path));
+}
+
 std::vector<std::string> ProgramEnvironment(const LiveOptions& options,
                                             const std::string& directory) {
   std::vector<std::string> set = options.environment;
@@ -49,7 +82,11 @@ std::vector<std::string> ProgramEnvironment(const LiveOptions& options,
   if (!WhyNotRecorded().empty()) return set;
   const char* other = OtherInjection(options);
   if (other != nullptr && options.chain) add(shm::kEnvChain.name, other);
-  if (other == nullptr || options.chain) add(kInjectionPath, options.injector);
+  if (IsInjected(options)) {
+    add(kInjectionPath, options.injector);
+    const char* nvtx = NvtxInjection(options);
+    if (nvtx == nullptr || shm::IsCuptiLibrary(nvtx)) add(kNvtxInjectionPath, options.injector);
+  }
   if (options.preload) {
     const char* before = ::getenv("LD_PRELOAD");
     add("LD_PRELOAD",

@@ -422,6 +422,9 @@ void LogStart(const LiveOptions& options) {
   if (const std::string why_not = WhyNotRecorded(); !why_not.empty()) {
     spdlog::warn("nothing will be recorded: {}", why_not);
   }
+  bool is_failure = false;
+  const std::string notice = options.command.empty() ? "" : NvtxNotice(options, is_failure);
+  if (!notice.empty()) spdlog::warn("{}", notice);
 }
 
 // Waits for the end of the program and does nothing else. Allocates no memory.
@@ -467,6 +470,9 @@ Result<ChildProcess> StartProgram(const LiveOptions& options, const Session& ses
     std::fputs(fmt::format("stemtap: warning: nothing will be recorded: {}\n", why_not).c_str(),
                stderr);
   }
+  bool is_failure = false;
+  const std::string notice = NvtxNotice(options, is_failure);
+  if (is_failure) std::fputs(fmt::format("stemtap: warning: {}\n", notice).c_str(), stderr);
   char* absolute = ::realpath(session.path().c_str(), nullptr);
   const std::string directory = absolute != nullptr ? absolute : options.folder;
   ::free(absolute);

@@ -69,4 +69,13 @@ inline const ProfilingTool* ToolInEnvironment(const char* const* environment,
   return nullptr;
 }
 
+// Returns whether a path names NVIDIA's CUPTI. As NVTX's injection library, it uses its only
+// subscriber slot at the first range of the program. Some container images set
+// NVTX_INJECTION64_PATH to it for all programs.
+inline bool IsCuptiLibrary(const char* path) noexcept {
+  constexpr char kName[] = "libcupti";
+  const char* slash = ::strrchr(path, '/');
+  return ::strncmp(slash == nullptr ? path : slash + 1, kName, sizeof(kName) - 1) == 0;
+}
+
 }  // namespace stemtap::shm

@@ -53,12 +53,15 @@ inline constexpr EnvSpec kEnvOptions = {"STEMTAP_OPTIONS", "",
                                         "stemtap run; -o sets the session directory"};
 inline constexpr EnvSpec kEnvChain = {
     "STEMTAP_CHAIN", "", "path of another CUDA injection library to load after this one"};
+inline constexpr EnvSpec kEnvStepRange = {
+    "STEMTAP_STEP_RANGE", "",
+    "name of the ranges that begin a step of the program; NAME also means NAME#1, NAME#2, ..."};
 inline constexpr EnvSpec kEnvDisable = {"STEMTAP_DISABLE", "", "1: disables the library"};
 
 inline constexpr EnvSpec kEnvTable[] = {
-    kEnvSession, kEnvLevel,       kEnvActuator, kEnvMaxCaptures, kEnvWatchdogMs,
-    kEnvFlushMs, kEnvMaxOverhead, kEnvBufferKb, kEnvCupti,       kEnvCollector,
-    kEnvOptions, kEnvChain,       kEnvDisable};
+    kEnvSession, kEnvLevel,       kEnvActuator,  kEnvMaxCaptures, kEnvWatchdogMs,
+    kEnvFlushMs, kEnvMaxOverhead, kEnvBufferKb,  kEnvCupti,       kEnvCollector,
+    kEnvOptions, kEnvChain,       kEnvStepRange, kEnvDisable};
 
 // STEMTAP_ACTUATOR is this prefix and a path if the actuator is a library.
 inline constexpr char kLibraryActuator[] = "library:";

@@ -158,7 +158,8 @@ void Set(Variables& variables, const Variables& more) {
 ProcessOptions BareOptions(const Variables& more) {
   ProcessOptions options;
   for (const shm::EnvSpec& spec : shm::kEnvTable) options.unset_env.emplace_back(spec.name);
-  options.unset_env.insert(options.unset_env.end(), {"CUDA_INJECTION64_PATH", "LD_PRELOAD"});
+  options.unset_env.insert(options.unset_env.end(),
+                           {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH", "LD_PRELOAD"});
   options.env = {{"LD_LIBRARY_PATH", FakeGpuDir().string()}};
   Set(options.env, more);
   return options;

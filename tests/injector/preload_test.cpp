@@ -22,6 +22,7 @@ namespace {
 
 const std::vector<std::string> kMarks = {"LD_PRELOAD",
                                          "CUDA_INJECTION64_PATH",
+                                         "NVTX_INJECTION64_PATH",
                                          "STEMTAP_DISABLE",
                                          "NSYS_PROFILING_SESSION_ID",
                                          "QUADD_INJECTION_PROXY",
@@ -40,10 +41,11 @@ ProcessResult Run(const std::vector<std::string>& argv, const Variables& more, b
   return RunProcess(argv, options);
 }
 
-// Returns CUDA_INJECTION64_PATH in a preloaded program, or "(unset)".
-std::string InjectionPath(const Variables& more) {
+// Returns a variable in a preloaded program, or "(unset)".
+std::string InjectionPath(const Variables& more,
+                          const std::string& variable = "CUDA_INJECTION64_PATH") {
   const ProcessResult result =
-      Run({"/bin/sh", "-c", "printf %s \"${CUDA_INJECTION64_PATH-(unset)}\""}, more, true);
+      Run({"/bin/sh", "-c", "printf %s \"${" + variable + "-(unset)}\""}, more, true);
   CHECK(result.exit_code == 0);
   CHECK(result.err.empty());
   return result.out;
@@ -80,12 +82,44 @@ TEST_CASE("no variable is set if stemtap is disabled or another tool is in the p
   CHECK(InjectionPath({{"NV_SANITIZER_INJECTION_TRANSPORT_TYPE", "1"}}) == "(unset)");
 }
 
+std::string NvtxPath(const Variables& more) {
+  return InjectionPath(more, "NVTX_INJECTION64_PATH");
+}
+
+TEST_CASE("NVTX_INJECTION64_PATH is set under the same conditions") {
+  const std::string own = std::filesystem::canonical(InjectorLibrary()).string();
+  CHECK(NvtxPath({}) == own);
+  CHECK(NvtxPath({{"NVTX_INJECTION64_PATH", "/another/tool.so"}}) == "/another/tool.so");
+  CHECK(NvtxPath({{"NVTX_INJECTION64_PATH", ""}}) == "");
+  CHECK(NvtxPath({{"STEMTAP_DISABLE", "1"}}) == "(unset)");
+  CHECK(NvtxPath({{"NSYS_PROFILING_SESSION_ID", "7"}}) == "(unset)");
+  // A process that is not recorded needs no ranges.
+  CHECK(NvtxPath({{"CUDA_INJECTION64_PATH", "none"}}) == "(unset)");
+  CHECK(NvtxPath({{"CUDA_INJECTION64_PATH", "/another/tool.so"}}) == "(unset)");
+  CHECK(NvtxPath({{"CUDA_INJECTION64_PATH", own}}) == own);
+  CHECK(InjectionPath({{"NVTX_INJECTION64_PATH", "/another/tool.so"}}) == own);
+}
+
+TEST_CASE("CUPTI is replaced as the library of NVTX, unless the process is not recorded") {
+  const std::string own = std::filesystem::canonical(InjectorLibrary()).string();
+  for (const char* cupti :
+       {"libcupti.so", "libcupti.so.13", "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so.12"}) {
+    CHECK(NvtxPath({{"NVTX_INJECTION64_PATH", cupti}}) == own);
+    CHECK(NvtxPath({{"NVTX_INJECTION64_PATH", cupti}, {"CUDA_INJECTION64_PATH", "none"}}) == cupti);
+    CHECK(NvtxPath({{"NVTX_INJECTION64_PATH", cupti}, {"STEMTAP_DISABLE", "1"}}) == cupti);
+  }
+  CHECK(NvtxPath({{"NVTX_INJECTION64_PATH", "/libcupti/tool.so"}}) == "/libcupti/tool.so");
+}
+
 // Returns CUDA_INJECTION64_PATH in a program called `name` that `shell` starts.
 std::string InjectionPathIn(const std::string& name, const std::string& shell,
                             const Variables& more = {}) {
   const TempDir dir;
   const auto program =
-      dir.Write(name, "#!/bin/sh\nprintf %s \"${CUDA_INJECTION64_PATH-(unset)}\"\n");
+      dir.Write(name,
+                "#!/bin/sh\n[ \"${NVTX_INJECTION64_PATH-(unset)}\" = "
+                "\"${CUDA_INJECTION64_PATH-(unset)}\" ] || printf 'another path for NVTX: '\n"
+                "printf %s \"${CUDA_INJECTION64_PATH-(unset)}\"\n");
   std::filesystem::permissions(program, std::filesystem::perms::owner_all);
   const ProcessResult result = shell.empty()
                                    ? Run({program.string()}, more, true)
@@ -104,8 +138,9 @@ TEST_CASE("ncu, nsys and compute-sanitizer do not get the library's path") {
     CHECK(InjectionPathIn(name, "\"$0\"") == "(unset)");
     // Values set by the user are kept.
     CHECK(InjectionPathIn(name, "", {{"CUDA_INJECTION64_PATH", "/another/tool.so"}}) ==
-          "/another/tool.so");
-    CHECK(InjectionPathIn(name, "", {{"CUDA_INJECTION64_PATH", "none"}}) == "none");
+          "another path for NVTX: /another/tool.so");
+    CHECK(InjectionPathIn(name, "", {{"CUDA_INJECTION64_PATH", "none"}}) ==
+          "another path for NVTX: none");
   }
   for (const char* name : {"ncus", "my-nsys", "nsys.py"}) {
     CAPTURE(std::string(name));
@@ -148,7 +183,7 @@ TEST_CASE("a program without CUDA is not affected") {
   CHECK(std::distance(std::filesystem::directory_iterator(dir.path()), {}) == 1);
 }
 
-TEST_CASE("a program has one more variable and no new descriptor, thread or signal setting") {
+TEST_CASE("a program has two more variables and no new descriptor, thread or signal setting") {
   // The fields of /proc/self/status that a library could change.
   const std::vector<std::string> argv = {
       "/bin/sh", "-c", "exec grep -E '^(Threads|Sig(Blk|Ign|Cgt)|FDSize|Umask)' /proc/self/status"};
@@ -168,8 +203,9 @@ TEST_CASE("a program has one more variable and no new descriptor, thread or sign
     return lines;
   };
   std::multiset<std::string> expected = variables(false);
-  expected.insert("CUDA_INJECTION64_PATH=" +
-                  std::filesystem::canonical(InjectorLibrary()).string());
+  for (const char* variable : {"CUDA_INJECTION64_PATH=", "NVTX_INJECTION64_PATH="}) {
+    expected.insert(variable + std::filesystem::canonical(InjectorLibrary()).string());
+  }
   CHECK(variables(true) == expected);
 }
 

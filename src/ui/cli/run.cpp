@@ -113,6 +113,7 @@ class LiveFlags {
   std::string window_;
   bool force_ = false;
   std::optional<std::uint32_t> captures_per_second_;
+  std::string step_range_;
   bool require_kernels_ = false;
 };
 
@@ -191,6 +192,12 @@ void LiveFlags::AddTo(session::CommandSpec& command) {
       .Advanced()
       .take_last = true;  // the injected library's value for its own collector comes last
   command
+      .Add("--step-range", &step_range_,
+           "the ranges called NAME, or NAME#1, NAME#2, ..., begin the steps of the program; needs "
+           "--level gate")
+      .Type("NAME")
+      .Advanced();
+  command
       .Add("--share-captures", Choice(&options_.share_captures, kShareCaptures),
            "processes that run the same kernels, such as ranks:")
       .Advanced();
@@ -219,6 +226,9 @@ Status LiveFlags::Check() const {
   }
   if (options_.keep != 0 && window_.empty()) {
     return Error{"--keep: keeps windows; expected --window TIME or LAUNCHES", 2};
+  }
+  if (!step_range_.empty() && options_.level != session::TraceLevel::kGate) {
+    return Error{"--step-range numbers the steps of captured launches; expected --level gate", 2};
   }
   const std::optional<std::string> library = LibraryOf(options_.actuator);
   std::error_code ignored;
@@ -262,6 +272,9 @@ session::LiveOptions LiveFlags::Options() const {
   }
   options.place = session::PlaceOf(!options.folder.empty(), force_);
   options.environment.push_back(fmt::format("{}={}", shm::kEnvMaxCaptures.name, captures));
+  if (!step_range_.empty()) {
+    options.environment.push_back(fmt::format("{}={}", shm::kEnvStepRange.name, step_range_));
+  }
   options.threads = sampling_.threads();
   options.injector = InstalledLibrary("libstemtap_inject.so");
   return options;
