@@ -262,7 +262,8 @@ def _require_finished(path: Path) -> None:
         return
     if any((path / file).exists() for file in ("overview.json", "mask.ndjson", "session.json")):
         raise SessionError(
-            f"{path}: has no plan.json: the session is still running or was killed; expected a finished session"
+            f"{path}: has no plan.json: the session is still running or was killed ('stemtap recover' completes it); "
+            "expected a finished session"
         )
     raise SessionError(f"{path}: is not a session directory; expected one that contains plan.json")
 

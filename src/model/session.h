@@ -196,6 +196,8 @@ inline constexpr std::size_t kMaxUnobservedIntervals = 4096;
 struct RecordedSession : SessionRun {
   // Made while the session went on: recording processes still ran, and records were on their way.
   bool is_snapshot = false;
+  // Its collector was killed: the results are of its last checkpoint.
+  bool is_recovered = false;
   std::uint32_t window = 0;  // number of the window, from 1; 0: the whole run
   std::string completeness;  // launches compared with records, in words; empty if unknown
   std::vector<ProcessReport> processes;

@@ -121,6 +121,7 @@ inline constexpr auto kTable<RecordedSession> = std::tuple(
     Required<&R::elapsed_s>("elapsed_s"), Required<&R::exit_code>("exit_code"),
     Required<&R::signal>("signal"), Required<&R::counters>("counters"),
     Optional<&S::is_snapshot>("snapshot").OmitIfAbsent(),
+    Optional<&S::is_recovered>("recovered").OmitIfAbsent(),
     Optional<&S::window>("window").OmitIfAbsent(),
     Nullable<&S::completeness>("completeness").OmitIfAbsent(), Required<&S::processes>("processes"),
     Required<&S::devices>("devices"), Nullable<&S::unobserved>("unobserved").OmitIfAbsent(),

@@ -26,6 +26,8 @@
 #include "base/worker_pool.h"
 #include "model/completeness.h"
 #include "model/session_files.h"
+#include "session/bound_watch.h"
+#include "session/checkpoint.h"
 #include "session/child_process.h"
 #include "session/control.h"
 #include "session/engine.h"
@@ -48,6 +50,16 @@ constexpr int kIdleMs = 20;
 
 // Windows that could not be written and are listed in the warnings.
 constexpr std::size_t kMaxWindowProblems = 16;
+
+// Signals that the collector ignores, and programs that it starts do not.
+constexpr int kIgnoredSignals[] = {SIGPIPE, SIGXFSZ};
+
+sigset_t IgnoredSignals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : kIgnoredSignals) sigaddset(&signals, signal);
+  return signals;
+}
 
 // LiveRun runs the loop of a live session: it passes the launches of the traced processes to the
 // engine until the program has ended, and then writes the session's files. MEMBERS: the steps of
@@ -81,6 +93,14 @@ class LiveRun {
   // Ends a window in seconds if it is due.
   void UpdateWindow();
   void EndWindow();
+  // Acts if the error bound is met and has stayed met.
+  void UpdateBound(const SignalRelay& signals);
+  void ActOnBound(const SignalRelay& signals);
+  bool has_windows() const {
+    return !options_.window.empty() || options_.at_bound == BoundAction::kWindow;
+  }
+  // Writes a checkpoint if one is due.
+  void UpdateCheckpoint();
   double run_s() const {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   }
@@ -103,6 +123,11 @@ class LiveRun {
     std::vector<std::string> problems;
   };
   Windows windows_;
+  BoundWatch bound_;
+  bool has_acted_ = false;              // on the bound, in this window
+  std::vector<ChildProcess> commands_;  // of BoundAction::kCommand
+  CheckpointClock checkpoint_;
+  std::uint64_t checkpoint_seen_ = 0;  // launches in the last checkpoint
   bool is_ended_ = false;
   std::optional<ControlServer> control_;
   std::string why_no_control_;
@@ -135,10 +160,12 @@ LiveRun::LiveRun(const LiveOptions& options, Session& session, shm::GateTable& g
               pool_, CapturesOf(options)),
       schedule_(options.recording),
       processes_(session.directory(), engine_, schedule_, options.share_captures),
-      progress_(options.quiet) {}
+      progress_(options.quiet),
+      bound_(options.sampling.error_bound) {}
 
 Status LiveRun::Begin() {
   processes_.SetWindow(options_.window.launches, [this] { EndWindow(); });
+  engine_.AddObserver(bound_);
   STEMTAP_TRY(session_.Begin(engine_, [this](model::Overview& o) { Describe(o); }));
   Result<ControlServer> control = ControlServer::Open(session_.directory());
   if (control.ok()) {
@@ -153,15 +180,7 @@ Status LiveRun::Begin() {
 void LiveRun::Describe(model::Overview& overview) const {
   overview.level = NameOf(options_.level);
   overview.actuator = options_.actuator;
-  const std::vector<ProcessReport> reports = processes_.Reports();
-  for (std::size_t i = 0; i < reports.size(); ++i) {
-    const ProcessReport& p = reports[i];
-    if (p.is_past) continue;
-    overview.processes.push_back({p.pid, p.program, NameOf(p.state), p.reason, p.seen, p.kept,
-                                  p.dropped(), engine_.captured_of(i)});
-  }
-  SetCounts(CountProcesses(reports), overview);
-  overview.activity = processes_.activity();
+  processes_.Describe(overview);
 }
 
 // Updates what a user sees during the run: remarks, overview and progress line.
@@ -212,10 +231,61 @@ void LiveRun::EndWindow() {
     if (windows_.problems.size() < kMaxWindowProblems) windows_.problems.push_back(problem);
   }
   processes_.StartOver();
+  bound_.Reset();
+  has_acted_ = false;
   if (options_.keep == 0 || windows_.ended <= options_.keep) return;
   const Status removed =
       RemoveWindow(session_.directory(), WindowName(windows_.ended - options_.keep));
   if (!removed.ok()) progress_.Say(removed.error().message);
+}
+
+void LiveRun::UpdateBound(const SignalRelay& signals) {
+  std::erase_if(commands_, [](ChildProcess& command) { return command.Poll(); });
+  if (options_.at_bound == BoundAction::kNothing || has_acted_ || !bound_.is_reached()) return;
+  has_acted_ = true;
+  const online::SamplerStatus& status = engine_.status();
+  progress_.Say(
+      fmt::format("the error bound of {:g} % is met and has stayed met: {:.2f} % after {}",
+                  100 * options_.sampling.error_bound, 100 * status.bound,
+                  Plural(status.observed, "launch", "launches")));
+  ActOnBound(signals);
+}
+
+void LiveRun::ActOnBound(const SignalRelay& signals) {
+  if (options_.at_bound == BoundAction::kStop) {
+    schedule_.Stop();
+    FollowSchedule();
+  } else if (options_.at_bound == BoundAction::kWindow) {
+    EndWindow();
+  } else {
+    Result<ChildProcess> command = ChildProcess::Start(
+        {"/bin/sh", "-c", options_.at_bound_command, "stemtap", session_.path()}, {},
+        signals.before(), IgnoredSignals());
+    if (command.ok()) {
+      commands_.push_back(std::move(command).value());
+    } else {
+      progress_.Say(command.error().message);
+    }
+  }
+}
+
+void LiveRun::UpdateCheckpoint() {
+  if (!checkpoint_.is_due()) return;
+  const CheckpointClock::Clock::time_point begin = CheckpointClock::Clock::now();
+  // An idle program is not disturbed.
+  if (std::exchange(checkpoint_seen_, engine_.launches()) != engine_.launches()) {
+    Status written = Error{"out of memory"};
+    try {
+      written = session_.WriteCheckpoint([this](SessionResult& result) { AddReports(result); },
+                                         PackRings(processes_.Progress()));
+    } catch (const std::bad_alloc&) {
+      // The session needs less memory than its copy, and goes on.
+    }
+    const std::chrono::duration<double, std::milli> took = CheckpointClock::Clock::now() - begin;
+    spdlog::debug("checkpoint: {:.1f} ms{}{}", took.count(),
+                  written.ok() ? "" : ", failed: ", written.ok() ? "" : written.error().message);
+  }
+  checkpoint_.Written(begin);
 }
 
 // Says when recording begins or ends, since the figures then stand still.
@@ -233,7 +303,9 @@ void LiveRun::Watch(std::optional<ChildProcess>& child, SignalRelay& signals) {
     const bool program_ended = child && child->Poll();
     const bool busy = processes_.Drain(false);
     FollowSchedule();
+    UpdateBound(signals);
     UpdateWindow();
+    UpdateCheckpoint();
     if (control_) control_->Poll([this](std::string_view request) { return Answer(request); });
     UpdateDisplay();
     if (program_ended) break;
@@ -290,8 +362,7 @@ void LiveRun::AddReports(SessionResult& outcome) const {
   recorded.processes = processes_.Reports();
   recorded.unobserved = processes_.unobserved();
   // A run that ends in its first window is a whole run.
-  recorded.window =
-      options_.window.empty() || (windows_.ended == 0 && is_ended_) ? 0 : windows_.ended + 1;
+  recorded.window = !has_windows() || (windows_.ended == 0 && is_ended_) ? 0 : windows_.ended + 1;
   outcome.plan.totals.unobserved_intervals = windows_.uncounted;
   recorded.warnings.insert(recorded.warnings.end(), windows_.problems.begin(),
                            windows_.problems.end());
@@ -487,7 +558,7 @@ Result<SessionResult> RunLive(const LiveOptions& options) {
   // the program's exit code. A SIGCHLD that our parent ignores would lose that code too.
   sigset_t defaults;
   sigemptyset(&defaults);
-  for (const int signal : {SIGPIPE, SIGXFSZ}) {
+  for (const int signal : kIgnoredSignals) {
     if (::signal(signal, SIG_IGN) == SIG_DFL) sigaddset(&defaults, signal);
   }
   ::signal(SIGCHLD, SIG_DFL);

@@ -39,6 +39,13 @@ constexpr const char* NameOf(TraceLevel level) {
   return kTraceLevelNames[static_cast<std::size_t>(level)];
 }
 
+enum class BoundAction : std::uint8_t {
+  kNothing,
+  kStop,     // stop recording; the program continues
+  kWindow,   // end the window and begin the next one
+  kCommand,  // run a shell command once per window, whose first argument is the session directory
+};
+
 // The files are in a directory that exists if `command` is empty: the collector attaches.
 struct LiveOptions : SessionOptions {
   // If attaching: the process whose library started this collector.
@@ -47,9 +54,12 @@ struct LiveOptions : SessionOptions {
   std::string actuator = "log";  // STEMTAP_ACTUATOR
   bool native_captures = false;  // the actuator's captures do not slow launches
   RecordingOptions recording;
-  Extent window;              // the run is divided into windows of this length
-  std::uint32_t keep = 0;     // the last windows that are kept; 0: all
-  double max_overhead = 0.0;  // STEMTAP_MAX_OVERHEAD in percent; 0: no limit
+  Extent window;           // the run is divided into windows of this length
+  std::uint32_t keep = 0;  // the last windows that are kept; 0: all
+  // What to do when the error bound is met and has stayed met (session/bound_watch.h).
+  BoundAction at_bound = BoundAction::kNothing;
+  std::string at_bound_command;  // of BoundAction::kCommand
+  double max_overhead = 0.0;     // STEMTAP_MAX_OVERHEAD in percent; 0: no limit
   // Kernels are shared by all processes; false: each process has its own.
   bool share_captures = true;
   std::string injector;  // path of libstemtap_inject.so

@@ -12,8 +12,10 @@
 #include "model/completeness.h"
 #include "model/graph_launches.h"
 #include "model/kernel_groups.h"
+#include "model/plan_cells.h"
 #include "model/plan_summary.h"
 #include "online/overview_parts.h"
+#include "session/checkpoint.h"
 #include "shm/session_env.h"
 #include "stemtap/version.h"
 
@@ -129,6 +131,7 @@ Status Session::Finish(SessionResult& result) {
   const Status written = WriteResults(*directory_, result.plan, model::SessionToJson(session),
                                       SessionSummary(session, result.plan));
   RemoveUnfinishedOverviews(*directory_);
+  if (written.ok()) directory_->Remove(kCheckpointFileName);
   return written;
 }
 
@@ -146,6 +149,15 @@ Result<SessionResult> Session::WriteSnapshot(const Directory& to,
 Status Session::WriteWhole(const Directory& to, const std::function<void(SessionResult&)>& add,
                            const online::OnlineSampler& sampler, SessionResult& result) const {
   result.folder = to.path();
+  const model::Overview overview = Conclude(add, sampler, result);
+  STEMTAP_TRY(to.Replace(kOverviewFileName, model::OverviewToJson(overview)));
+  return WriteResults(to, result.plan, model::SessionToJson(result.session),
+                      SessionSummary(result.session, result.plan));
+}
+
+model::Overview Session::Conclude(const std::function<void(SessionResult&)>& add,
+                                  const online::OnlineSampler& sampler,
+                                  SessionResult& result) const {
   add(result);
   result.plan.options = result.session.options;
   Complete(result);
@@ -157,9 +169,24 @@ Status Session::WriteWhole(const Directory& to, const std::function<void(Session
   timeline.End(result.sampler);
   overview.timeline = timeline.points();
   EndOverview(result, overview);
-  STEMTAP_TRY(to.Replace(kOverviewFileName, model::OverviewToJson(overview)));
-  return WriteResults(to, result.plan, model::SessionToJson(result.session),
-                      SessionSummary(result.session, result.plan));
+  return overview;
+}
+
+Status Session::WriteCheckpoint(const std::function<void(SessionResult&)>& add,
+                                const std::string& rings) const {
+  MaskWriter none;
+  Engine::Ended ended = engine_->EndNow(none);
+  SessionResult result = Draft(std::move(ended.plan), ended.sampler.status());
+  result.session.is_snapshot = true;
+  const model::Overview overview = Conclude(add, ended.sampler, result);
+  return directory_->Replace(
+      kCheckpointFileName,
+      PackFiles({{kRingsName, rings},
+                 {kOverviewFileName, model::OverviewToJson(overview)},
+                 {"plan.json", model::PlanToJson(result.plan)},
+                 {shm::kSessionFileName, model::SessionToJson(result.session)},
+                 {model::kCellsFileName, model::CellsToJson(result.plan)},
+                 {"summary.txt", SessionSummary(result.session, result.plan)}}));
 }
 
 Result<SessionResult> Session::EndWindow(const Directory& to,
@@ -169,6 +196,7 @@ Result<SessionResult> Session::EndWindow(const Directory& to,
   SessionResult result = Draft(std::move(plan), engine_->status());
   const Status written = WriteWhole(to, add, engine_->sampler(), result);
   // The next window begins, whatever could not be written.
+  directory_->Remove(kCheckpointFileName);
   engine_->StartOver();
   mask_.Clear();
   start_ = std::chrono::steady_clock::now();
@@ -183,6 +211,7 @@ void Session::Discard() {
   if (!directory_) return;
   directory_->Remove(shm::kMaskFileName);
   directory_->Remove(kControlFileName);
+  directory_->Remove(kCheckpointFileName);
   directory_->Remove(shm::kRecordingFileName);
   if (options_.place == SessionPlace::kExisting) return;
   directory_->Remove(shm::kGateFileName);

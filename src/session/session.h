@@ -138,6 +138,11 @@ class Session {
   Result<SessionResult> WriteSnapshot(const Directory& to,
                                       const std::function<void(SessionResult&)>& add) const;
 
+  // Writes a checkpoint (session/checkpoint.h), with what `add` adds to the result, and `rings`
+  // (PackRings). If it cannot be written, the last one stays. Nothing of the session changes.
+  Status WriteCheckpoint(const std::function<void(SessionResult&)>& add,
+                         const std::string& rings) const;
+
   // Ends a window: writes a finished session of it into `to`, as WriteSnapshot does, and begins the
   // next one, with an empty mask. The engine starts over.
   Result<SessionResult> EndWindow(const Directory& to,
@@ -151,7 +156,9 @@ class Session {
   Session(SessionMode mode, SessionOptions options, std::optional<Directory> directory);
   // Fills in all but the state of the sampler.
   void Describe(model::Overview& overview) const;
-  // Writes `result`, which `add` and this function complete, with the overview of `sampler`.
+  // Completes a result that is written while the session goes on. Returns its overview.
+  model::Overview Conclude(const std::function<void(SessionResult&)>& add,
+                           const online::OnlineSampler& sampler, SessionResult& result) const;
   Status WriteWhole(const Directory& to, const std::function<void(SessionResult&)>& add,
                     const online::OnlineSampler& sampler, SessionResult& result) const;
 

@@ -42,9 +42,9 @@ bool IsSessionFile(std::string_view name) {
   const std::string_view whole = name.substr(0, name.find(".tmp."));
   const auto is = [whole](std::string_view other) { return whole == other; };
   return std::ranges::any_of(model::kSessionFiles, is) || is(kOldLogFileName) ||
-         is(shm::kGateFileName) || is(kControlFileName) || is(shm::kRecordingFileName) ||
-         is(model::kReportFileName) || shm::IsRingName(std::string(whole).c_str()) ||
-         IsWindowName(whole);
+         is(shm::kGateFileName) || is(kControlFileName) || is(kCheckpointFileName) ||
+         is(shm::kRecordingFileName) || is(model::kReportFileName) ||
+         shm::IsRingName(std::string(whole).c_str()) || IsWindowName(whole);
 }
 
 // Checks that `directory` contains a session that has ended or was killed, and no other files.
@@ -129,6 +129,8 @@ Result<Directory> ClaimSession(const std::string& path, SessionPlace place) {
       return Directory::ClaimExisting(path, shm::kMaskFileName);
     case SessionPlace::kReplaced:
       return Directory::ClaimReplaced(path, shm::kMaskFileName, RemoveSession);
+    case SessionPlace::kClaimed:
+      return Directory::Open(path);
     case SessionPlace::kNamed:
       break;
   }

@@ -15,12 +15,15 @@ namespace stemtap::session {
 
 // The socket of session/control.h.
 inline constexpr const char* kControlFileName = "control";
+// The checkpoint of session/checkpoint.h.
+inline constexpr const char* kCheckpointFileName = "checkpoint";
 
 enum class SessionPlace : std::uint8_t {
   kNamed,     // named by the user; must be new or empty
   kReplaced,  // named by the user; a session in it that has ended is removed (--force)
   kDefault,   // default name; must be new, with -2 and so on appended if it is taken
   kExisting,  // created by an injected library that waits for its collector
+  kClaimed,   // of a session whose collector was killed
 };
 
 // Creates or opens the directory of a session, and claims it by creating the mask in it: of several

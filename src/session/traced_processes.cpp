@@ -55,6 +55,7 @@ struct TracedProcesses::Source {
   bool replaced = false;         // a later image of the process has joined (exec)
   std::size_t remarked = 0;      // bytes of its remarks that NewRemarks has returned
   std::uint64_t switches = 0;    // that FollowSwitches has seen
+  std::uint64_t pushed = 0;      // launches passed to the engine
 };
 
 TracedProcesses::TracedProcesses(const Directory& directory, Engine& engine,
@@ -181,6 +182,7 @@ bool TracedProcesses::DrainOne(Source& source, bool final, std::int64_t now_ms) 
 
 void TracedProcesses::Push(Source& source, shm::KernelRecord& record) {
   Observe(source, record);
+  ++source.pushed;
   if (window_left_ == 0 || --window_left_ != 0) return;
   window_left_ = window_;
   end_window_();
@@ -373,6 +375,26 @@ std::vector<ProcessReport> TracedProcesses::WholeReports() const {
   std::vector<ProcessReport> reports = reports_;
   for (const auto& source : open_) Store(*source, source->ring.Report(), reports);
   return reports;
+}
+
+void TracedProcesses::Describe(model::Overview& overview) const {
+  const std::vector<ProcessReport> reports = Reports();
+  for (std::size_t i = 0; i < reports.size(); ++i) {
+    const ProcessReport& p = reports[i];
+    if (p.is_past) continue;
+    overview.processes.push_back({p.pid, p.program, NameOf(p.state), p.reason, p.seen, p.kept,
+                                  p.dropped(), engine_.captured_of(i)});
+  }
+  SetCounts(CountProcesses(reports), overview);
+  overview.activity = devices_.Activity();
+}
+
+std::vector<TracedProcesses::RingProgress> TracedProcesses::Progress() const {
+  std::vector<RingProgress> all;
+  for (const auto& source : open_) {
+    all.push_back({source->file, source->pushed + source->ring.Report().dropped()});
+  }
+  return all;
 }
 
 std::vector<ProcessReport> TracedProcesses::Reports() const {

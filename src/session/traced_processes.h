@@ -139,7 +139,14 @@ class TracedProcesses {
   std::vector<DeviceTotals> devices() const { return devices_.Totals(engine_.names()); }
   // Returns the number of launches whose capture was refused (CaptureClaims).
   std::uint64_t refused_captures() const { return claims_.refused(); }
-  model::Activity activity() const { return devices_.Activity(); }
+  // Adds the processes and the activity of the devices to an overview.
+  void Describe(model::Overview& overview) const;
+  // Returns how many launches of each open ring are accounted for: passed to the engine or dropped.
+  struct RingProgress {
+    std::string file;
+    std::uint64_t launches = 0;
+  };
+  std::vector<RingProgress> Progress() const;
 
  private:
   struct Source;

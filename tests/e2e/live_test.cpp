@@ -885,6 +885,42 @@ TEST_CASE("windows of a running time are snapshots of what was recorded, also wh
   CHECK(launches + Kept(ReadJson(scratch / "session/session.json")) == 3000);
 }
 
+TEST_CASE("recording stops when the error bound is met and has stayed met") {
+  TempDir scratch;
+  const std::string program = TestProgram("exit_return").string();
+  const auto run =
+      RunProcess(RunCommand({"--until-bound"},
+                            {"/bin/sh", "-c", "\"$0\" 20000; sleep 0.5; \"$0\" 20000", program}),
+                 OnFakeGpu(scratch));
+  CAPTURE(run.err);
+  REQUIRE(run.exit_code == 0);
+  CHECK(run.err.find("the error bound of 5 % is met and has stayed met: ") != std::string::npos);
+  CHECK(run.err.find("recording is off") != std::string::npos);
+  CHECK(Kept(ReadJson(scratch / "session/session.json")) == 20000);
+
+  const auto windows =
+      RunProcess({StemtapProgram().string(), "run", "-q", "-o", "windows", "--until-bound",
+                  "--then", "window", "--", "/bin/sh", "-c", "\"$0\" 40000; sleep 0.5", program},
+                 OnFakeGpu(scratch));
+  CAPTURE(windows.err);
+  CHECK(windows.exit_code == 0);
+  CHECK(std::filesystem::exists(scratch / "windows/window-0001/plan.json"));
+
+  const auto command = RunProcess(
+      {StemtapProgram().string(), "run", "-q", "-o", "commanded", "--until-bound", "--then",
+       "echo \"$1\" >> reached", "--", "/bin/sh", "-c", "\"$0\" 40000; sleep 0.5", program},
+      OnFakeGpu(scratch));
+  CAPTURE(command.err);
+  CHECK(command.exit_code == 0);
+  CHECK(ReadFile(scratch / "reached") == "commanded\n");
+  CHECK(Kept(ReadJson(scratch / "commanded/session.json")) == 40000);
+  for (const std::vector<std::string>& wrong : {std::vector<std::string>{"--then", "window"},
+                                                {"--until-bound", "--then", ""},
+                                                {"--keep", "3"}}) {
+    CHECK(RunProcess(RunCommand(wrong, {program}), OnFakeGpu(scratch)).exit_code == 2);
+  }
+}
+
 TEST_CASE("excluded launches count as seen and kept") {
   TempDir scratch;
   const std::string program = TestProgram("exit_return").string();

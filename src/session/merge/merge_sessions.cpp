@@ -315,9 +315,10 @@ Status CheckEnded(const std::string& path) {
   for (const char* name : {"plan.json", "session.json"}) {
     if (Exists(folder / name)) continue;
     if (Exists(folder / "overview.json") || Exists(folder / "mask.ndjson")) {
-      return Error{fmt::format(
-          "{}: has no {}: the session is running or was killed; expected a session that has ended",
-          shown, name)};
+      return Error{
+          fmt::format("{}: has no {}: the session is running or was killed ('stemtap recover' "
+                      "completes it); expected a session that has ended",
+                      shown, name)};
     }
     return Error{
         fmt::format("{}: is not a session directory; expected one with a {}", shown, name)};

@@ -52,5 +52,6 @@ CommandSpec TopCommand();
 CommandSpec SnapshotCommand();
 CommandSpec StartCommand();
 CommandSpec StopCommand();
+CommandSpec RecoverCommand();
 
 }  // namespace stemtap::ui

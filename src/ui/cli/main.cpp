@@ -113,10 +113,10 @@ void AddCommands(CommandTable& table) {
                      "represent\nthe run, and bounds the error of what is estimated from them.");
   table.back().Add("-V,--version", {}, "print the version and exit");
   for (CommandSpec (*command)() :
-       {RunCommand, ReplayCommand, PlanCommand, EvaluateCommand, ConvertCommand, ExportCommand,
-        ExtrapolateCommand, AlignCommand, StatsCommand, DiffCommand, ReportCommand, MergeCommand,
-        FormatsCommand, GenerateCommand, DemoCommand, TopCommand, SnapshotCommand, StartCommand,
-        StopCommand}) {
+       {RunCommand,    ReplayCommand,      PlanCommand,    EvaluateCommand, ConvertCommand,
+        ExportCommand, ExtrapolateCommand, AlignCommand,   StatsCommand,    DiffCommand,
+        ReportCommand, MergeCommand,       FormatsCommand, GenerateCommand, DemoCommand,
+        TopCommand,    SnapshotCommand,    StartCommand,   StopCommand,     RecoverCommand}) {
     table.push_back(command());
   }
   table.push_back(CompletionCommand(table));

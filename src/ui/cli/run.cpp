@@ -111,6 +111,8 @@ class LiveFlags {
   std::string delay_;             // an Extent, as text
   std::string duration_;
   std::string window_;
+  bool until_bound_ = false;
+  std::string at_bound_ = "stop";  // stop, window or a command
   bool force_ = false;
   std::optional<std::uint32_t> captures_per_second_;
   std::string step_range_;
@@ -178,6 +180,14 @@ void LiveFlags::AddTo(session::CommandSpec& command) {
   command.Add("--keep", &options_.keep, "with --window: keep the last N windows; 0: all")
       .In(0, 1e9)
       .Type("N");
+  command.Add("--until-bound", &until_bound_,
+              "when the error bound is met and has stayed met, say so and do what --then says");
+  command
+      .Add("--then", &at_bound_,
+           "with --until-bound:\nstop: stop recording; the program continues\n"
+           "window: end the window and begin the next one\n"
+           "COMMAND: run a shell command, with the session directory as $1")
+      .Type("stop|window|COMMAND");
   command
       .Add("--count-while-off", &options_.recording.count_while_off,
            "while recording is stopped, count the launches; this costs the same as recording them")
@@ -224,8 +234,15 @@ Status LiveFlags::Check() const {
     return Error{
         fmt::format("--actuator {} acts at launches; expected --level gate", options_.actuator), 2};
   }
-  if (options_.keep != 0 && window_.empty()) {
+  const bool has_windows = !window_.empty() || (until_bound_ && at_bound_ == "window");
+  if (options_.keep != 0 && !has_windows) {
     return Error{"--keep: keeps windows; expected --window TIME or LAUNCHES", 2};
+  }
+  if (at_bound_ != "stop" && !until_bound_) {
+    return Error{"--then: says what to do when the bound is met; expected --until-bound", 2};
+  }
+  if (at_bound_.empty()) {
+    return Error{"--then: is empty; expected stop, window or a command", 2};
   }
   if (!step_range_.empty() && options_.level != session::TraceLevel::kGate) {
     return Error{"--step-range numbers the steps of captured launches; expected --level gate", 2};
@@ -269,6 +286,14 @@ session::LiveOptions LiveFlags::Options() const {
        {std::pair("paused", options.recording.paused),
         std::pair("count_while_off", options.recording.count_while_off)}) {
     if (value) options.listed.emplace_back(name, "on");
+  }
+  if (until_bound_) {
+    using session::BoundAction;
+    options.at_bound = at_bound_ == "stop"     ? BoundAction::kStop
+                       : at_bound_ == "window" ? BoundAction::kWindow
+                                               : BoundAction::kCommand;
+    options.at_bound_command = at_bound_;
+    options.listed.emplace_back("until_bound", at_bound_);
   }
   options.place = session::PlaceOf(!options.folder.empty(), force_);
   options.environment.push_back(fmt::format("{}={}", shm::kEnvMaxCaptures.name, captures));

@@ -69,7 +69,7 @@ Error NoPlan(const fs::path& directory) {
     if (!Exists(directory / file)) continue;
     return Error{
         fmt::format("{}: has no plan.json: the session is still running ('stemtap top' shows it) "
-                    "or was killed; expected a finished session",
+                    "or was killed ('stemtap recover' completes it); expected a finished session",
                     shown)};
   }
   return Error{
