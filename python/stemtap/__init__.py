@@ -21,6 +21,7 @@ Afterwards, ``Session`` reads the session directory of the run:
 from stemtap._control import Range, start, step, stop
 from stemtap._control import range as range  # not in __all__: a star import must keep the built-in range
 from stemtap._program import include_path, library_path, program_path
+from stemtap._snapshot import snapshot
 from stemtap.session import Cluster, Kernel, Sample, Session, SessionError, Stats
 
 __version__ = "0.1.0"
@@ -36,6 +37,7 @@ __all__ = [
     "include_path",
     "library_path",
     "program_path",
+    "snapshot",
     "start",
     "step",
     "stop",

@@ -75,7 +75,9 @@ def step() -> None:
 
 
 def start() -> None:
-    """Resumes recording after ``stop()``.
+    """Resumes recording after ``stop()``, and begins it if ``stemtap run --paused`` or ``stemtap stop`` switched it off.
+
+    Recording that was off begins within about a millisecond.
 
     >>> start()
     """
