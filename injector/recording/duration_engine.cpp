@@ -223,7 +223,7 @@ void DurationEngine::RunFlusher() noexcept {
     stop_.Sleep(PeriodMs());
     if (abandoned()) return;
     RunPeriod();
-    if (!stop_.requested() && threads_->OnlyOnesLeft()) EndProcess();
+    if (!stop_.requested() && threads_->OnlyOnesLeft()) ExitProcess();
   }
   Finish();
 }
@@ -249,16 +249,6 @@ void DurationEngine::RunPeriod() noexcept {
     decoder_.CheckClock();
   }
   if (!stopped_) CountCost(heard);
-}
-
-// Ends the process as libc does when the last thread has ended: with exit(0) on this thread, which
-// runs the program's exit handlers, and among them the one that calls Stop. Signals are unblocked
-// before, because no other thread is left to receive them.
-void DurationEngine::EndProcess() noexcept {
-  sigset_t none;
-  ::sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  ::exit(0);
 }
 
 void DurationEngine::Finish() noexcept {

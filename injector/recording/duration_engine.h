@@ -116,7 +116,6 @@ class DurationEngine {
   void RunFlusher() noexcept;
   void RunPeriod() noexcept;
   void Finish() noexcept;
-  void EndProcess() noexcept;
 
   CuptiApi api_;
   SessionFiles* files_ = nullptr;
@@ -139,7 +138,7 @@ class DurationEngine {
   std::uint32_t unheard_ = 0;   // periods since the last callback
   bool stopped_ = false;  // recording stopped because of its cost, or because no collector reads it
   bool wants_off_ = false;  // the recording is to be off
-  bool is_on_ = false;     // CUPTI is claimed, unless another profiler has taken it
+  bool is_on_ = false;      // CUPTI is claimed, unless another profiler has taken it
   CuptiClaim claim_;
   OverheadBudget budget_;
   std::uint64_t flusher_ns_ = 0;           // flusher CPU time counted so far

@@ -146,7 +146,8 @@ bool MakeDirectory(const char* path) noexcept {
   constexpr mode_t kMode = 0700;
   if (::mkdir(path, kMode) != 0) return false;
   struct stat made;
-  if (DescribeFile(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, made) && S_ISDIR(made.st_mode) && (made.st_mode & 0777) != kMode) {
+  if (DescribeFile(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, made) && S_ISDIR(made.st_mode) &&
+      (made.st_mode & 0777) != kMode) {
     ::chmod(path, kMode);  // the umask has removed permissions
   }
   return true;

@@ -28,6 +28,7 @@
 #include "startup/runtime.h"
 #include "startup/say.h"
 #include "startup/session_files.h"
+#include "startup/wake_up.h"
 
 namespace stemtap::inject {
 namespace {
@@ -54,6 +55,7 @@ struct Library {
   DurationEngine engine;
   LaunchGate gate;
   GraphNames graph_names;
+  WakeUp wake_up;
   void* chained = nullptr;  // library of STEMTAP_CHAIN
   pid_t pid = 0;            // process that initialized the library; a forked child has another id
   bool replaced_cupti = false;  // CUPTI was the library of NVTX
@@ -70,30 +72,24 @@ bool IsOwnPath(const char* path) noexcept {
          own.st_ino == other.st_ino;
 }
 
-// Returns whether a session directory with our ring exists. Without one, the reason is printed to
-// stderr, because no collector would report it.
-bool JoinSession(Library& library) noexcept {
-  char problem[512];
+// Returns whether a session directory with our ring exists. On failure writes the reason to
+// `problem`.
+bool JoinSession(Library& library, char* problem, std::size_t size) noexcept {
   char made[4096];
   const char* folder = library.options.session;
   const bool own_collector = folder == nullptr;
   if (own_collector) {
-    if (!MakeSessionFolder(library.options, made, sizeof(made), problem, sizeof(problem))) {
-      SayOnStderr("nothing will be recorded", problem);
-      return false;
-    }
+    if (!MakeSessionFolder(library.options, made, sizeof(made), problem, size)) return false;
     folder = made;
   }
-  if (!library.files.Open(folder, problem, sizeof(problem))) {
-    SayOnStderr("nothing will be recorded", problem);
+  if (!library.files.Open(folder, problem, static_cast<std::uint32_t>(size))) {
     if (own_collector) ::rmdir(folder);
     return false;
   }
   if (!own_collector) return true;
-  const int collector = StartCollector(library.options, folder, problem, sizeof(problem));
+  const int collector = StartCollector(library.options, folder, problem, size);
   library.files.SetCollector(collector);
   if (collector != 0) return true;
-  SayOnStderr("nothing will be recorded", problem);
   library.files.Remove();  // nothing would ever read it, and it takes 17 MiB
   ::rmdir(folder);
   return false;
@@ -279,30 +275,62 @@ void RemarkNvtx(Library& library) noexcept {
       "library; unset it to record them");
 }
 
-void Record(Library& library) noexcept {
-  // Without a session, nothing asked to record the profiling tool itself.
-  if (library.options.session == nullptr && ToolOfProcess() != nullptr) return;
+enum class Outcome : std::uint8_t {
+  kRecording,
+  kDisabled,  // the session says why
+  kNoSession
+};
+
+// On failure writes the reason to `problem`.
+Outcome Record(Library& library, char* problem, std::size_t size) noexcept {
   const std::uint64_t min_addresses = kMinAddresses + ArenaAddresses();
   if (AddressLimit() < min_addresses) {
-    char detail[160];
-    ::snprintf(detail, sizeof(detail),
+    ::snprintf(problem, size,
                "the address space limit (ulimit -v) is too low for malloc's arenas; expected "
                "%u MiB or more",
                static_cast<unsigned>(min_addresses >> 20));
-    SayOnStderr("nothing will be recorded", detail);
-    return;
+    return Outcome::kNoSession;
   }
-  if (!JoinSession(library)) return;
-  char problem[kReasonBytes] = {};
+  if (!JoinSession(library, problem, size)) return Outcome::kNoSession;
+  problem[0] = 0;
   if (!StartRecording(library, problem)) {
     library.files.Disable(problem);
-    return;
+    return Outcome::kDisabled;
   }
   RemarkNvtx(library);
   // Registered after libcupti is loaded: handlers run in reverse order, so ours runs before
   // CUPTI's.
   ::atexit(AtExit);
   OnForkInChild(InForkedChild);
+  return Outcome::kRecording;
+}
+
+void RecordNow(Library& library) noexcept {
+  char problem[kReasonBytes] = {};
+  // Without a session directory, no collector would report the reason.
+  if (Record(library, problem, sizeof(problem)) == Outcome::kNoSession) {
+    SayOnStderr("nothing will be recorded", problem);
+  }
+}
+
+// 'stemtap start' wants this process, which waits for it, to record.
+bool StartLate(char* text, std::size_t size) noexcept {
+  Library& library = g_library;
+  library.options = ReadOptions();
+  const Outcome outcome = Record(library, text, size);
+  if (outcome == Outcome::kRecording) ::snprintf(text, size, "%s", library.files.folder());
+  // A process that is disabled has a session, which says why, and cannot begin another one.
+  return outcome != Outcome::kNoSession;
+}
+
+void AwaitStart(Library& library) noexcept {
+  char problem[kReasonBytes];
+  if (!library.wake_up.Listen(
+          StartLate, [] { ExitProcess(); }, problem, sizeof(problem))) {
+    SayOnStderr("nothing will be recorded", problem);
+    return;
+  }
+  OnForkInChild([] { g_library.wake_up.Close(); });
 }
 
 void LoadChained(Library& library) noexcept {
@@ -323,6 +351,17 @@ bool InitializeChained(Library& library) noexcept {
   return false;
 }
 
+void Begin(Library& library) noexcept {
+  if (library.options.session != nullptr) return RecordNow(library);
+  // Nothing asked to record the profiling tool itself.
+  if (ToolOfProcess() != nullptr) return;
+  if (Paused()) {
+    AwaitStart(library);
+  } else {
+    RecordNow(library);
+  }
+}
+
 // Returns false if the driver must call again at the next cuInit, for the chained library.
 bool Initialize() noexcept {
   Library& library = g_library;
@@ -333,7 +372,7 @@ bool Initialize() noexcept {
     if (library.options.chain != nullptr && library.chained == nullptr) {
       SayOnStderr("cannot be loaded", library.options.chain);
     }
-    if (!Disabled()) Record(library);
+    if (!Disabled()) Begin(library);
     return InitializeChained(library);
   }
   // A forked child that calls cuInit again inherits this state and is not recorded.
@@ -391,4 +430,14 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection(void) 
   // to paths that the user chooses.
   if (::getauxval(AT_SECURE) != 0) return 1;
   return stemtap::inject::Initialize() ? 1 : 0;
+}
+
+// Called by 'stemtap attach' in a process that was not prepared: lets it wait for 'stemtap start'.
+// Returns 0, also if the process waits or records already.
+extern "C" __attribute__((visibility("default"))) int stemtap_attach(void) {
+  stemtap::inject::Library& library = stemtap::inject::g_library;
+  if (::getauxval(AT_SECURE) != 0 || library.pid != 0) return 0;
+  library.pid = ::getpid();
+  stemtap::inject::AwaitStart(library);
+  return 0;
 }

@@ -13,8 +13,19 @@
 namespace stemtap::inject {
 namespace {
 
+// Values of OverrideOptions: NAME=VALUE, each ends in a 0, and an empty one at the end.
+char g_overrides[4096];
+
+const char* ValueOf(const char* name) noexcept {
+  const std::size_t length = ::strlen(name);
+  for (const char* at = g_overrides; *at != 0; at += ::strlen(at) + 1) {
+    if (::strncmp(at, name, length) == 0 && at[length] == '=') return at + length + 1;
+  }
+  return ::getenv(name);
+}
+
 const char* Text(const shm::EnvSpec& spec) noexcept {
-  const char* value = ::getenv(spec.name);
+  const char* value = ValueOf(spec.name);
   if (value == nullptr || *value == 0) value = spec.fallback;
   return *value == 0 ? nullptr : value;
 }
@@ -51,6 +62,11 @@ std::uint32_t Thousandths(const char* text) noexcept {
   if (value > kMax) return 0;
   for (; decimals < 3; ++decimals) value *= 10;
   return value <= kMax ? value : 0;
+}
+
+bool IsSet(const shm::EnvSpec& spec) noexcept {
+  const char* value = Text(spec);
+  return value != nullptr && ::strcmp(value, "0") != 0;
 }
 
 Level LevelNamed(const char* name) noexcept {
@@ -105,9 +121,23 @@ Options ReadOptions() noexcept {
   return options;
 }
 
+void OverrideOptions(const char* text) noexcept {
+  std::size_t length = ::strnlen(text, sizeof(g_overrides) - 2);
+  ::memcpy(g_overrides, text, length);
+  // The last value must end in two zeros.
+  while (length != 0 && g_overrides[length - 1] == '\n') --length;
+  g_overrides[length] = g_overrides[length + 1] = 0;
+  for (std::size_t i = 0; i < length; ++i) {
+    if (g_overrides[i] == '\n') g_overrides[i] = 0;
+  }
+}
+
+bool Paused() noexcept {
+  return IsSet(shm::kEnvPaused);
+}
+
 bool Disabled() noexcept {
-  const char* value = ::getenv(shm::kEnvDisable.name);
-  return value != nullptr && *value != 0 && ::strcmp(value, "0") != 0;
+  return IsSet(shm::kEnvDisable);
 }
 
 const char* ToolInProcess() noexcept {

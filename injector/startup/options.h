@@ -34,6 +34,13 @@ struct Options {
 
 Options ReadOptions() noexcept;
 
+// Lets lines of `text`, NAME=VALUE, replace variables for later calls of ReadOptions. Keeps a copy.
+// Call on one thread, before ReadOptions.
+void OverrideOptions(const char* text) noexcept;
+
+// Returns whether STEMTAP_PAUSED is set to a value other than "0" or the empty string.
+bool Paused() noexcept;
+
 // Returns STEMTAP_LEVEL alone.
 Level ReadLevel() noexcept;
 

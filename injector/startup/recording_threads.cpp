@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -68,9 +69,10 @@ class Status {
     const char* blocked = Find("\nSigBlk:\t");
     if (blocked == nullptr) return false;
     std::uint64_t mask = 0;  // hexadecimal
-    for (; (*blocked >= '0' && *blocked <= '9') || (*blocked >= 'a' && *blocked <= 'f'); ++blocked) {
-      mask = mask << 4 | static_cast<std::uint64_t>(*blocked <= '9' ? *blocked - '0'
-                                                                    : *blocked - 'a' + 10);
+    for (; (*blocked >= '0' && *blocked <= '9') || (*blocked >= 'a' && *blocked <= 'f');
+         ++blocked) {
+      mask = mask << 4 |
+             static_cast<std::uint64_t>(*blocked <= '9' ? *blocked - '0' : *blocked - 'a' + 10);
     }
     return (mask >> (SIGTERM - 1) & 1) != 0;
   }
@@ -91,6 +93,13 @@ bool Contains(const pid_t* tids, std::size_t count, pid_t tid) noexcept {
 }
 
 }  // namespace
+
+void ExitProcess() noexcept {
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::exit(0);
+}
 
 void RecordingThreads::BeginSetup() noexcept {
   const bool known = ForEachThread([this](pid_t tid) {

@@ -21,6 +21,11 @@
 
 namespace stemtap::inject {
 
+// Ends the process as libc does when the last thread has ended: with exit(0) on this thread, which
+// runs the program's exit handlers, and among them the library's. Signals are unblocked before,
+// because no other thread is left to receive them.
+void ExitProcess() noexcept;
+
 class RecordingThreads {
  public:
   void BeginSetup() noexcept;

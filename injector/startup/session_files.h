@@ -50,6 +50,8 @@ class SessionFiles {
   // Removes the ring from the directory; the mapping stays valid. REQUIRES: Open succeeded.
   void Remove() noexcept;
 
+  // Returns the directory of the session. REQUIRES: Open succeeded.
+  const char* folder() const noexcept { return folder_; }
   // REQUIRES: Open succeeded.
   shm::RingFile& ring() noexcept { return *ring_; }
 

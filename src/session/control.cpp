@@ -18,9 +18,11 @@
 #include <thread>
 #include <utility>
 
+#include "base/decimal.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "shm/session_env.h"
+#include "shm/wake_address.h"
 
 namespace stemtap::session {
 namespace {
@@ -193,6 +195,80 @@ Result<std::string> SessionOfProcess(std::int32_t pid) {
       fmt::format("process {} is not recorded by stemtap; expected a process of a running "
                   "'stemtap run', or one started with the injected library",
                   pid)};
+}
+
+namespace {
+
+std::string LinkTarget(const std::string& path) {
+  std::error_code failure;
+  return std::filesystem::read_symlink(path, failure).string();
+}
+
+// Returns the id of process `pid` in its own PID namespace.
+std::int32_t OwnPidOf(std::int32_t pid) {
+  std::ifstream status(fmt::format("/proc/{}/status", pid));
+  for (std::string line; std::getline(status, line);) {
+    if (!line.starts_with("NSpid:")) continue;
+    // "NSpid:\t4242\t17": the innermost namespace is last.
+    const std::optional<std::uint64_t> own = WholeNumber(line.substr(line.find_last_of("\t ") + 1));
+    if (own && *own <= INT32_MAX) return static_cast<std::int32_t>(*own);
+  }
+  return pid;
+}
+
+// Returns the number of "pid:[4026531836]".
+std::uint32_t NumberOfNamespace(const std::string& link) {
+  const std::size_t begin = link.find('[') + 1;
+  return static_cast<std::uint32_t>(
+      WholeNumber(link.substr(begin, link.find(']') - begin)).value_or(0));
+}
+
+}  // namespace
+
+Result<std::string> WakeProcess(std::int32_t pid, const std::vector<std::string>& variables) {
+  const std::string proc = fmt::format("/proc/{}", pid);
+  std::error_code ignored;
+  if (!std::filesystem::exists(proc, ignored)) {
+    return Error{fmt::format("there is no process {}", pid)};
+  }
+  if (LinkTarget(proc + "/ns/net") != LinkTarget("/proc/self/ns/net")) {
+    return Error{
+        fmt::format("process {} is in another network namespace (a container); expected "
+                    "'stemtap start' in the same one",
+                    pid)};
+  }
+  const FileDescriptor socket = NewSocket(0);
+  const timeval limit = {kMaxAnswerS, 0};
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+  sockaddr_un address;
+  const socklen_t length =
+      shm::WakeAddress(NumberOfNamespace(LinkTarget(proc + "/ns/pid")), OwnPidOf(pid), address);
+  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), length) != 0) {
+    return Error{fmt::format(
+        "process {} is not recorded by stemtap and does not wait for it; expected a process of a "
+        "running 'stemtap run', or one with the injected library and STEMTAP_PAUSED=1",
+        pid)};
+  }
+  std::string request = "start\n";
+  for (const std::string& variable : variables) request += variable + "\n";
+  request += "\n";
+  std::string answer;
+  if (::send(socket.get(), request.data(), request.size(), MSG_NOSIGNAL) ==
+      static_cast<ssize_t>(request.size())) {
+    char bytes[1024];
+    ssize_t count = 0;
+    while ((count = ::recv(socket.get(), bytes, sizeof bytes, 0)) > 0) {
+      answer.append(bytes, static_cast<std::size_t>(count));
+    }
+  }
+  if (answer.ends_with('\n')) answer.pop_back();
+  if (answer.starts_with("ok ")) return answer.substr(3);
+  if (answer.starts_with("error ")) {
+    return Error{
+        fmt::format("process {} does not record: {}", pid, EscapeForTerminal(answer.substr(6)))};
+  }
+  return Error{
+      fmt::format("process {} did not answer; expected one of your own that still runs", pid)};
 }
 
 bool IsControlled(const std::string& path) {

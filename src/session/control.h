@@ -94,6 +94,11 @@ Result<std::string> SwitchRecording(const std::string& path, const std::string& 
 // Returns the directory of the session that records process `pid`. Fails if there is none.
 Result<std::string> SessionOfProcess(std::int32_t pid);
 
+// Starts the recording of process `pid`, which waits for it (STEMTAP_PAUSED). `variables`,
+// NAME=VALUE, replace variables of its environment. Returns the directory of its session. Fails if
+// the process does not wait, or with the reason why it does not record.
+Result<std::string> WakeProcess(std::int32_t pid, const std::vector<std::string>& variables);
+
 // Returns whether a collector accepts requests for the session in `path`.
 bool IsControlled(const std::string& path);
 

@@ -47,10 +47,9 @@ inline constexpr std::uint32_t kGapLossEnd = static_cast<std::uint32_t>(Loss::kN
 
 // Names in session.json and in the summary.
 inline constexpr const char* kLossNames[kLossCount] = {
-    "ring_full",       "no_timestamps",      "bad_timestamps", "incomplete",
-    "too_many_names",  "name_gone",          "name_unwritten", "cupti_dropped",
-    "pool_exhausted",  "foreign_buffers",    "unread_buffers", "gaps",
-    "names_cut",       "captures_denied",    "captures_throttled",
-    "graph_launches",  "ranges_refused"};
+    "ring_full",      "no_timestamps",  "bad_timestamps", "incomplete",      "too_many_names",
+    "name_gone",      "name_unwritten", "cupti_dropped",  "pool_exhausted",  "foreign_buffers",
+    "unread_buffers", "gaps",           "names_cut",      "captures_denied", "captures_throttled",
+    "graph_launches", "ranges_refused"};
 
 }  // namespace stemtap::shm

@@ -56,12 +56,15 @@ inline constexpr EnvSpec kEnvChain = {
 inline constexpr EnvSpec kEnvStepRange = {
     "STEMTAP_STEP_RANGE", "",
     "name of the ranges that begin a step of the program; NAME also means NAME#1, NAME#2, ..."};
+inline constexpr EnvSpec kEnvPaused = {
+    "STEMTAP_PAUSED", "",
+    "1: without STEMTAP_SESSION, the library waits for 'stemtap start PID' instead of recording"};
 inline constexpr EnvSpec kEnvDisable = {"STEMTAP_DISABLE", "", "1: disables the library"};
 
 inline constexpr EnvSpec kEnvTable[] = {
-    kEnvSession, kEnvLevel,       kEnvActuator,  kEnvMaxCaptures, kEnvWatchdogMs,
-    kEnvFlushMs, kEnvMaxOverhead, kEnvBufferKb,  kEnvCupti,       kEnvCollector,
-    kEnvOptions, kEnvChain,       kEnvStepRange, kEnvDisable};
+    kEnvSession, kEnvLevel,       kEnvActuator, kEnvMaxCaptures, kEnvWatchdogMs,
+    kEnvFlushMs, kEnvMaxOverhead, kEnvBufferKb, kEnvCupti,       kEnvCollector,
+    kEnvOptions, kEnvChain,       kEnvPaused,   kEnvStepRange,   kEnvDisable};
 
 // STEMTAP_ACTUATOR is this prefix and a path if the actuator is a library.
 inline constexpr char kLibraryActuator[] = "library:";

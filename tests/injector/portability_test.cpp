@@ -58,8 +58,9 @@ TEST_CASE("the library exports its entry points and the functions of stemtap/con
   std::vector<std::string> names;
   for (const std::string& line : Lines(symbols)) names.push_back(line.substr(line.rfind(' ') + 1));
   CHECK(names == std::vector<std::string>{"InitializeInjection", "InitializeInjectionNvtx2",
-                                          "stemtap_range_pop", "stemtap_range_push",
-                                          "stemtap_start", "stemtap_step", "stemtap_stop"});
+                                          "stemtap_attach", "stemtap_range_pop",
+                                          "stemtap_range_push", "stemtap_start", "stemtap_step",
+                                          "stemtap_stop"});
 }
 
 TEST_CASE("no symbol is newer than GLIBC_2.17 or from a C++ runtime") {

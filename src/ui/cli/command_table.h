@@ -53,5 +53,6 @@ CommandSpec SnapshotCommand();
 CommandSpec StartCommand();
 CommandSpec StopCommand();
 CommandSpec RecoverCommand();
+CommandSpec AttachCommand();
 
 }  // namespace stemtap::ui

@@ -116,7 +116,8 @@ void AddCommands(CommandTable& table) {
        {RunCommand,    ReplayCommand,      PlanCommand,    EvaluateCommand, ConvertCommand,
         ExportCommand, ExtrapolateCommand, AlignCommand,   StatsCommand,    DiffCommand,
         ReportCommand, MergeCommand,       FormatsCommand, GenerateCommand, DemoCommand,
-        TopCommand,    SnapshotCommand,    StartCommand,   StopCommand,     RecoverCommand}) {
+        TopCommand,    SnapshotCommand,    StartCommand,   StopCommand,     RecoverCommand,
+        AttachCommand}) {
     table.push_back(command());
   }
   table.push_back(CompletionCommand(table));

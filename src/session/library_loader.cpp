@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/library_loader.h"
+
+#include <elf.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "base/text.h"
+
+namespace stemtap::session {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// How long to wait for a suitable system call, and for dlopen.
+constexpr auto kMaxWait = std::chrono::seconds(5);
+constexpr auto kMaxCall = std::chrono::seconds(30);
+constexpr auto kPoll = std::chrono::milliseconds(1);
+
+// RTLD_NOW of all C libraries of Linux.
+constexpr std::uint64_t kRtldNow = 2;
+
+// malloc makes these while it holds a lock.
+constexpr std::int64_t kOfAllocator[] = {SYS_brk,    SYS_mmap,     SYS_munmap,
+                                         SYS_mremap, SYS_mprotect, SYS_madvise};
+
+// The general registers of a thread.
+#if defined(__x86_64__)
+using Registers = user_regs_struct;
+constexpr std::size_t kRedZone = 128;
+std::int64_t SyscallOf(const Registers& r) {
+  return static_cast<std::int64_t>(r.orig_rax);
+}
+std::uint64_t StackOf(const Registers& r) {
+  return r.rsp;
+}
+std::uint64_t ResultOf(const Registers& r) {
+  return r.rax;
+}
+bool IsAtReturn(const Registers& r) {
+  return r.rip == 0;
+}
+// Prepares a call that returns to address 0. `stack` is aligned to 16 bytes and has room.
+void SetCall(std::uint64_t function, std::uint64_t first, std::uint64_t second, std::uint64_t stack,
+             Registers& r) {
+  r.rip = function;
+  r.rdi = first;
+  r.rsi = second;
+  r.rax = 0;
+  r.rsp = stack - 8;   // the return address, which is 0
+  r.orig_rax = ~0ull;  // no system call to restart
+}
+#elif defined(__aarch64__)
+using Registers = user_regs_struct;
+constexpr std::size_t kRedZone = 0;
+std::int64_t SyscallOf(const Registers& r) {
+  return static_cast<std::int64_t>(r.regs[8]);
+}
+std::uint64_t StackOf(const Registers& r) {
+  return r.sp;
+}
+std::uint64_t ResultOf(const Registers& r) {
+  return r.regs[0];
+}
+bool IsAtReturn(const Registers& r) {
+  return r.pc == 0;
+}
+void SetCall(std::uint64_t function, std::uint64_t first, std::uint64_t second, std::uint64_t stack,
+             Registers& r) {
+  r.pc = function;
+  r.regs[0] = first;
+  r.regs[1] = second;
+  r.regs[30] = 0;  // the return address
+  r.sp = stack;
+}
+#endif
+
+struct Mapping {
+  std::uint64_t begin;
+  std::uint64_t offset;
+  std::string path;
+};
+
+std::vector<Mapping> MappingsOf(std::int32_t pid) {
+  std::vector<Mapping> mappings;
+  std::ifstream file(fmt::format("/proc/{}/maps", pid));
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t path = line.find('/');
+    unsigned long long begin = 0;
+    unsigned long long end = 0;
+    unsigned long long offset = 0;
+    char access[8] = {};
+    if (path == std::string::npos ||
+        std::sscanf(line.c_str(), "%llx-%llx %7s %llx", &begin, &end, access, &offset) != 4) {
+      continue;
+    }
+    mappings.push_back({begin, offset, line.substr(path)});
+  }
+  return mappings;
+}
+
+// Returns the address of a function that the ELF file in `bytes` exports, relative to its base.
+std::optional<std::uint64_t> ExportedBy(const std::string& bytes, std::string_view name) {
+  const auto at = [&](std::uint64_t offset, auto& value) {
+    if (offset > bytes.size() || bytes.size() - offset < sizeof value) return false;
+    std::memcpy(&value, bytes.data() + offset, sizeof value);
+    return true;
+  };
+  Elf64_Ehdr header;
+  if (!at(0, header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
+      header.e_ident[EI_CLASS] != ELFCLASS64) {
+    return std::nullopt;
+  }
+  for (unsigned i = 0; i < header.e_shnum; ++i) {
+    Elf64_Shdr section;
+    Elf64_Shdr strings;
+    if (!at(header.e_shoff + std::uint64_t{i} * sizeof section, section) ||
+        section.sh_type != SHT_DYNSYM ||
+        !at(header.e_shoff + std::uint64_t{section.sh_link} * sizeof section, strings)) {
+      continue;
+    }
+    for (std::uint64_t s = 0; s + sizeof(Elf64_Sym) <= section.sh_size; s += sizeof(Elf64_Sym)) {
+      Elf64_Sym symbol;
+      if (!at(section.sh_offset + s, symbol)) break;
+      const std::uint64_t text = strings.sh_offset + symbol.st_name;
+      if (symbol.st_shndx == SHN_UNDEF || ELF64_ST_TYPE(symbol.st_info) != STT_FUNC ||
+          text >= bytes.size()) {
+        continue;
+      }
+      if (bytes.compare(text, name.size() + 1, std::string(name) + '\0') == 0) {
+        return symbol.st_value;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+// Returns the address of a function in the process, in the first library that `is_candidate`
+// accepts and that exports it.
+template <typename IsCandidate>
+std::optional<std::uint64_t> FindFunction(std::int32_t pid, std::string_view name,
+                                          const IsCandidate& is_candidate) {
+  for (const Mapping& mapping : MappingsOf(pid)) {
+    if (mapping.offset != 0 || !is_candidate(mapping.path)) continue;
+    std::ifstream file(fmt::format("/proc/{}/root{}", pid, mapping.path), std::ios::binary);
+    const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+    if (const auto address = ExportedBy(bytes, name)) return mapping.begin + *address;
+  }
+  return std::nullopt;
+}
+
+bool IsCLibrary(const std::string& path) {
+  const std::string_view name = std::string_view(path).substr(path.rfind('/') + 1);
+  return name.starts_with("libc.so") || name.starts_with("libc-2.") || name.starts_with("libdl") ||
+         name.starts_with("ld-musl");
+}
+
+// Tracee is the traced main thread. The destructor lets it continue.
+class Tracee {
+ public:
+  explicit Tracee(std::int32_t pid) : pid_(pid) {}
+  Tracee(const Tracee&) = delete;
+  Tracee& operator=(const Tracee&) = delete;
+  ~Tracee() {
+    if (is_traced_) ::ptrace(PTRACE_DETACH, pid_, nullptr, nullptr);
+  }
+
+  Status Begin() {
+    if (::ptrace(PTRACE_SEIZE, pid_, nullptr, PTRACE_O_TRACESYSGOOD) != 0) return Failure("traced");
+    is_traced_ = true;
+    if (::ptrace(PTRACE_INTERRUPT, pid_, nullptr, nullptr) != 0) return Failure("stopped");
+    const auto deadline = Clock::now() + kMaxWait;
+    bool is_exit = false;  // the next stop at a system call is its end
+    for (;;) {
+      const int signal = STEMTAP_TRY(Wait(deadline));
+      const bool is_syscall = signal == (SIGTRAP | 0x80);
+      STEMTAP_TRY(Read(saved_));
+      // The stop of PTRACE_INTERRUPT may be in a system call that waits.
+      const bool is_in_call = is_syscall ? is_exit : WaitsInCall();
+      if (is_in_call && std::ranges::count(kOfAllocator, SyscallOf(saved_)) == 0) return Success{};
+      if (is_syscall) is_exit = !is_exit;
+      // Signals of the program are passed on.
+      const bool is_own = is_syscall || signal == SIGTRAP || signal == SIGSTOP;
+      if (::ptrace(PTRACE_SYSCALL, pid_, nullptr, is_own ? 0l : long{signal}) != 0) {
+        return Failure("continued");
+      }
+    }
+  }
+
+  // Calls function(text, second), or function(0, second) if `text` is empty.
+  Result<std::uint64_t> Call(std::uint64_t function, const std::string& text,
+                             std::uint64_t second) {
+    // The stack below the thread's own, with the text at its upper end.
+    const std::uint64_t end = (StackOf(saved_) - kRedZone - text.size() - 1) & ~std::uint64_t{15};
+    STEMTAP_TRY(Write(end, text));
+    const std::uint64_t stack = end - 16;
+    STEMTAP_TRY(Write(stack - 16, std::string(16, '\0')));
+    Registers call = saved_;
+    SetCall(function, text.empty() ? 0 : end, second, stack, call);
+    STEMTAP_TRY(Store(call));
+    const auto deadline = Clock::now() + kMaxCall;
+    for (int signal = 0;;) {
+      if (::ptrace(PTRACE_CONT, pid_, nullptr, long{signal}) != 0)
+        return Failure("continued").error();
+      signal = STEMTAP_TRY(Wait(deadline));
+      STEMTAP_TRY(Read(call));
+      if (signal == SIGSEGV && IsAtReturn(call)) break;
+      if (signal == SIGTRAP || signal == SIGSTOP) signal = 0;
+    }
+    STEMTAP_TRY(Store(saved_));
+    return ResultOf(call);
+  }
+
+ private:
+  // On x86-64, a thread in a system call has its number; in others, the stop does not show it.
+  bool WaitsInCall() const {
+#if defined(__x86_64__)
+    return SyscallOf(saved_) >= 0;
+#else
+    return false;
+#endif
+  }
+
+  Status Failure(const char* what) const {
+    return Error{fmt::format("process {} cannot be {}: {}", pid_, what, std::strerror(errno))};
+  }
+
+  // Waits until the thread stops. Returns the signal of the stop.
+  Result<int> Wait(Clock::time_point deadline) {
+    for (;;) {
+      int status = 0;
+      const pid_t waited = ::waitpid(pid_, &status, WNOHANG | __WALL);
+      if (waited == pid_ && WIFSTOPPED(status)) return WSTOPSIG(status);
+      if (waited == pid_ || (waited < 0 && errno != EINTR)) {
+        is_traced_ = false;
+        return Error{fmt::format("process {} has ended", pid_)};
+      }
+      if (Clock::now() > deadline) {
+        return Error{fmt::format("process {}: its main thread made no system call in time", pid_)};
+      }
+      std::this_thread::sleep_for(kPoll);
+    }
+  }
+
+  Status Read(Registers& registers) const {
+    iovec part = {&registers, sizeof registers};
+    if (::ptrace(PTRACE_GETREGSET, pid_, reinterpret_cast<void*>(NT_PRSTATUS), &part) == 0) {
+      return Success{};
+    }
+    return Failure("read");
+  }
+  Status Store(Registers registers) const {
+    iovec part = {&registers, sizeof registers};
+    if (::ptrace(PTRACE_SETREGSET, pid_, reinterpret_cast<void*>(NT_PRSTATUS), &part) == 0) {
+      return Success{};
+    }
+    return Failure("changed");
+  }
+  // Writes `bytes` and a 0.
+  Status Write(std::uint64_t address, std::string bytes) const {
+    bytes.resize((bytes.size() + 8) & ~std::size_t{7});
+    for (std::size_t i = 0; i < bytes.size(); i += 8) {
+      long word = 0;
+      std::memcpy(&word, bytes.data() + i, sizeof word);
+      if (::ptrace(PTRACE_POKEDATA, pid_, reinterpret_cast<void*>(address + i), word) != 0) {
+        return Failure("changed");
+      }
+    }
+    return Success{};
+  }
+
+  std::int32_t pid_;
+  bool is_traced_ = false;
+  Registers saved_ = {};
+};
+
+}  // namespace
+
+Status LoadLibraryInto(std::int32_t pid, const std::string& library, const std::string& function) {
+  auto open = FindFunction(pid, "dlopen", IsCLibrary);
+  if (!open) open = FindFunction(pid, "__libc_dlopen_mode", IsCLibrary);
+  if (!open) {
+    return Error{
+        fmt::format("process {} has no dlopen; expected a program with a dynamic C library", pid)};
+  }
+  Tracee tracee(pid);
+  STEMTAP_TRY(tracee.Begin());
+  const std::uint64_t handle = STEMTAP_TRY(tracee.Call(*open, library, kRtldNow));
+  if (handle == 0) {
+    return Error{
+        fmt::format("process {} cannot load {}: it may be in another container, or lack "
+                    "the rights to read it",
+                    pid, EscapeForTerminal(library))};
+  }
+  const std::string name = library.substr(library.rfind('/'));
+  const auto entry =
+      FindFunction(pid, function, [&](const std::string& path) { return path.ends_with(name); });
+  if (!entry) return Error{fmt::format("{}: lacks {}", EscapeForTerminal(library), function)};
+  const auto result = static_cast<std::int32_t>(STEMTAP_TRY(tracee.Call(*entry, "", 0)));
+  if (result != 0) return Error{fmt::format("{} returned {}", function, result)};
+  return Success{};
+}
+
+}  // namespace stemtap::session
