@@ -296,7 +296,8 @@ Session ReadSession(const std::filesystem::path& folder, const Circumstances& ab
       continue;  // its writer was killed or is no longer allowed to remove it
     } else if (IsUnfinished(name) && (about.nothing_is_removed || about.collector_killed)) {
       continue;  // likewise
-    } else if ((!name.ends_with("gate.table") && name != "control") ||
+    } else if ((!name.ends_with("gate.table") && name != "control" && name != "recording" &&
+                name != "checkpoint") ||
                (!about.collector_killed && !about.folder_touched)) {
       breaches.push_back("left over: " + entry.path().string());
     }
@@ -341,6 +342,9 @@ Truths ReadTruths(const std::filesystem::path& folder, bool names_exact) {
       std::string word;
       if (line.starts_with("# launches")) {
         words >> word >> word >> truth.launches;
+        while (words >> word && word != "unrecorded") {
+        }
+        words >> truth.unrecorded;
       } else if (names_exact) {
         Sum sum;
         words >> sum.launches >> sum.duration_ns;
@@ -357,7 +361,9 @@ namespace {
 // per process.
 bool Complete(const Session& session, const Truths& truths, const std::map<pid_t, int>& accounts,
               const Circumstances& about) {
-  if (!session.finished || !about.names_exact || about.unheard_launches) return false;
+  if (!session.finished || !about.names_exact || about.unheard_launches || about.controlled) {
+    return false;
+  }
   if (session.dropped != 0 || session.zero_duration != 0) return false;
   return std::all_of(session.processes.begin(), session.processes.end(), [&](const Account& p) {
     return !p.from_ring && p.state == "closed" && p.gone_astray == 0 && truths.contains(p.pid) &&
@@ -371,7 +377,9 @@ void CheckAgainstTruth(const Account& p, const Truth& truth, const Circumstances
     breaches.push_back(fmt::format("accounts: process {} was seen to launch {}, but launched {}",
                                    p.pid, p.seen, truth.launches));
   }
-  if (p.seen >= truth.launches || about.unheard_launches) return;
+  // While recording is off, launches are not seen, and CUPTI is told of none.
+  const std::uint64_t off = about.controlled ? truth.unrecorded : 0;
+  if (p.seen + off >= truth.launches || about.unheard_launches) return;
   const bool says_so = p.state != "closed" || p.gone_astray != 0 || !p.reason.empty();
   if (!says_so) {
     breaches.push_back(fmt::format("silent: process {} launched {}, of which {} were seen", p.pid,

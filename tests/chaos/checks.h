@@ -29,6 +29,7 @@ using ByName = std::map<std::string, Sum>;
 struct Truth {
   std::uint64_t launches = 0;
   ByName by_name;
+  std::uint64_t unrecorded = 0;  // of launches: no client of CUPTI recorded them
 };
 using Truths = std::map<pid_t, Truth>;
 
@@ -88,6 +89,7 @@ struct Circumstances {
   bool files_truncated = false;  // rings may be unreadable, and the program may end by SIGBUS
   bool stays_out = false;        // the library was disabled by the user, or found another tool
   bool quiet = true;
+  bool controlled = false;  // recording is switched off and on
 };
 
 // `stemtap run` encodes the exit status as a shell does; otherwise, the status must be unchanged.

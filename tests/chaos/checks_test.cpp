@@ -197,6 +197,11 @@ TEST_CASE("inconsistent sums are found") {
   Session session = example.Read(breaches);
   const Truths truths = {{77, {10, {{"k", {10, 100}}}}}};
   CHECK(CheckAccounts({session}, truths, "", {}).empty());
+  // Launches while recording was off are known to the truth, and only to it.
+  const Truths with_off = {{77, {12, {{"k", {12, 120}}}, 2}}};
+  CHECK(Finds(CheckAccounts({session}, with_off, "", {}), "silent: process 77 launched 12"));
+  CHECK(CheckAccounts({session}, with_off, "", {.controlled = true}).empty());
+  CHECK(Finds(CheckAccounts({session}, {{77, {13, {}, 2}}}, "", {.controlled = true}), "silent: "));
   Session wrong = session;
   wrong.processes[0].kept = 8;
   CHECK(Finds(CheckAccounts({wrong}, truths, "", {}), "accounts: process 77"));

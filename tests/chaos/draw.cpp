@@ -65,6 +65,7 @@ constexpr FaultText kFaults[] = {
     {"two_collectors", "a second `stemtap run` with the directory of the first"},
     {"files_truncated", "rings, the gate table or a ring without a process are truncated"},
     {"signals_sent", "every signal that can be forwarded, to the collector and the program"},
+    {"controlled", "stop, start and snapshot commands, in a drawn order, from a drawn moment on"},
 };
 static_assert(std::size(kEndings) == static_cast<std::size_t>(Ending::kCount));
 static_assert(std::size(kWays) == static_cast<std::size_t>(Way::kCount));
@@ -152,6 +153,9 @@ Fault DrawFault(FaultKind kind, Chance& chance) {
   switch (kind) {
     case FaultKind::kCollectorStopped:
       f.size = chance.Magnitude(50, 1500);  // ms
+      break;
+    case FaultKind::kControlled:
+      f.size = chance.Between(1, (1 << 24) - 1);  // the commands
       break;
     case FaultKind::kProgramStopped:
       f.size = chance.Magnitude(50, 800);
@@ -348,8 +352,11 @@ bool Fits(const Round& round, FaultKind kind, const Machine& machine) {
     case FaultKind::kOtherProfiler:
       return !round.has(FaultKind::kOtherTool) && !round.has(FaultKind::kNoMoreThreads);
     case FaultKind::kTwoCollectors:
-      return !round.has(FaultKind::kFolderDeleted);  // the second collector recreates the directory
+      // The second collector recreates the directory.
+      return !round.has(FaultKind::kFolderDeleted) && !round.has(FaultKind::kControlled);
     case FaultKind::kFolderDeleted:
+      return !round.has(FaultKind::kTwoCollectors);
+    case FaultKind::kControlled:  // the commands belong to one session
       return !round.has(FaultKind::kTwoCollectors);
     case FaultKind::kFilesTruncated:  // a collector without memory cannot replace the pages
       return !round.has(FaultKind::kCollectorStarved) && !round.has(FaultKind::kLittleMemory);

@@ -83,6 +83,7 @@ enum class FaultKind {
   kTwoCollectors,
   kFilesTruncated,
   kSignalsSent,
+  kControlled,
   kCount
 };
 

@@ -20,6 +20,7 @@
 
 #include "chaos/host.h"
 #include "chaos/supervisor.h"
+#include "session/session_directory.h"
 #include "shm/ring.h"
 #include "shm/session_env.h"
 #include "support/paths.h"
@@ -61,6 +62,7 @@ struct Run {
   bool program_known = false;
   bool collector_killed = false;
   std::vector<pid_t> left;
+  pid_t controller = 0;      // sends commands to the session
   pid_t second = 0;          // another `stemtap run`
   std::string second_error;  // what the second run printed
   Breaches breaches;
@@ -321,6 +323,7 @@ class Tormentor {
     if (!stemtap_) return;
     if (const Fault* f = round_.Find(FaultKind::kTwoCollectors)) StartSecond(*f, now_ms);
     if (const Fault* f = Due(FaultKind::kFilesTruncated, now_ms)) TruncateFiles(*f, now_ms);
+    if (const Fault* f = Due(FaultKind::kControlled, now_ms)) StartController(*f);
     const bool look = Due(FaultKind::kCollectorKilled, now_ms) != nullptr ||
                       Due(FaultKind::kCollectorKilledEarly, now_ms) != nullptr ||
                       Due(FaultKind::kCollectorStopped, now_ms) != nullptr ||
@@ -491,6 +494,43 @@ class Tormentor {
     run_.second = StartProcess(start);
   }
 
+  // Each command may fail, because the session ends; it must not crash, and what it writes must be
+  // readable.
+  void StartController(const Fault& f) {
+    const auto folders = SessionFolders(run_.work());
+    std::error_code gone;
+    if (run_.controller != 0 || folders.empty() ||
+        !fs::exists(folders.front() / session::kControlFileName, gone)) {
+      return;
+    }
+    Start start;
+    start.argv = {"/bin/sh",
+                  "-c",
+                  R"(
+      i=0
+      while [ -S "$2/control" ] && [ $i -lt 12 ]; do
+        case $(( ($4 >> i) % 4 )) in
+          0) "$1" stop "$2" -q ;;
+          1) "$1" start "$2" -q ;;
+          *) "$1" snapshot "$2" -q -o "$3/$i" && { "$1" stats "$3/$i" > /dev/null || echo BREACH; } ;;
+        esac
+        [ $? -lt 126 ] || echo BREACH
+        sleep 0.0$(( ($4 >> i) % 10 ))
+        i=$(( i + 1 ))
+      done)",
+                  "controller",
+                  test::StemtapProgram().string(),
+                  folders.front().string(),
+                  (run_.folder / "snapshots").string(),
+                  std::to_string(f.size)};
+    fs::create_directory(run_.folder / "snapshots");
+    start.environment = {"PATH=/usr/bin:/bin"};
+    start.cwd = run_.folder;
+    start.out = run_.folder / "controller.out";
+    start.err = run_.folder / "controller.err";
+    run_.controller = StartProcess(start);
+  }
+
   void TruncateFiles(const Fault& f, long now_ms) {
     if (fake_fd_ >= 0 && now_ms >= fake_until_) {
       static_cast<void>(!::ftruncate(fake_fd_, 0));
@@ -585,6 +625,21 @@ void Execute(const Round& round, Run& run, long bare_ms, bool with_stemtap) {
   reaper.Collect();
   if (run.supervisor) run.supervisor->End();
   tormentor.RemoveFakeRing();
+  if (run.controller != 0) {
+    const auto ended = Clock::now();
+    while (!reaper.StatusOf(run.controller) && MsSince(ended) < kLeaveMs) {
+      reaper.Collect();
+      ::poll(nullptr, 0, kTickMs);
+    }
+    const std::optional<int> end = reaper.StatusOf(run.controller);
+    const std::string said = ReadAll(run.folder / "controller.out");
+    if (!end || said.find("BREACH") != std::string::npos) {
+      run.breaches.push_back(fmt::format("controller: {}, '{:.200}'",
+                                         end ? StatusText(*end) : "still runs",
+                                         said + ReadAll(run.folder / "controller.err")));
+      ::kill(run.controller, SIGKILL);
+    }
+  }
   if (run.second != 0) {
     const auto ended = Clock::now();
     while (!reaper.StatusOf(run.second) && MsSince(ended) < kLeaveMs) {
@@ -669,6 +724,28 @@ Breaches CheckPlanIsRead(const Session& session, const Run& like) {
   return {fmt::format("unreadable: {}: {:.200}", plan.string(), ReadAll(start.err))};
 }
 
+// Checks that a session whose collector was killed can be recovered, and read then.
+Breaches CheckRecovers(const Session& session, const Run& like) {
+  for (const char* command : {"recover", "stats"}) {
+    Start start;
+    start.argv = {test::StemtapProgram().string(), command, session.folder.string()};
+    start.environment = {like.mark};
+    start.cwd = like.folder;
+    start.out = like.folder / "recover.out";
+    start.err = like.folder / "recover.err";
+    const pid_t pid = StartProcess(start);
+    int status = 0;
+    ::waitpid(pid, &status, 0);
+    const std::string said = ReadAll(start.err);
+    // A directory that its collector had not claimed yet contains no session.
+    if (said.find("contains no session") != std::string::npos) return {};
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+      return {fmt::format("unreadable: {} {}: {:.200}", command, session.folder.string(), said)};
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Verdict Play(const Round& round, const fs::path& folder, const std::string& python, bool verbose) {
@@ -729,6 +806,7 @@ Verdict Play(const Round& round, const fs::path& folder, const std::string& pyth
   about.error_visible =
       !round.has(FaultKind::kErrorUnread) && (closed == nullptr || (closed->size & 4) == 0);
   about.stays_out = StaysOut(round);
+  about.controlled = round.has(FaultKind::kControlled);
   about.quiet = round.quiet;
   if (const Fault* f = round.Find(FaultKind::kBadOptions); f != nullptr && !round.run()) {
     for (const auto& [name, value] : f->env) about.quiet &= name != "STEMTAP_OPTIONS";
@@ -775,6 +853,12 @@ Verdict Play(const Round& round, const fs::path& folder, const std::string& pyth
   for (const fs::path& session : SessionFolders(run.work())) {
     sessions.push_back(ReadSession(session, about, verdict.breaches));
     add(CheckPlanIsRead(sessions.back(), run));
+  }
+  // A killed collector leaves a session that can be recovered.
+  if (run.collector_killed && !about.folder_touched && !about.files_truncated) {
+    for (const Session& session : sessions) {
+      if (!session.finished && !session.unborn) add(CheckRecovers(session, run));
+    }
   }
   const Truths truths = ReadTruths(run.folder, about.names_exact);
   if (!verdict.refused) add(CheckAccounts(sessions, truths, errors, about));
