@@ -377,7 +377,7 @@ void CheckAgainstTruth(const Account& p, const Truth& truth, const Circumstances
     breaches.push_back(fmt::format("accounts: process {} was seen to launch {}, but launched {}",
                                    p.pid, p.seen, truth.launches));
   }
-  // While recording is off, launches are not seen, and CUPTI is told of none.
+  // While recording is off, launches are not seen, and CUPTI does not see them either.
   const std::uint64_t off = about.controlled ? truth.unrecorded : 0;
   if (p.seen + off >= truth.launches || about.unheard_launches) return;
   const bool says_so = p.state != "closed" || p.gone_astray != 0 || !p.reason.empty();
