@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <chrono>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -223,6 +224,36 @@ TEST_CASE("a quiet run prints no address, and its files contain it") {
   CHECK(ReadFile(scratch / "session/stemtap.log").find(address) != std::string::npos);
 }
 
+std::string UrlEncoded(const std::string& text) {
+  std::string encoded;
+  for (const char c : text) {
+    char bytes[4];
+    std::snprintf(bytes, sizeof bytes, "%%%02X", static_cast<unsigned char>(c));
+    encoded += bytes;
+  }
+  return encoded;
+}
+
+// Returns the queries of the dashboard, with the values that Grafana would insert.
+std::vector<std::string> DashboardQueries() {
+  std::vector<std::string> queries;
+  const auto dashboard = ReadJson(SourceDir() / "examples/grafana/dashboard.json");
+  for (const auto& panel : dashboard["panels"]) {
+    for (const auto& target : panel["targets"]) {
+      std::string query = target["expr"];
+      for (const auto& [variable, value] :
+           {std::pair("$__rate_interval", "4s"), std::pair("$job", "stemtap"),
+            std::pair("$instance", ".*")}) {
+        for (std::size_t at; (at = query.find(variable)) != std::string::npos;) {
+          query.replace(at, std::string(variable).size(), value);
+        }
+      }
+      queries.push_back(query);
+    }
+  }
+  return queries;
+}
+
 bool IsInstalled(const std::string& program) {
   return RunProcess({program, "--version"}).exit_code == 0;
 }
@@ -275,6 +306,18 @@ TEST_CASE("promtool accepts the metrics, and Prometheus scrapes them") {
   CHECK(found["data"]["result"][0]["value"][1] == "20000");
   CHECK(query("count({__name__=~%22stemtap_.%2B%22})")["data"]["result"][0]["value"][1] ==
         std::to_string(text.values.size()));
+  // A rate needs two scrapes.
+  WaitUntil([&] {
+    const auto rate = query(UrlEncoded("rate(stemtap_launches_observed_total[4s])"));
+    return rate.is_object() && !rate["data"]["result"].empty();
+  });
+  for (const std::string& expression : DashboardQueries()) {
+    CAPTURE(expression);
+    const auto result = query(UrlEncoded(expression));
+    REQUIRE(result.is_object());
+    CHECK(result["status"] == "success");
+    CHECK_FALSE(result["data"]["result"].empty());
+  }
   server.Signal(SIGTERM);
   CHECK(server.Wait().exit_code == 0);
   scratch.Write("go", "");

@@ -67,12 +67,12 @@ class Connection {
   bool is_open_ = false;
 };
 
-// Returns the answer to a GET request, with its headers, or "" if there is no server.
+// Returns the answer to a GET request, with its headers, or "" if there is no server. HTTP/1.0 has no
+// chunked answers.
 inline std::string HttpGet(const std::string& address, const std::string& path) {
   const Connection connection(address);
   if (!connection.is_open()) return {};
-  connection.Send("GET " + path + " HTTP/1.1\r\nHost: " + address +
-                  "\r\nConnection: close\r\n\r\n");
+  connection.Send("GET " + path + " HTTP/1.0\r\nHost: " + address + "\r\n\r\n");
   return connection.Receive();
 }
 
