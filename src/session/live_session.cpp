@@ -54,6 +54,10 @@ constexpr int kIdleMs = 20;
 // Windows that could not be written and are listed in the warnings.
 constexpr std::size_t kMaxWindowProblems = 16;
 
+// Checkpoints renew the counters of metrics three times a second, which would make the text more
+// often than it is scraped. Less than the period of overview.json, so that each of these makes it.
+constexpr std::chrono::milliseconds kMetricsPeriod{900};
+
 // Signals that the collector ignores, and programs that it starts do not.
 constexpr int kIgnoredSignals[] = {SIGPIPE, SIGXFSZ};
 
@@ -138,6 +142,7 @@ class LiveRun {
   std::string why_no_control_;
   MetricsServer* metrics_server_;  // null: none
   RunMetrics metrics_;
+  std::chrono::steady_clock::time_point metrics_due_ = {};  // of the next text
 };
 
 // At other levels than gate, the program has no gate and captures nothing.
@@ -195,8 +200,8 @@ void LiveRun::Describe(model::Overview& overview) const {
   processes_.Describe(overview);
 }
 
-// Renews the metrics whenever an overview is made: for overview.json, checkpoints and snapshots, and
-// when a window or the run ends.
+// Renews the metrics whenever an overview is made: for overview.json, checkpoints and snapshots,
+// and when a window or the run ends.
 void LiveRun::ServeMetrics(const model::Overview& overview) {
   if (metrics_server_ == nullptr) return;
   timespec cpu = {};
@@ -211,6 +216,9 @@ void LiveRun::ServeMetrics(const model::Overview& overview) {
       .window = has_windows() ? windows_.ended + 1 : 0,
       .collector_cpu_s = static_cast<double>(cpu.tv_sec) + static_cast<double>(cpu.tv_nsec) / 1e9};
   metrics_.Update(figures);
+  const auto now = std::chrono::steady_clock::now();
+  if (now < metrics_due_ && !is_ended_) return;
+  metrics_due_ = now + kMetricsPeriod;
   metrics_server_->Serve(metrics_.Text(figures));
 }
 

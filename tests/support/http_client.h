@@ -67,8 +67,8 @@ class Connection {
   bool is_open_ = false;
 };
 
-// Returns the answer to a GET request, with its headers, or "" if there is no server. HTTP/1.0 has no
-// chunked answers.
+// Returns the answer to a GET request, with its headers, or "" if there is no server. HTTP/1.0 has
+// no chunked answers.
 inline std::string HttpGet(const std::string& address, const std::string& path) {
   const Connection connection(address);
   if (!connection.is_open()) return {};
