@@ -21,7 +21,7 @@ function(stemtap_static_program target)
   if(STEMTAP_DIST)
     # Not -static: its startup files register all frames with the stack unwinder, which sorts them at the first
     # exception.
-    target_link_options(${target} PRIVATE -static-pie -Wl,--gc-sections)
+    target_link_options(${target} PRIVATE -static-pie -Wl,--gc-sections -Wl,-z,pack-relative-relocs)
     set_target_properties(${target} PROPERTIES SKIP_BUILD_RPATH ON)  # glibc rejects an rpath in a static program
   endif()
 endfunction()

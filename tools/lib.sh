@@ -9,7 +9,7 @@ packages=(
   cmake ninja-build g++ ccache pkg-config binutils python3-pip
   libboost-dev libtbb-dev libspdlog-dev libfmt-dev libcli11-dev nlohmann-json3-dev
   zlib1g-dev libzstd-dev libxxhash-dev libre2-dev libeigen3-dev
-  libsimdjson-dev libsqlite3-dev libncurses-dev
+  libsimdjson-dev libsqlite3-dev libncurses-dev prometheus-cpp-dev
   doctest-dev libbenchmark-dev tmux codespell
 )
 
@@ -17,8 +17,8 @@ packages=(
 # program exists: Node.js from another source includes npm and conflicts with Debian's npm.
 page_packages=(nodejs npm)
 # For the browser tests of the page, the type check of the Python package, tests in other root directories, the
-# examples, the Debian package and its manual page, and completions.
-test_packages=(chromium mypy debootstrap busybox-static make dpkg-dev file man-db zsh fish)
+# examples, the Debian package and its manual page, completions, and metrics.
+test_packages=(chromium mypy debootstrap busybox-static make dpkg-dev file man-db zsh fish prometheus)
 declare -A program_of=([nodejs]=node [npm]=npm [chromium]=chromium [python3-pip]=pip3)
 
 os_release=/etc/os-release

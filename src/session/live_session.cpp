@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <signal.h>
 #include <spdlog/spdlog.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -33,6 +34,8 @@
 #include "session/engine.h"
 #include "session/gate_memory.h"
 #include "session/launch_environment.h"
+#include "session/metrics.h"
+#include "session/metrics_server.h"
 #include "session/progress.h"
 #include "session/session.h"
 #include "session/session_log.h"
@@ -51,6 +54,10 @@ constexpr int kIdleMs = 20;
 // Windows that could not be written and are listed in the warnings.
 constexpr std::size_t kMaxWindowProblems = 16;
 
+// Checkpoints renew the counters of metrics three times a second, which would make the text more
+// often than it is scraped. Less than the period of overview.json, so that each of these makes it.
+constexpr std::chrono::milliseconds kMetricsPeriod{900};
+
 // Signals that the collector ignores, and programs that it starts do not.
 constexpr int kIgnoredSignals[] = {SIGPIPE, SIGXFSZ};
 
@@ -66,8 +73,9 @@ sigset_t IgnoredSignals() {
 // the loop, and what of the run the user and the control socket know.
 class LiveRun {
  public:
-  // All referenced objects must outlive the run.
-  LiveRun(const LiveOptions& options, Session& session, shm::GateTable& gate);
+  // All referenced objects must outlive the run. `metrics` may be null.
+  LiveRun(const LiveOptions& options, Session& session, shm::GateTable& gate,
+          MetricsServer* metrics);
 
   // Opens the mask and the control socket. On failure, the session is discarded. A session without
   // a socket goes on, with a warning.
@@ -82,6 +90,7 @@ class LiveRun {
   void UpdateDisplay();
   void FollowSchedule();
   void Describe(model::Overview& overview) const;
+  void ServeMetrics(const model::Overview& overview);
   // Adds what the processes and the engine report to the result.
   void AddReports(SessionResult& outcome) const;
   // Answers a request of session/control.h.
@@ -131,6 +140,9 @@ class LiveRun {
   bool is_ended_ = false;
   std::optional<ControlServer> control_;
   std::string why_no_control_;
+  MetricsServer* metrics_server_;  // null: none
+  RunMetrics metrics_;
+  std::chrono::steady_clock::time_point metrics_due_ = {};  // of the next text
 };
 
 // At other levels than gate, the program has no gate and captures nothing.
@@ -151,7 +163,8 @@ void LogEnd(const SessionResult& outcome) {
                outcome.sampler.captured);
 }
 
-LiveRun::LiveRun(const LiveOptions& options, Session& session, shm::GateTable& gate)
+LiveRun::LiveRun(const LiveOptions& options, Session& session, shm::GateTable& gate,
+                 MetricsServer* metrics)
     : options_(options),
       session_(session),
       pool_(options.threads),
@@ -161,12 +174,16 @@ LiveRun::LiveRun(const LiveOptions& options, Session& session, shm::GateTable& g
       schedule_(options.recording),
       processes_(session.directory(), engine_, schedule_, options.share_captures),
       progress_(options.quiet),
-      bound_(options.sampling.error_bound) {}
+      bound_(options.sampling.error_bound),
+      metrics_server_(metrics) {}
 
 Status LiveRun::Begin() {
   processes_.SetWindow(options_.window.launches, [this] { EndWindow(); });
   engine_.AddObserver(bound_);
-  STEMTAP_TRY(session_.Begin(engine_, [this](model::Overview& o) { Describe(o); }));
+  STEMTAP_TRY(session_.Begin(engine_, [this](model::Overview& o) {
+    Describe(o);
+    ServeMetrics(o);
+  }));
   Result<ControlServer> control = ControlServer::Open(session_.directory());
   if (control.ok()) {
     control_.emplace(std::move(control).value());
@@ -181,6 +198,28 @@ void LiveRun::Describe(model::Overview& overview) const {
   overview.level = NameOf(options_.level);
   overview.actuator = options_.actuator;
   processes_.Describe(overview);
+}
+
+// Renews the metrics whenever an overview is made: for overview.json, checkpoints and snapshots,
+// and when a window or the run ends.
+void LiveRun::ServeMetrics(const model::Overview& overview) {
+  if (metrics_server_ == nullptr) return;
+  timespec cpu = {};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
+  const LiveFigures figures = {
+      .overview = overview,
+      .devices = processes_.devices(),
+      .processes = processes_.WholeReports(),
+      .counted = processes_.all_counted(),
+      .is_recording = schedule_.is_recording(),
+      .recording_processes = processes_.CountRecording().on,
+      .window = has_windows() ? windows_.ended + 1 : 0,
+      .collector_cpu_s = static_cast<double>(cpu.tv_sec) + static_cast<double>(cpu.tv_nsec) / 1e9};
+  metrics_.Update(figures);
+  const auto now = std::chrono::steady_clock::now();
+  if (now < metrics_due_ && !is_ended_) return;
+  metrics_due_ = now + kMetricsPeriod;
+  metrics_server_->Serve(metrics_.Text(figures));
 }
 
 // Updates what a user sees during the run: remarks, overview and progress line.
@@ -231,6 +270,7 @@ void LiveRun::EndWindow() {
     if (windows_.problems.size() < kMaxWindowProblems) windows_.problems.push_back(problem);
   }
   processes_.StartOver();
+  if (to.ok()) metrics_.EndWindow();  // otherwise the engine has not started over
   bound_.Reset();
   has_acted_ = false;
   if (options_.keep == 0 || windows_.ended <= options_.keep) return;
@@ -551,6 +591,14 @@ Result<ChildProcess> StartProgram(const LiveOptions& options, const Session& ses
                              signals.before(), defaults);
 }
 
+// Printed before the program starts, because the port may have been chosen just now.
+void AnnounceMetrics(const MetricsServer& metrics, bool is_quiet, Session& session) {
+  session.AddOption("metrics_address", metrics.address());
+  if (is_quiet) return;
+  std::fputs(fmt::format("stemtap: metrics are at http://{}/metrics\n", metrics.address()).c_str(),
+             stderr);
+}
+
 }  // namespace
 
 Result<SessionResult> RunLive(const LiveOptions& options) {
@@ -562,9 +610,13 @@ Result<SessionResult> RunLive(const LiveOptions& options) {
     if (::signal(signal, SIG_IGN) == SIG_DFL) sigaddset(&defaults, signal);
   }
   ::signal(SIGCHLD, SIG_DFL);
-  SignalRelay signals;  // before the pool's threads start
+  SignalRelay signals;  // before the threads of the pool and of the metrics start
 
   const bool attach = options.command.empty();
+  std::unique_ptr<MetricsServer> metrics;
+  if (!options.metrics_address.empty()) {
+    metrics = STEMTAP_TRY(MetricsServer::Open(options.metrics_address));
+  }
   const std::unique_ptr<Session> opened = STEMTAP_TRY(OpenSession(options));
   Session& session = *opened;
   Result<GateMemory> gate =
@@ -578,9 +630,10 @@ Result<SessionResult> RunLive(const LiveOptions& options) {
     return gate.error();
   }
   std::optional<LiveRun> run;
-  run.emplace(options, session, gate.value().table());
+  run.emplace(options, session, gate.value().table(), metrics.get());
   const Status begun = run->Begin();
   if (!begun.ok()) return begun.error();
+  if (metrics) AnnounceMetrics(*metrics, options.quiet, session);
   std::optional<ChildProcess> child;
   if (!attach) {
     Result<ChildProcess> started = StartProgram(options, session, signals, defaults);
@@ -592,6 +645,7 @@ Result<SessionResult> RunLive(const LiveOptions& options) {
   }
   const SessionLog log(session.directory(), options.log_level);
   LogStart(options);
+  if (metrics) spdlog::info("metrics are at http://{}/metrics", metrics->address());
   return Collect(run, gate.value(), child, signals);
 }
 

@@ -59,6 +59,7 @@ struct LiveOptions : SessionOptions {
   // What to do when the error bound is met and has stayed met (session/bound_watch.h).
   BoundAction at_bound = BoundAction::kNothing;
   std::string at_bound_command;  // of BoundAction::kCommand
+  std::string metrics_address;   // HOST:PORT of Prometheus metrics; empty: none
   double max_overhead = 0.0;     // STEMTAP_MAX_OVERHEAD in percent; 0: no limit
   // Kernels are shared by all processes; false: each process has its own.
   bool share_captures = true;

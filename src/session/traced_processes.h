@@ -105,6 +105,8 @@ class TracedProcesses {
   // Returns the times in which launches were not observed, and how many more are not listed.
   std::vector<model::UnobservedInterval> unobserved() const { return unobserved_.Intervals(); }
   std::uint64_t unlisted_intervals() const { return unobserved_.unlisted(); }
+  // Returns the number of launches of the run that were only counted, in all windows.
+  std::uint64_t all_counted() const { return unobserved_.all_counted(); }
 
   // Calls `end` after each `launches` launches, which may call StartOver.
   void SetWindow(std::uint64_t launches, std::function<void()> end) {

@@ -43,6 +43,7 @@ class UnobservedLog {
     counted_.begin_ns = std::min(counted_.begin_ns, start_ns);
     counted_.end_ns = std::max(counted_.end_ns, start_ns);
     ++counted_.launches;
+    ++all_counted_;
   }
   void Observe() {
     if (is_counting_) EndCount();
@@ -56,6 +57,8 @@ class UnobservedLog {
     return all;
   }
   std::uint64_t unlisted() const { return unlisted_; }
+  // Returns the number of launches that were only counted, whatever Restart forgets.
+  std::uint64_t all_counted() const { return all_counted_; }
 
   // Forgets the intervals before `now_ns`.
   void Restart(std::uint64_t now_ns) {
@@ -84,6 +87,7 @@ class UnobservedLog {
   model::UnobservedInterval counted_;
   bool is_counting_ = false;
   std::uint64_t unlisted_ = 0;
+  std::uint64_t all_counted_ = 0;
 };
 
 }  // namespace stemtap::session

@@ -22,6 +22,7 @@
 #include "session/flags/command_line.h"
 #include "session/flags/sampling_flags.h"
 #include "session/live_session.h"
+#include "session/metrics_server.h"
 #include "shm/profiling_tools.h"
 #include "shm/session_env.h"
 #include "ui/cli/command_table.h"
@@ -137,6 +138,11 @@ std::string IsExtent(const std::string& text) {
   return extent.ok() ? std::string() : extent.error().message;
 }
 
+std::string IsListenAddress(const std::string& text) {
+  const Result<session::ListenAddress> address = session::ParseListenAddress(text);
+  return address.ok() ? std::string() : address.error().message;
+}
+
 void LiveFlags::AddTo(session::CommandSpec& command) {
   command
       .Add("-o,--output", &options_.folder,
@@ -192,6 +198,12 @@ void LiveFlags::AddTo(session::CommandSpec& command) {
       .Add("--count-while-off", &options_.recording.count_while_off,
            "while recording is stopped, count the launches; this costs the same as recording them")
       .Advanced();
+  command
+      .Add("--metrics-address", &options_.metrics_address,
+           "serve Prometheus metrics of the running session at http://HOST:PORT/metrics; without "
+           "HOST only on this machine, with port 0 at any free port")
+      .Type("HOST:PORT")
+      .check = IsListenAddress;
   command.Add("-q,--quiet", &options_.quiet, "no progress line and no summary");
   command
       .Add("--max-captures-per-second", &captures_per_second_,
