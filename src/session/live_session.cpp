@@ -248,12 +248,10 @@ void LiveRun::UpdateWindow() {
 // Writes the window into a directory of its own. If that fails, the window is lost, and the session
 // goes on.
 void LiveRun::EndWindow() {
-  Result<Directory> to = ClaimSession(session_.directory().PathOf(WindowName(windows_.ended + 1)),
-                                      SessionPlace::kReplaced);
-  Result<SessionResult> ended =
-      to.ok()
-          ? session_.EndWindow(to.value(), [this](SessionResult& result) { AddReports(result); })
-          : to.error();
+  const Result<Directory> to = ClaimSession(
+      session_.directory().PathOf(WindowName(windows_.ended + 1)), SessionPlace::kReplaced);
+  const Result<SessionResult> ended =
+      session_.EndWindow(to, [this](SessionResult& result) { AddReports(result); });
   ++windows_.ended;
   if (ended.ok()) {
     const model::PlanTotals& totals = ended.value().plan.totals;
@@ -270,7 +268,7 @@ void LiveRun::EndWindow() {
     if (windows_.problems.size() < kMaxWindowProblems) windows_.problems.push_back(problem);
   }
   processes_.StartOver();
-  if (to.ok()) metrics_.EndWindow();  // otherwise the engine has not started over
+  metrics_.EndWindow();
   bound_.Reset();
   has_acted_ = false;
   if (options_.keep == 0 || windows_.ended <= options_.keep) return;

@@ -189,12 +189,16 @@ Status Session::WriteCheckpoint(const std::function<void(SessionResult&)>& add,
                  {"summary.txt", SessionSummary(result.session, result.plan)}}));
 }
 
-Result<SessionResult> Session::EndWindow(const Directory& to,
+Result<SessionResult> Session::EndWindow(const Result<Directory>& to,
                                          const std::function<void(SessionResult&)>& add) {
   model::Plan plan = engine_->Finish();
-  Result<MaskWriter> mask = mask_.CopyTo(*directory_, to);
   SessionResult result = Draft(std::move(plan), engine_->status());
-  const Status written = WriteWhole(to, add, engine_->sampler(), result);
+  Status written = to.ok() ? Success{} : Status(to.error());
+  if (to.ok()) {
+    const Result<MaskWriter> mask = mask_.CopyTo(*directory_, to.value());
+    written = WriteWhole(to.value(), add, engine_->sampler(), result);
+    if (written.ok() && !mask.ok()) written = mask.error();
+  }
   // The next window begins, whatever could not be written.
   directory_->Remove(kCheckpointFileName);
   engine_->StartOver();
@@ -203,7 +207,6 @@ Result<SessionResult> Session::EndWindow(const Directory& to,
   started_unix_ms_ = UnixMs();
   timeline_ = Timeline([this] { return elapsed_s(); });
   STEMTAP_TRY(written);
-  if (!mask.ok()) return mask.error();
   return result;
 }
 

@@ -144,8 +144,9 @@ class Session {
                          const std::string& rings) const;
 
   // Ends a window: writes a finished session of it into `to`, as WriteSnapshot does, and begins the
-  // next one, with an empty mask. The engine starts over.
-  Result<SessionResult> EndWindow(const Directory& to,
+  // next one, with an empty mask. The engine starts over, also if the window cannot be written, or
+  // there is no directory for it.
+  Result<SessionResult> EndWindow(const Result<Directory>& to,
                                   const std::function<void(SessionResult&)>& add);
 
   // Removes what Open created and the gate table, if the session failed, so that the next attempt

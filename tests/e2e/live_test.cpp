@@ -862,6 +862,27 @@ TEST_CASE("a run is divided into windows, which together contain every launch on
   }
 }
 
+TEST_CASE("a window that cannot be written is lost, and the next one is not affected") {
+  TempDir scratch;
+  const std::string program = TestProgram("exit_return").string();
+  // The name of the second window is taken by a file of the user.
+  const auto run = RunProcess(
+      RunCommand({"--window", "5000launches"},
+                 {"/bin/sh", "-c", "touch session/window-0002; exec \"$0\" 18000", program}),
+      OnFakeGpu(scratch));
+  CAPTURE(run.err);
+  REQUIRE(run.exit_code == 0);
+  CHECK(run.err.find("window 2 could not be written: ") != std::string::npos);
+  for (const char* window : {"session/window-0001", "session/window-0003", "session"}) {
+    CAPTURE(window);
+    const auto plan = ReadJson(scratch / window / "plan.json");
+    CHECK(plan["totals"]["invocations"] == (std::string(window) == "session" ? 3000 : 5000));
+    CHECK(OverviewDiffers(scratch / window) == "");
+  }
+  const std::string warnings = ReadJson(scratch / "session/session.json")["warnings"].dump();
+  CHECK(warnings.find("window 2 could not be written") != std::string::npos);
+}
+
 TEST_CASE("windows of a running time are snapshots of what was recorded, also while it is off") {
   TempDir scratch;
   const auto run = RunProcess(
