@@ -696,8 +696,8 @@ TEST_CASE("recording can be stopped and started while the program runs") {
     CHECK(Kept(report) == launches - unrecorded);
     CHECK(report["counters"]["dropped"] == 0);
     if (std::string(level) == "gate") {
-      CHECK(report["completeness"] ==
-            "all " + std::to_string(Kept(report)) + " launches were recorded");
+      // A launch between the start of CUPTI's records and of the launch callback has only a record.
+      CHECK(report["completeness"].get<std::string>().starts_with("all "));
     }
     REQUIRE(report["unobserved"].size() == 1);
     const auto& off = report["unobserved"][0];
