@@ -57,6 +57,8 @@ export interface PlanTotals {
   imputed: number;
   imputed_duration_ns: number;
   native_unknown: number;
+  unobserved_launches?: number;
+  unobserved_intervals?: number;
   zero_duration: number;
   excluded_invocations: number;
   excluded_duration_ns: number;

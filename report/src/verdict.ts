@@ -147,6 +147,15 @@ function lossLines(model: Model): Line[] {
     lines.push({ level: "note", text: `${plural(paused, "launch was", "launches were")} not recorded, because the program paused recording.`,
       why: "They are not part of the plan, of its bound or of any figure. A pause looks like idle time of the GPU." });
   }
+  if (some(totals.unobserved_intervals)) {
+    lines.push({ level: "note", text: `Recording was off ${plural(totals.unobserved_intervals, "time", "times")}.`,
+      why: "The launches of these times are not known. They are not part of the plan, of its bound or of any figure." });
+  }
+  if (some(totals.unobserved_launches)) {
+    lines.push({ level: "note",
+      text: `${plural(totals.unobserved_launches, "launch was", "launches were")} counted and not observed.`,
+      why: "They belong to earlier windows, or recording was paused (--delay, --count-while-off). No figure contains them." });
+  }
   if (some(totals.graph_launches)) {
     lines.push({ level: "note", text: `${plural(totals.graph_launches, "graph launch", "graph launches")} were timed as one each.`,
       why: "This level does not distinguish the kernels of a graph." });

@@ -18,6 +18,14 @@ test("a good session is trusted", () => {
   assert.ok(verdict.lines.every((line) => line.level === "good"));
 });
 
+test("times without recording are notes", () => {
+  const data = payload("small");
+  assert.ok(data.plan?.totals);
+  Object.assign(data.plan.totals, { unobserved_intervals: 2, unobserved_launches: 1 });
+  const notes = judge(makeModel(data)).lines.filter((line) => line.level === "note").map((line) => line.text);
+  assert.deepEqual(notes, ["Recording was off 2 times.", "1 launch was counted and not observed."]);
+});
+
 test("every problem is reported", () => {
   const verdict = judge(makeModel(payload("hostile")));
   const said = verdict.lines.map((line) => line.text).join("\n");

@@ -138,6 +138,9 @@ struct OverviewTotals {
   std::uint64_t dropped = 0;
   std::uint64_t gaps = 0;
   std::vector<std::pair<std::string, std::uint64_t>> losses;  // without zeros
+  std::string recording;                                      // off or counting; empty: on
+  std::uint32_t window = 0;       // number of the present window; 0: the run has none
+  bool has_stayed_bound = false;  // the bound is met and has stayed met
 
   std::uint64_t observed = 0;
   std::uint64_t duration_ns = 0;

@@ -197,6 +197,9 @@ Status LiveRun::Begin() {
 void LiveRun::Describe(model::Overview& overview) const {
   overview.level = NameOf(options_.level);
   overview.actuator = options_.actuator;
+  if (schedule_.wanted() != shm::Recording::kOn) overview.recording = NameOf(schedule_.wanted());
+  overview.window = has_windows() ? windows_.ended + 1 : 0;
+  overview.has_stayed_bound = bound_.is_reached();
   processes_.Describe(overview);
 }
 

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <utility>
 
-#include "ui/top/draw.h"
 #include "model/session.h"
+#include "ui/top/draw.h"
 #include "ui/top/figures.h"
 
 namespace stemtap::ui {
@@ -40,6 +40,9 @@ Line TitleLine(const Model& model, const Canvas& canvas) {
   LineMaker line = canvas.NewLine();
   line.Add("stemtap top  ", Style::kStrong).Add(word, style);
   if (model.paused()) line.Add(" paused", Style::kNotice);
+  if (o.recording == "off") line.Add(", recording is off", Style::kNotice);
+  if (o.recording == "counting") line.Add(", launches are only counted", Style::kNotice);
+  if (o.window != 0) line.Add(fmt::format(" window {}", o.window));
   const double seconds = RunSeconds(o);
   if (o.mode == "replay") line.Add(" replay");
   line.Add(std::isnan(seconds) ? "  " : fmt::format(" {}  ", Elapsed(seconds)));
@@ -219,6 +222,7 @@ Line BoundLine(const model::OverviewTotals& o, const Canvas& canvas) {
       .Add(Percent(o.bound), std::isnan(o.bound) ? Style::kPlain
                              : reached           ? Style::kGood
                                                  : Style::kNotice);
+  if (o.has_stayed_bound) line.Add(" stays met", Style::kGood);
   AddFigure("", fmt::format("  asked for {}", Percent(o.error_bound)), canvas, line);
   if (o.confidence > 0.0) {
     AddFigure("", fmt::format(" at {} confidence", Percent(o.confidence)), canvas, line);

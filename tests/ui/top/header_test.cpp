@@ -42,6 +42,30 @@ TEST_CASE("the header contains the figures of the session") {
   CHECK(Has(screen, "6.00 us"));
 }
 
+TEST_CASE(
+    "the header shows whether launches are recorded, the window, and a bound that stays met") {
+  const auto screen = [](const char* recording, std::uint32_t window, bool stays) {
+    Result<model::Overview> overview = model::ParseOverview(JsonOf({}), "made");
+    REQUIRE(overview.ok());
+    overview.value().recording = recording;
+    overview.value().window = window;
+    overview.value().has_stayed_bound = stays;
+    // As a reader of the file sees it.
+    const Result<model::Overview> read =
+        model::ParseOverview(model::OverviewToJson(overview.value()), "written");
+    REQUIRE(read.ok());
+    Model model;
+    model.Show({{"/a", SessionState::kRunning, &read.value(), ""}});
+    return Snapshot(model, false);
+  };
+  CHECK(Has(screen("off", 0, false), "running, recording is off 0:12"));
+  CHECK(Has(screen("counting", 0, false), "running, launches are only counted 0:12"));
+  CHECK(Has(screen("", 3, true), "running window 3 0:12"));
+  CHECK(Has(screen("", 3, true), "bound 6.10 % stays met  asked for 5.00 %"));
+  CHECK_FALSE(Has(screen("", 0, false), "window"));
+  CHECK_FALSE(Has(screen("", 0, false), "stays met"));
+}
+
 TEST_CASE("the header shows how busy the GPU is, now or over the entire session") {
   MadeOverview made;
   // Each slice is one second. The last two complete seconds are idle.
