@@ -33,6 +33,10 @@ function(stemtap_module name)
   target_link_libraries(stemtap_${name} ${scope} ${MODULE_USES} ${MODULE_LINK})
 endfunction()
 
+# Tests that take a minute, in release builds or under sanitizers.
+set(STEMTAP_LONG_TESTS extrapolation_test importers_test injector_fake_gpu_test ncu_filters_real_test
+                       ncu_pages_real_test online_test session_test)
+
 # stemtap_test(<name> SOURCES ... USES modules LINK libs LABELS unit)
 #
 # Adds one doctest executable and one CTest entry. The test runs in its own scratch directory. SEPARATE: see
@@ -66,4 +70,8 @@ function(stemtap_test name)
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${scratch})
   set_tests_properties(${name} PROPERTIES LABELS "${TEST_LABELS}" TIMEOUT 300 SKIP_RETURN_CODE 77
     ENVIRONMENT "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp")
+  # ctest starts the longest tests first, so that no core waits for one of them at the end.
+  if(name IN_LIST STEMTAP_LONG_TESTS)
+    set_tests_properties(${name} PROPERTIES COST 100)
+  endif()
 endfunction()
