@@ -225,6 +225,22 @@ std::uint32_t NumberOfNamespace(const std::string& link) {
 
 }  // namespace
 
+namespace {
+
+// Waits until the collector that the library has started knows the process, so that it takes the
+// next command.
+void AwaitProcess(const std::string& path) {
+  constexpr auto kMaxWait = std::chrono::seconds(10);
+  constexpr auto kPollPeriod = std::chrono::milliseconds(10);
+  for (const auto deadline = std::chrono::steady_clock::now() + kMaxWait;
+       std::chrono::steady_clock::now() < deadline; std::this_thread::sleep_for(kPollPeriod)) {
+    const Result<std::string> state = SendRequest(path, "state");
+    if (state.ok() && !state.value().ends_with(" on 0 off 0 changing 0")) return;
+  }
+}
+
+}  // namespace
+
 Result<std::string> WakeProcess(std::int32_t pid, const std::vector<std::string>& variables) {
   const std::string proc = fmt::format("/proc/{}", pid);
   std::error_code ignored;
@@ -262,7 +278,10 @@ Result<std::string> WakeProcess(std::int32_t pid, const std::vector<std::string>
     }
   }
   if (answer.ends_with('\n')) answer.pop_back();
-  if (answer.starts_with("ok ")) return answer.substr(3);
+  if (answer.starts_with("ok ")) {
+    AwaitProcess(answer.substr(3));
+    return answer.substr(3);
+  }
   if (answer.starts_with("error ")) {
     return Error{
         fmt::format("process {} does not record: {}", pid, EscapeForTerminal(answer.substr(6)))};

@@ -58,6 +58,13 @@ class Program {
   }
 
   std::string pid() const { return std::to_string(process_->pid()); }
+  // Waits for the library's thread, which cuInit starts.
+  bool WaitsForStart() const {
+    for (int i = 0; i < 500 && threads() != 2; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    return threads() == 2;
+  }
   std::size_t threads() const {
     const fs::directory_iterator tasks("/proc/" + pid() + "/task");
     return static_cast<std::size_t>(std::distance(begin(tasks), end(tasks)));
@@ -108,7 +115,7 @@ TEST_CASE("a process that waits has one more thread and no files, until it is st
     CAPTURE(level);
     TempDir scratch;
     Program program(scratch, {kPaused, kPreload, {"STEMTAP_LEVEL", level}});
-    CHECK(program.threads() == 2);
+    CHECK(program.WaitsForStart());
     int files = 0;
     for (const auto& file : fs::directory_iterator(scratch.path())) {
       files += file.path().filename() != "run.stemtap";

@@ -663,7 +663,7 @@ TEST_CASE("recording can be stopped and started while the program runs") {
     ProcessOptions options = OnFakeGpu(scratch);
     options.env.emplace_back("FAKE_GPU_TRUTH", (scratch / "truth").string());
     options.env.emplace_back("FAKE_GPU_CLOCK", "real");
-    // Two seconds; recording is off from about 0.5 s to 1 s.
+    // Two seconds; recording is off for half a second of them.
     Process run(RunCommand({"-q", "--level", level},
                            {(FakeGpuDir() / "stemtap_play").string(), profile, "--rate", "30000"}),
                 options);
@@ -673,18 +673,21 @@ TEST_CASE("recording can be stopped and started while the program runs") {
       argv.insert(argv.end(), words.begin(), words.end());
       return RunProcess(argv);
     };
-    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    // Until the process has joined, and launches kernels.
+    const auto processes = [&]() -> nlohmann::json {
+      const auto overview = ReadJson(scratch / "session/overview.json");
+      return overview.is_object() ? overview["processes"] : nlohmann::json::array();
+    };
+    for (int i = 0; i < 500 && (processes().empty() || processes()[0]["kept"] == 0); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
     const ProcessResult stopped = command({"stop", session});
     CAPTURE(stopped.err);
     CHECK(stopped.exit_code == 0);
     CHECK(stopped.err == "stemtap: recording of " + session + ": off on 0 off 1\n");
     CHECK(std::filesystem::exists(scratch / "session/recording"));
     std::this_thread::sleep_for(std::chrono::milliseconds(500));
-    const std::string pid = std::to_string(ReadJson(scratch / "session/overview.json")
-                                               .value("processes", nlohmann::json::array())
-                                               .at(0)
-                                               .at("pid")
-                                               .get<int>());
+    const std::string pid = std::to_string(processes().at(0).at("pid").get<int>());
     CHECK(command({"start", pid}).err == "stemtap: recording of " + pid + ": off on 1 off 0\n");
     CHECK(run.Wait().exit_code == 0);
 
@@ -706,7 +709,7 @@ TEST_CASE("recording can be stopped and started while the program runs") {
     const double off_s = (off["end_ns"].get<double>() - off["begin_ns"].get<double>()) * 1e-9;
     CHECK(off_s > 0.3);
     // The rate of launches is constant.
-    CHECK(off_s * 30000 == doctest::Approx(static_cast<double>(unrecorded)).epsilon(0.2));
+    CHECK(off_s * 30000 == doctest::Approx(static_cast<double>(unrecorded)).epsilon(0.35));
     CHECK(ReadJson(scratch / "session/plan.json")["totals"]["unobserved_intervals"] == 1);
     CHECK_FALSE(std::filesystem::exists(scratch / "session/recording"));
     // The time without recording is no idle time.
