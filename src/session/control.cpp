@@ -235,7 +235,8 @@ void AwaitProcess(const std::string& path) {
   for (const auto deadline = std::chrono::steady_clock::now() + kMaxWait;
        std::chrono::steady_clock::now() < deadline; std::this_thread::sleep_for(kPollPeriod)) {
     const Result<std::string> state = SendRequest(path, "state");
-    if (state.ok() && !state.value().ends_with(" on 0 off 0 changing 0")) return;
+    // All numbers are 0 until the collector knows a process.
+    if (state.ok() && state.value().find_first_of("123456789") != std::string::npos) return;
   }
 }
 
