@@ -275,11 +275,7 @@ void RemarkNvtx(Library& library) noexcept {
       "library; unset it to record them");
 }
 
-enum class Outcome : std::uint8_t {
-  kRecording,
-  kDisabled,  // the session says why
-  kNoSession
-};
+using Outcome = WakeUp::Outcome;
 
 // On failure writes the reason to `problem`.
 Outcome Record(Library& library, char* problem, std::size_t size) noexcept {
@@ -314,13 +310,12 @@ void RecordNow(Library& library) noexcept {
 }
 
 // 'stemtap start' wants this process, which waits for it, to record.
-bool StartLate(char* text, std::size_t size) noexcept {
+Outcome StartLate(char* text, std::size_t size) noexcept {
   Library& library = g_library;
   library.options = ReadOptions();
   const Outcome outcome = Record(library, text, size);
   if (outcome == Outcome::kRecording) ::snprintf(text, size, "%s", library.files.folder());
-  // A process that is disabled has a session, which says why, and cannot begin another one.
-  return outcome != Outcome::kNoSession;
+  return outcome;
 }
 
 void AwaitStart(Library& library) noexcept {

@@ -86,9 +86,9 @@ void WakeUp::Run() noexcept {
     }
     const int client = ::accept4(socket, nullptr, nullptr, SOCK_CLOEXEC);
     if (client < 0) continue;
-    const bool started = IsAllowed(client) && Serve(client);
+    const bool is_over = IsAllowed(client) && Serve(client);
     ::close(client);
-    if (started) return Close();
+    if (is_over) return Close();
   }
 }
 
@@ -97,11 +97,11 @@ bool WakeUp::Serve(int client) noexcept {
   if (!ReadRequest(client, text, sizeof(text))) return false;
   OverrideOptions(text + ::strlen("start\n"));
   char result[4096];
-  const bool started = start_(result, sizeof(result));
-  const int length =
-      ::snprintf(text, sizeof(text), "%s %.4000s\n", started ? "ok" : "error", result);
+  const Outcome outcome = start_(result, sizeof(result));
+  const char* word = outcome == Outcome::kRecording ? "ok" : "error";
+  const int length = ::snprintf(text, sizeof(text), "%s %.4000s\n", word, result);
   ::send(client, text, static_cast<std::size_t>(length), MSG_NOSIGNAL);
-  return started;
+  return outcome != Outcome::kNoSession;
 }
 
 }  // namespace stemtap::inject

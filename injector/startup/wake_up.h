@@ -19,12 +19,16 @@ namespace stemtap::inject {
 
 class WakeUp {
  public:
-  // Starts to record. Returns whether it did, and writes the session directory, or the reason, to
-  // `text`.
-  using Start = bool (*)(char* text, std::size_t size);
+  enum class Outcome {
+    kRecording,
+    kDisabled,   // recording cannot begin any more; the session says why
+    kNoSession,  // may be tried again
+  };
+  // Starts to record. Writes the session directory, or the reason why not, to `text`.
+  using Start = Outcome (*)(char* text, std::size_t size);
 
-  // Starts the thread. It ends when recording has begun, or when the program's last thread has
-  // ended: then `end` is called. Returns false with the reason in `problem`.
+  // Starts the thread. It ends after any outcome except kNoSession, or when the program's last
+  // thread has ended: then `end` is called. Returns false with the reason in `problem`.
   bool Listen(Start start, void (*end)(), char* problem, std::size_t size) noexcept;
 
   // The socket is inherited by a forked child, which the thread is not.
@@ -33,7 +37,7 @@ class WakeUp {
  private:
   static void* Main(void* self);
   void Run() noexcept;
-  // Returns whether recording has begun.
+  // Returns whether the thread has nothing more to wait for.
   bool Serve(int client) noexcept;
 
   int socket_plus_one_ = 0;  // 0: none, so that the object is in .bss

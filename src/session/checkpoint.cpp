@@ -111,8 +111,15 @@ Result<Recovered> FromCheckpoint(const Directory& directory, const std::string& 
   };
   const auto session = named(shm::kSessionFileName);
   const auto plan_file = named("plan.json");
-  if (session == files.end() || plan_file == files.end()) {
-    return Error{fmt::format("{}: contains no plan.json and session.json", shown)};
+  const auto summary = named("summary.txt");
+  if (session == files.end() || plan_file == files.end() || summary == files.end()) {
+    return Error{fmt::format("{}: contains no plan.json, session.json and summary.txt", shown)};
+  }
+  for (const SessionFile& file : files) {
+    if (file.name == kRingsName || std::ranges::count(model::kSessionFiles, file.name) != 0)
+      continue;
+    return Error{fmt::format("{}: contains '{}', which is no file of a session", shown,
+                             EscapeForTerminal(file.name))};
   }
   Recovered recovered;
   recovered.session = STEMTAP_TRY(model::ParseSession(session->content, shown));
@@ -121,17 +128,13 @@ Result<Recovered> FromCheckpoint(const Directory& directory, const std::string& 
   const auto rings = named(kRingsName);
   recovered.missing = CountMissing(directory, rings == files.end() ? "" : rings->content);
   Conclude(recovered);
-  named("summary.txt")->content = SessionSummary(recovered.session, plan);
+  summary->content = SessionSummary(recovered.session, plan);
   session->content = model::SessionToJson(recovered.session);
   // session.json last: with it, the session has ended.
   std::stable_partition(files.begin(), files.end(),
                         [](const SessionFile& f) { return f.name != shm::kSessionFileName; });
   for (const SessionFile& file : files) {
     if (file.name == kRingsName) continue;
-    if (std::ranges::count(model::kSessionFiles, file.name) == 0) {
-      return Error{fmt::format("{}: contains '{}', which is no file of a session", shown,
-                               EscapeForTerminal(file.name))};
-    }
     STEMTAP_TRY(directory.Replace(file.name, file.content));
   }
   return recovered;

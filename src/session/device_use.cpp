@@ -204,7 +204,11 @@ std::span<const IdleTime::Unobserved> DeviceUse::UnobservedOf(std::uint32_t key)
 }
 
 void DeviceUse::BeginUnobserved(std::uint16_t process, std::uint64_t time_ns) {
-  unobserved_[process].push_back({time_ns, ~std::uint64_t{0}});
+  std::vector<IdleTime::Unobserved>& intervals = unobserved_[process];
+  if (intervals.size() == kMaxUnobserved) {
+    intervals.erase(intervals.begin(), intervals.begin() + kMaxUnobserved / 2);
+  }
+  intervals.push_back({time_ns, ~std::uint64_t{0}});
 }
 
 void DeviceUse::EndUnobserved(std::uint16_t process, std::uint64_t time_ns) {

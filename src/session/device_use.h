@@ -129,6 +129,10 @@ class DeviceUse {
   static constexpr std::size_t kMaxStreams = 1024;
   static constexpr std::size_t kMaxAllStreams = std::size_t{1} << 16;
 
+  // Maximum times without recording that are remembered for each process. A gap is compared with
+  // them when its stretches are final, at most 128 stretches later.
+  static constexpr std::size_t kMaxUnobserved = 4096;
+
   // Bytes of the kernel names in the longest gaps of all devices. Gaps beyond them have no names;
   // otherwise long names would let session.json grow beyond what readers accept.
   static constexpr std::size_t kMaxGapNameBytes = std::size_t{16} << 20;

@@ -30,9 +30,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// How long to wait for a suitable system call, and for dlopen.
+// How long to wait for a suitable system call.
 constexpr auto kMaxWait = std::chrono::seconds(5);
-constexpr auto kMaxCall = std::chrono::seconds(30);
 constexpr auto kPoll = std::chrono::milliseconds(1);
 
 // RTLD_NOW of all C libraries of Linux.
@@ -173,6 +172,22 @@ bool IsCLibrary(const std::string& path) {
          name.starts_with("ld-musl");
 }
 
+// SignalBlock blocks all signals that can be blocked, until it is destroyed.
+class SignalBlock {
+ public:
+  SignalBlock() {
+    sigset_t all;
+    ::sigfillset(&all);
+    ::sigprocmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalBlock() { ::sigprocmask(SIG_SETMASK, &before_, nullptr); }
+  SignalBlock(const SignalBlock&) = delete;
+  SignalBlock& operator=(const SignalBlock&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
 // Tracee is the traced main thread. The destructor lets it continue.
 class Tracee {
  public:
@@ -216,11 +231,11 @@ class Tracee {
     Registers call = saved_;
     SetCall(function, text.empty() ? 0 : end, second, stack, call);
     STEMTAP_TRY(Store(call));
-    const auto deadline = Clock::now() + kMaxCall;
+    // Without a limit: a thread that is left in the middle of the call returns to address 0.
     for (int signal = 0;;) {
       if (::ptrace(PTRACE_CONT, pid_, nullptr, long{signal}) != 0)
         return Failure("continued").error();
-      signal = STEMTAP_TRY(Wait(deadline));
+      signal = STEMTAP_TRY(Wait(Clock::time_point::max()));
       STEMTAP_TRY(Read(call));
       if (signal == SIGSEGV && IsAtReturn(call)) break;
       if (signal == SIGTRAP || signal == SIGSTOP) signal = 0;
@@ -301,6 +316,8 @@ Status LoadLibraryInto(std::int32_t pid, const std::string& library, const std::
     return Error{
         fmt::format("process {} has no dlopen; expected a program with a dynamic C library", pid)};
   }
+  // For the same reason, a signal must not end this process meanwhile.
+  const SignalBlock block;
   Tracee tracee(pid);
   STEMTAP_TRY(tracee.Begin());
   const std::uint64_t handle = STEMTAP_TRY(tracee.Call(*open, library, kRtldNow));

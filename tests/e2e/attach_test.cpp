@@ -134,6 +134,20 @@ TEST_CASE("a process that waits has one more thread and no files, until it is st
   }
 }
 
+TEST_CASE("a process that cannot record says so when it is started") {
+  TempDir scratch;
+  Program program(scratch, {kPaused, kPreload, {"FAKE_CUPTI_OCCUPIED", "othertool"}});
+  REQUIRE(program.WaitsForStart());
+  const auto started = Stemtap({"start", program.pid(), "-o", "late"}, scratch);
+  CHECK(started.exit_code == 1);
+  CHECK(started.err == "stemtap: process " + program.pid() +
+                           " does not record: CUPTI is in use by another tool: othertool\n");
+  program.End();
+  const auto report = SessionIn(scratch / "late");
+  REQUIRE(report.is_object());
+  CHECK(report["processes"][0]["state"] == "disabled");
+}
+
 TEST_CASE("a process that waits and is never started is not affected") {
   TempDir scratch;
   Program program(scratch, {kPaused, kPreload});
