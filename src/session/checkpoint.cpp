@@ -222,6 +222,13 @@ Result<Recovered> Recover(const std::string& path) {
   if (!has(shm::kMaskFileName)) {
     return Error{fmt::format("{}: contains no session; expected a session directory", shown)};
   }
+  // A collector that could not create its socket takes no commands, and may be running.
+  if (!has(kControlFileName) && WasWrittenRecently(directory)) {
+    return Error{
+        fmt::format("{}: its session may be running: it has no socket and was written a "
+                    "moment ago; try again in some seconds",
+                    shown)};
+  }
   CutMask(directory, !has(kCheckpointFileName));
   Result<Recovered> recovered = Error{""};
   if (has(kCheckpointFileName)) {

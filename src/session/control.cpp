@@ -54,6 +54,23 @@ void Send(const FileDescriptor& socket, std::string answer) {
       ::send(socket.get(), answer.data(), answer.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
+// Sends a request and returns the answer, up to the end of the connection; an empty one if there is
+// none, with the reason in errno.
+std::string Exchange(const FileDescriptor& socket, const std::string& request) {
+  std::string answer;
+  if (::send(socket.get(), request.data(), request.size(), MSG_NOSIGNAL) !=
+      static_cast<ssize_t>(request.size())) {
+    return answer;
+  }
+  char bytes[1024];
+  ssize_t count = 0;
+  while ((count = ::recv(socket.get(), bytes, sizeof bytes, 0)) > 0 ||
+         (count < 0 && errno == EINTR)) {
+    if (count > 0) answer.append(bytes, static_cast<std::size_t>(count));
+  }
+  return answer;
+}
+
 Result<FileDescriptor> Connect(const std::string& path) {
   std::error_code failure;
   const std::filesystem::path real = std::filesystem::canonical(path, failure);
@@ -134,17 +151,7 @@ Result<std::string> SendRequest(const std::string& path, const std::string& requ
                  2};
   }
   const FileDescriptor socket = STEMTAP_TRY(Connect(path));
-  const std::string line = request + "\n";
-  std::string answer;
-  if (::send(socket.get(), line.data(), line.size(), MSG_NOSIGNAL) ==
-      static_cast<ssize_t>(line.size())) {
-    char bytes[1024];
-    ssize_t count = 0;
-    while ((count = ::recv(socket.get(), bytes, sizeof bytes, 0)) > 0 ||
-           (count < 0 && errno == EINTR)) {
-      if (count > 0) answer.append(bytes, static_cast<std::size_t>(count));
-    }
-  }
+  std::string answer = Exchange(socket, request + "\n");
   if (answer.ends_with('\n')) answer.pop_back();
   if (answer.empty() && errno == EAGAIN) {
     return Error{fmt::format("{}: its session did not answer within {} s; its collector is stopped",
@@ -223,10 +230,6 @@ std::uint32_t NumberOfNamespace(const std::string& link) {
       WholeNumber(link.substr(begin, link.find(']') - begin)).value_or(0));
 }
 
-}  // namespace
-
-namespace {
-
 // Waits until the collector that the library has started knows the process, so that it takes the
 // next command.
 void AwaitProcess(const std::string& path) {
@@ -269,15 +272,7 @@ Result<std::string> WakeProcess(std::int32_t pid, const std::vector<std::string>
   std::string request = "start\n";
   for (const std::string& variable : variables) request += variable + "\n";
   request += "\n";
-  std::string answer;
-  if (::send(socket.get(), request.data(), request.size(), MSG_NOSIGNAL) ==
-      static_cast<ssize_t>(request.size())) {
-    char bytes[1024];
-    ssize_t count = 0;
-    while ((count = ::recv(socket.get(), bytes, sizeof bytes, 0)) > 0) {
-      answer.append(bytes, static_cast<std::size_t>(count));
-    }
-  }
+  std::string answer = Exchange(socket, request);
   if (answer.ends_with('\n')) answer.pop_back();
   if (answer.starts_with("ok ")) {
     AwaitProcess(answer.substr(3));

@@ -47,6 +47,21 @@ bool IsSessionFile(std::string_view name) {
          shm::IsRingName(std::string(whole).c_str()) || IsWindowName(whole);
 }
 
+}  // namespace
+
+bool WasWrittenRecently(const Directory& directory) {
+  std::int64_t newest_s = 0;
+  directory.ForEach([&](const std::string& name, ino_t) {
+    struct stat about = {};
+    if (::fstatat(directory.descriptor(), name.c_str(), &about, AT_SYMLINK_NOFOLLOW) == 0) {
+      newest_s = std::max<std::int64_t>(newest_s, about.st_mtim.tv_sec);
+    }
+  });
+  return ::time(nullptr) - newest_s <= kMaxSilenceS;
+}
+
+namespace {
+
 // Checks that `directory` contains a session that has ended or was killed, and no other files.
 Status CheckReplaceable(const Directory& directory, const std::vector<std::string>& names) {
   const std::string shown = EscapeForTerminal(directory.path());
@@ -64,13 +79,7 @@ Status CheckReplaceable(const Directory& directory, const std::vector<std::strin
                     shown, other != names.end() ? EscapeForTerminal(*other) : "no session")};
   }
   if (has(shm::kSessionFileName)) return Success{};
-  std::int64_t newest_s = 0;
-  for (const std::string& name : names) {
-    if (::fstatat(directory.descriptor(), name.c_str(), &about, AT_SYMLINK_NOFOLLOW) == 0) {
-      newest_s = std::max<std::int64_t>(newest_s, about.st_mtim.tv_sec);
-    }
-  }
-  if (::time(nullptr) - newest_s > kMaxSilenceS) return Success{};
+  if (!WasWrittenRecently(directory)) return Success{};
   return Error{fmt::format(
       "{}: its session has not ended and was written less than {} s ago; --force replaces only "
       "sessions that have ended or were killed",

@@ -41,6 +41,10 @@ constexpr SessionPlace PlaceOf(bool is_named, bool force) {
 // of this process started and that could not begin its session.
 void RemoveUnclaimed(const std::string& path, std::uint64_t pid);
 
+// Returns whether a collector may still write into the directory: its newest file is at most a few
+// seconds old.
+bool WasWrittenRecently(const Directory& directory);
+
 // Returns the name of the directory of window `number` in the directory of its session.
 std::string WindowName(std::uint32_t number);
 // Removes a window from the directory of its session. Fails if it contains other files.

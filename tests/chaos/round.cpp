@@ -737,8 +737,12 @@ Breaches CheckRecovers(const Session& session, const Run& like) {
     int status = 0;
     ::waitpid(pid, &status, 0);
     const std::string said = ReadAll(start.err);
-    // A directory that its collector had not claimed yet contains no session.
-    if (said.find("contains no session") != std::string::npos) return {};
+    // A directory that its collector had not claimed yet contains no session, and a collector that
+    // was killed before it had a socket could be running.
+    if (said.find("contains no session") != std::string::npos ||
+        said.find("its session may be running") != std::string::npos) {
+      return {};
+    }
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
       return {fmt::format("unreadable: {} {}: {:.200}", command, session.folder.string(), said)};
     }
