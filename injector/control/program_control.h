@@ -4,7 +4,7 @@
 // ranges, and pauses of the recording. It works before cuInit, so that the first launch has a
 // range, and ends when the program exits and in forked children.
 //
-// A captured launch reads it; other launches do not.
+// A captured launch reads it; other launches only if they are grouped or selected by it.
 //
 // THREADS: any, lock-free.
 #pragma once
@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "control/launch_ranges.h"
 #include "control/pauses.h"
 #include "control/range_domain.h"
 #include "control/range_paths.h"
@@ -49,6 +50,7 @@ class ProgramControl {
   // was started last.
   shm::LaunchMark CurrentMark() const noexcept;
   const RangePaths& paths() const noexcept { return paths_; }
+  LaunchRanges& ranges() noexcept { return ranges_; }
   const Pauses& pauses() const noexcept { return pauses_; }
 
   // Sets the clock of the kernel records. Before, the time of pauses is 0, because no kernel has
@@ -80,6 +82,7 @@ class ProgramControl {
   Pauses pauses_;
   StartedRanges started_ranges_;
   RangePaths paths_;
+  LaunchRanges ranges_;
 };
 
 // Returns the only object, because the calls of the program carry no handle.

@@ -42,7 +42,7 @@ bool LaunchGate::Init(const Options& options, SessionFiles& files, DurationEngin
   return false;
 }
 
-bool LaunchGate::EnableCallbacks(const CuptiApi& api, CUpti_SubscriberHandle subscriber,
+[[gnu::cold]] bool LaunchGate::EnableCallbacks(const CuptiApi& api, CUpti_SubscriberHandle subscriber,
                                  std::uint32_t& failed) noexcept {
   api_ = &api;
   subscriber_ = subscriber;
@@ -90,7 +90,18 @@ void CUPTIAPI LaunchGate::OnCallback(void* self, CUpti_CallbackDomain domain, CU
   }
   const auto enter = [&](const LaunchCall& call) { gate.Enter(call, data); };
   if (VisitLaunch(cbid, data.functionParams, enter)) return;
-  if (KindOf(cbid) == CallKind::kBeginCapture) gate.graph_captures_.Begin();
+  const CallKind kind = KindOf(cbid);
+  if (kind == CallKind::kBeginCapture) gate.graph_captures_.Begin();
+  // The kernels of a graph count to the range that launches it.
+  if (kind == CallKind::kGraphLaunch && Control().ranges().on()) gate.Place(data);
+}
+
+// Stores the range that a launch counts to for its record, and returns it.
+inline LaunchRanges::Launch LaunchGate::Place(const CUpti_CallbackData& data) noexcept {
+  ProgramControl& control = Control();
+  const LaunchRanges::Launch place = control.ranges().Of(control.paths(), control.CurrentMark());
+  engine_->places().Put(data.correlationId, place.range, place.is_outside);
+  return place;
 }
 
 // The path of every launch is one function, which saves 2 of 20 ns. Rarely needed code is outside.
@@ -117,13 +128,19 @@ bool LaunchGate::Decide(const LaunchCall& call, const CUpti_CallbackData& data,
   // Another thread is replacing the entry.
   if (name_hash == 0) name_hash = HashName(symbol, ::strlen(symbol));
   shm::GateTable* table = files_->gate();
+  bool is_outside = false;
+  if (Control().ranges().on()) {
+    const LaunchRanges::Launch place = Place(data);
+    is_outside = place.is_outside;
+    name_hash = shm::RangeNameHash(name_hash, place.hash);
+  }
   if (table != nullptr) name_hash = files_->GateHash(name_hash);
   const shm::LaunchHistory before = streams_.Advance(call.stream, name_hash);
   if (denied || call.cooperative) {
     if (!denied_.noted()) denied_.Note(symbol, denied ? shm::WhyDenied(symbol) : kWhyCooperative);
     return false;
   }
-  if (table == nullptr || !watch_.allowed()) return false;
+  if (table == nullptr || is_outside || !watch_.allowed()) return false;
 
   const shm::LaunchKeys keys(name_hash, function.ConfigKey(name_hash, call.config), before);
   const shm::GateAnswer answer =
@@ -146,7 +163,7 @@ bool LaunchGate::Decide(const LaunchCall& call, const CUpti_CallbackData& data,
   return true;
 }
 
-[[gnu::noinline]] LaunchGate::Outcome LaunchGate::Capture(const Chosen& launch) noexcept {
+[[gnu::cold, gnu::noinline]] LaunchGate::Outcome LaunchGate::Capture(const Chosen& launch) noexcept {
   if (Control().pauses().paused() || !files_->may_capture()) return Outcome::kPassed;
   // EXIT could not recognize the launch.
   if (launch.data.correlationData == nullptr) return Outcome::kDenied;
@@ -169,7 +186,7 @@ bool LaunchGate::Decide(const LaunchCall& call, const CUpti_CallbackData& data,
   return outcome;
 }
 
-LaunchGate::Outcome LaunchGate::Begin(const Chosen& launch) noexcept {
+[[gnu::cold]] LaunchGate::Outcome LaunchGate::Begin(const Chosen& launch) noexcept {
   const bool acts = actuator_.acts();
   const std::uint32_t id = launch.data.correlationId;
   PendingCapture pending{launch.answer, Control().CurrentMark(), launch.name_hash};
@@ -226,7 +243,7 @@ bool LaunchGate::StartActuator(const Chosen& launch) noexcept {
   }
 }
 
-void LaunchGate::Exit(const CUpti_CallbackData& data) noexcept {
+[[gnu::cold]] void LaunchGate::Exit(const CUpti_CallbackData& data) noexcept {
   const CUresult result = ResultOf(data);
   if (actuator_.acts()) actuator_.Stop(result);
   actuator_.Leave();
@@ -245,7 +262,7 @@ void LaunchGate::Return(const PendingCapture& capture) noexcept {
   }
 }
 
-bool LaunchGate::Watch() noexcept {
+[[gnu::cold]] bool LaunchGate::Watch() noexcept {
   denied_.Report(*files_);
   // Acquire: pairs with the release in EnableCallbacks.
   const Callbacks now = callbacks_.load(std::memory_order_acquire);
@@ -265,7 +282,7 @@ bool LaunchGate::Watch() noexcept {
   return true;
 }
 
-bool LaunchGate::DisableDownTo(Callbacks rest) noexcept {
+[[gnu::cold]] bool LaunchGate::DisableDownTo(Callbacks rest) noexcept {
   const Callbacks now = callbacks_.load(std::memory_order_relaxed);
   if (now <= rest) return true;
   // A capture in progress needs its EXIT, so the next Watch tries again. The next thread that
@@ -280,7 +297,7 @@ bool LaunchGate::DisableDownTo(Callbacks rest) noexcept {
   return true;
 }
 
-void LaunchGate::Close() noexcept {
+[[gnu::cold]] void LaunchGate::Close() noexcept {
   watch_.Disable();
   if (!actuator_.acts()) return;
   // Never left: a thread that launches while the process exits finds the actuator taken.

@@ -28,6 +28,7 @@
 #include <cstdint>
 
 #include "capture/exclusive_actuator.h"
+#include "control/launch_ranges.h"
 #include "gate/capture_watch.h"
 #include "gate/denied_launch.h"
 #include "gate/explored_kernels.h"
@@ -94,6 +95,7 @@ class LaunchGate {
   // this process.
   bool Decide(const LaunchCall& call, const CUpti_CallbackData& data,
               std::uint64_t number) noexcept;
+  LaunchRanges::Launch Place(const CUpti_CallbackData& data) noexcept;
   // Captures the launch that is being entered; an exploratory launch only if no other thread
   // captured its kernel first. On any outcome other than kCaptured, the set of explored kernels is
   // unchanged and the caller refunds the credit.

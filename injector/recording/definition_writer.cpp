@@ -13,9 +13,8 @@ void DefinitionWriter::Init(SessionFiles& files) noexcept {
 DefinitionWriter::Result DefinitionWriter::Write(shm::RecordKind kind, std::uint32_t id,
                                                  const char* text, std::uint32_t length,
                                                  std::uint64_t hash) noexcept {
-  const std::uint32_t records = shm::NameRecordCount(length);
-  if (written_ + records > shm::kMaxDefinitions) return Result::kFull;
-  if (written_ + records > window_.end && !Grow()) return Result::kNoSpace;
+  const Result room = MakeRoom(shm::NameRecordCount(length));
+  if (room != Result::kWritten) return room;
   shm::NameRecord head;
   head.kind = kind;
   head.name_id = id;
@@ -33,9 +32,33 @@ DefinitionWriter::Result DefinitionWriter::Write(shm::RecordKind kind, std::uint
     at += more.count;
     Append(&more);
   }
+  Publish();
+  return Result::kWritten;
+}
+
+DefinitionWriter::Result DefinitionWriter::WriteRanged(std::uint32_t id, std::uint32_t base,
+                                                       std::uint32_t range) noexcept {
+  const Result room = MakeRoom(1);
+  if (room != Result::kWritten) return room;
+  shm::RangedName record;
+  record.name_id = id;
+  record.base_id = base;
+  record.range_id = range;
+  Append(&record);
+  Publish();
+  return Result::kWritten;
+}
+
+// Returns kWritten if `records` more can be written.
+DefinitionWriter::Result DefinitionWriter::MakeRoom(std::uint32_t records) noexcept {
+  if (written_ + records > shm::kMaxDefinitions) return Result::kFull;
+  if (written_ + records > window_.end && !Grow()) return Result::kNoSpace;
+  return Result::kWritten;
+}
+
+void DefinitionWriter::Publish() noexcept {
   // Release: publishes the records; pairs with the acquire in RingReader.
   files_->ring().header.definitions.store(written_, std::memory_order_release);
-  return Result::kWritten;
 }
 
 // REQUIRES: the window has room.

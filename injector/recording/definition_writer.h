@@ -35,7 +35,12 @@ class DefinitionWriter {
   Result Write(shm::RecordKind kind, std::uint32_t id, const char* text, std::uint32_t length,
                std::uint64_t hash) noexcept;
 
+  // Defines `id` as the name `base` in the range `range`, both defined before.
+  Result WriteRanged(std::uint32_t id, std::uint32_t base, std::uint32_t range) noexcept;
+
  private:
+  Result MakeRoom(std::uint32_t records) noexcept;
+  void Publish() noexcept;
   bool Grow() noexcept;
   void Append(const void* record) noexcept;
 

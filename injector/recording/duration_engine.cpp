@@ -16,7 +16,7 @@ DurationEngine* g_engine = nullptr;
 
 }  // namespace
 
-bool DurationEngine::Start(const CuptiApi& api, SessionFiles& files, const Options& options,
+[[gnu::cold]] bool DurationEngine::Start(const CuptiApi& api, SessionFiles& files, const Options& options,
                            RecordingThreads& threads, char* problem,
                            std::size_t problem_size) noexcept {
   api_ = api;

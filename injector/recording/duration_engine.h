@@ -65,6 +65,7 @@ class DurationEngine {
   bool abandoned() const noexcept { return abandoned_.load(std::memory_order_relaxed); }
 
   PendingCaptures& pending() noexcept { return decoder_.pending(); }
+  LaunchPlaces& places() noexcept { return decoder_.places(); }
   // Returns whether new launches are to be recorded. For the function set by AlsoCall, on the
   // flusher.
   bool recording() const noexcept { return is_on_ && !wants_off_ && !ended(); }

@@ -3,9 +3,9 @@
 
 namespace stemtap::inject {
 
-void MarkSender::Define(const RangePaths& paths, std::uint32_t range) noexcept {
+void MarkSender::Define(std::uint32_t range) noexcept {
   char path[shm::kMaxRangeBytes];
-  const std::uint32_t length = paths.Write(range, path);
+  const std::uint32_t length = ranges_->Write(*paths_, range, path);
   // The thread that added a range was interrupted. The next launch in this range has a path.
   if (length == 0) return;
   const std::uint16_t id = defined_ + 1;
@@ -17,15 +17,12 @@ void MarkSender::Define(const RangePaths& paths, std::uint32_t range) noexcept {
   }
 }
 
-bool MarkSender::Stage(const RangePaths& paths, const shm::LaunchMark& mark,
-                       std::uint32_t correlation_id, RingWriter& writer) noexcept {
+bool MarkSender::Stage(const shm::LaunchMark& mark, std::uint32_t correlation_id,
+                       RingWriter& writer) noexcept {
   shm::MarkRecord record;
   record.step = mark.step;
   record.correlation_id = correlation_id;
-  if (mark.range_id != shm::kNoRange) {
-    if (ring_ids_[mark.range_id] == 0) Define(paths, mark.range_id);
-    record.range_id = ring_ids_[mark.range_id];
-  }
+  if (mark.range_id != shm::kNoRange) record.range_id = RingIdOf(mark.range_id);
   if (!writer.MakeRoom(2)) return false;
   if (record.range_id != shm::kNoRange || record.step != shm::kNoStep) writer.StageMark(record);
   return true;

@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include "control/range_paths.h"
+#include "control/launch_ranges.h"
 #include "recording/definition_writer.h"
 #include "recording/ring_writer.h"
 #include "shm/record.h"
@@ -18,23 +18,34 @@ namespace stemtap::inject {
 
 class MarkSender {
  public:
-  void Init(SessionFiles& files, DefinitionWriter& definitions) noexcept {
+  void Init(SessionFiles& files, DefinitionWriter& definitions, const RangePaths& paths,
+            const LaunchRanges& ranges) noexcept {
     files_ = &files;
     definitions_ = &definitions;
+    paths_ = &paths;
+    ranges_ = &ranges;
   }
 
   // Stages the mark of a launch. The caller stages the record of its kernel next. Returns false if
   // the ring has no room for both. A range that cannot be defined is left out and counted.
-  bool Stage(const RangePaths& paths, const shm::LaunchMark& mark, std::uint32_t correlation_id,
-             RingWriter& writer) noexcept;
+  bool Stage(const shm::LaunchMark& mark, std::uint32_t correlation_id, RingWriter& writer) noexcept;
+
+  // Returns the id in the ring file of a range, which is an id of LaunchRanges. Returns shm::kNoRange
+  // if it cannot be defined.
+  std::uint32_t RingIdOf(std::uint32_t range) noexcept {
+    if (ring_ids_[range] == 0) Define(range);
+    return ring_ids_[range];
+  }
 
  private:
-  void Define(const RangePaths& paths, std::uint32_t range) noexcept;
+  void Define(std::uint32_t range) noexcept;
 
   SessionFiles* files_ = nullptr;
   DefinitionWriter* definitions_ = nullptr;
+  const RangePaths* paths_ = nullptr;
+  const LaunchRanges* ranges_ = nullptr;
 
-  std::uint16_t ring_ids_[RangePaths::kOther + 1] = {};  // by id of RangePaths; 0: not defined yet
+  std::uint16_t ring_ids_[LaunchRanges::kIds] = {};  // by id of LaunchRanges; 0: not defined yet
   std::uint16_t defined_ = 0;
 };
 

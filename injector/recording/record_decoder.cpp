@@ -6,6 +6,7 @@
 #include "control/program_control.h"
 #include "graphs/graph_names.h"
 #include "recording/name_hash.h"
+#include "shm/context_key.h"
 #include "startup/runtime.h"
 
 namespace stemtap::inject {
@@ -22,7 +23,7 @@ void RecordDecoder::Init(const CuptiApi& api, SessionFiles& files) noexcept {
   files_ = &files;
   writer_.Init(files);
   definitions_.Init(files);
-  marks_.Init(files, definitions_);
+  marks_.Init(files, definitions_, Control().paths(), Control().ranges());
   started_ns_ = MonotonicNs();
   if (api.newer_than_known()) probation_ = kOnProbation;
 }
@@ -121,9 +122,9 @@ bool RecordDecoder::PushKernel(std::uint32_t id, shm::KernelRecord& kernel,
                                const shm::LaunchMark& mark) noexcept {
   if (id == NameIds::kNone) return false;
   if (mark.range_id == RangePaths::kOther) files_->Count(shm::Loss::kRangesRefused);
-  const bool has_room = mark.empty()
-                            ? writer_.MakeRoom(1)
-                            : marks_.Stage(Control().paths(), mark, kernel.correlation_id, writer_);
+  if (Control().ranges().on()) id = RangedId(id, PlaceOf(kernel));
+  const bool has_room = mark.empty() ? writer_.MakeRoom(1)
+                                     : marks_.Stage(mark, kernel.correlation_id, writer_);
   if (!has_room) {
     writer_.Lose(shm::Loss::kRingFull);
     return false;
@@ -131,6 +132,33 @@ bool RecordDecoder::PushKernel(std::uint32_t id, shm::KernelRecord& kernel,
   kernel.name_id = id;
   writer_.StageKernel(kernel);
   return true;
+}
+
+// Returns the range that the launch counts to, an id of LaunchRanges. Sets the flag of a launch that
+// is not selected.
+std::uint32_t RecordDecoder::PlaceOf(shm::KernelRecord& kernel) const noexcept {
+  std::uint16_t range = shm::kNoRange;
+  bool is_outside = Control().ranges().selects();
+  places_.Find(kernel.correlation_id, range, is_outside);
+  if (is_outside) kernel.flags |= shm::kFlagOutside;
+  return range;
+}
+
+// Returns the id of the launches of name `id` in a range, and defines it if needed. Returns `id` if
+// that is impossible.
+std::uint32_t RecordDecoder::RangedId(std::uint32_t id, std::uint32_t range) noexcept {
+  if (range == shm::kNoRange) return id;
+  // Never the hash of a name, but for chance.
+  const std::uint64_t key = shm::MixKeys(std::uint64_t{range} << 32 | 1, id);
+  const std::uint32_t known = names_.Find(key);
+  if (known != NameIds::kNone) return known;
+  const std::uint32_t in_file = names_.full() ? shm::kNoRange : marks_.RingIdOf(range);
+  if (in_file == shm::kNoRange || definitions_.WriteRanged(names_.next(), id, in_file) !=
+                                      DefinitionWriter::Result::kWritten) {
+    files_->Count(shm::Loss::kRangesRefused);
+    return id;
+  }
+  return names_.Add(key);
 }
 
 // Returns the id of the name. If it has none, counts the record as lost and returns NameIds::kNone.
@@ -177,7 +205,7 @@ std::uint32_t RecordDecoder::Define(const char* name, std::uint32_t length) noex
   return names_.Add(hash);
 }
 
-bool RecordDecoder::PassesProbation(const shm::KernelRecord& kernel, const char* name) noexcept {
+[[gnu::cold]] bool RecordDecoder::PassesProbation(const shm::KernelRecord& kernel, const char* name) noexcept {
   const std::uint32_t length = reader_.Read(name);
   if (LooksRight(kernel) && length != NameReader::kGone && length != 0 &&
       NameReader::IsPlausible(reader_.text(), length)) {
@@ -206,7 +234,7 @@ bool RecordDecoder::ReadClocks(CuptiClock::Reading& reading) const noexcept {
   return true;
 }
 
-void RecordDecoder::CheckClock() noexcept {
+[[gnu::cold]] void RecordDecoder::CheckClock() noexcept {
   CuptiClock::Reading from;
   if (api_->GetTimestamp == nullptr || !ReadClocks(from)) return;
   clock_.Sample(from);

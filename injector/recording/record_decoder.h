@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "gate/launch_places.h"
 #include "gate/pending_captures.h"
 #include "recording/cupti_clock.h"
 #include "recording/decoder.h"
@@ -56,6 +57,7 @@ class RecordDecoder {
   bool clock_is_replaced() const noexcept { return clock_.is_replaced(); }
 
   PendingCaptures& pending() noexcept { return pending_; }
+  LaunchPlaces& places() noexcept { return places_; }
   // Returns whether a record on probation looked wrong. Nothing more is decoded then.
   bool refused() const noexcept { return refused_.load(std::memory_order_relaxed); }
 
@@ -79,6 +81,8 @@ class RecordDecoder {
                   const shm::LaunchMark& mark) noexcept;
   bool Deliver(Decoded decoded, shm::KernelRecord& kernel, const char* name,
                const shm::LaunchMark& mark) noexcept;
+  std::uint32_t PlaceOf(shm::KernelRecord& kernel) const noexcept;
+  std::uint32_t RangedId(std::uint32_t id, std::uint32_t range) noexcept;
   std::uint32_t IdOf(const char* name) noexcept;
   std::uint32_t ReadName(const char* name) noexcept;
   std::uint32_t Define(const char* name, std::uint32_t length) noexcept;
@@ -91,6 +95,7 @@ class RecordDecoder {
   RingWriter writer_;
   DefinitionWriter definitions_;
   PendingCaptures pending_;
+  LaunchPlaces places_;
   LostCapture* on_lost_ = nullptr;  // set if launches are captured
   void* gate_ = nullptr;            // argument of on_lost_
   GraphNames* graph_names_ = nullptr;

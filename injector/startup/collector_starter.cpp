@@ -21,6 +21,8 @@ namespace {
 constexpr std::size_t kPathBytes = 4096;
 constexpr std::size_t kStackBytes = 64 * 1024;
 constexpr std::size_t kMaxArguments = 64;
+// Arguments that follow those of STEMTAP_OPTIONS, with the terminating nullptr.
+constexpr std::size_t kLastArguments = 10;
 constexpr int kMaxOfOnePid = 1000;  // session directories; more indicate another problem
 constexpr std::size_t kMaxVariables = 4096;
 
@@ -255,6 +257,10 @@ int StartCollector(const Options& options, const char* folder, char* problem,
   ::snprintf(pid, sizeof(pid), "%d", static_cast<int>(::getpid()));
   char captures[16];
   ::snprintf(captures, sizeof(captures), "%u", options.captures_per_second);
+  char skip_steps[16];
+  char steps[16];
+  ::snprintf(skip_steps, sizeof(skip_steps), "%u", static_cast<unsigned>(options.steps.first));
+  ::snprintf(steps, sizeof(steps), "%u", static_cast<unsigned>(options.steps.count));
   std::size_t count = 0;
   const char* fixed[] = {"stemtap",    "run",           "--attach", pid,
                          "--output",   folder,          "--level",  LevelName(options.level),
@@ -263,13 +269,27 @@ int StartCollector(const Options& options, const char* folder, char* problem,
   if (options.collector_options != nullptr) {
     ::snprintf(words, kPathBytes, "%s", options.collector_options);
     char** more = launch->arguments + count;
-    std::size_t added = SplitWords(words, more, kMaxArguments - 3 - count);
+    std::size_t added = SplitWords(words, more, kMaxArguments - kLastArguments - count);
     TakeOutput(more, added);  // `folder` replaces it
     count += added;
   }
-  // Last, so that it overrides the same option in STEMTAP_OPTIONS.
-  launch->arguments[count++] = const_cast<char*>("--max-captures-per-second");
-  launch->arguments[count++] = captures;
+  // Last, so that they override the same options in STEMTAP_OPTIONS.
+  const auto add = [&](const char* word) {
+    launch->arguments[count++] = const_cast<char*>(word);
+  };
+  add("--max-captures-per-second");
+  add(captures);
+  if (!options.steps.all()) {
+    add("--skip-steps");
+    add(skip_steps);
+    add("--steps");
+    add(steps);
+  }
+  if (options.by_range) add("--ranges");
+  if (options.only_range != nullptr) {
+    add("--only-range");
+    add(options.only_range);
+  }
   launch->arguments[count] = nullptr;
   std::size_t kept = 0;
   for (char** v = environ; *v != nullptr && kept + 1 < kMaxVariables; ++v) {

@@ -95,8 +95,14 @@ bool JoinSession(Library& library, char* problem, std::size_t size) noexcept {
   return false;
 }
 
+// Whether launches, or graphs, need callbacks.
+bool NeedsCallbacks(const Library& library) noexcept {
+  return library.options.level != Level::kKernels || Control().ranges().on();
+}
+
 // Claims CUPTI's only subscriber slot. The levels gate and graph keep it while they need callbacks.
-// At level kernels it is released at once, so that torch.profiler can use it later.
+// At level kernels it is released at once, unless launches need a range, so that torch.profiler can
+// use it later.
 bool Subscribe(Library& library, CUpti_SubscriberHandle& subscriber, char* problem) noexcept {
   char incumbent[64] = {};
   CUptiResult result = CUPTI_SUCCESS;
@@ -114,7 +120,7 @@ bool Subscribe(Library& library, CUpti_SubscriberHandle& subscriber, char* probl
     result = library.api.Subscribe(&subscriber, call, self);
   }
   if (result == CUPTI_SUCCESS) {
-    if (library.options.level == Level::kKernels) library.api.Unsubscribe(subscriber);
+    if (!NeedsCallbacks(library)) library.api.Unsubscribe(subscriber);
     return true;
   }
   if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED) {
@@ -189,6 +195,8 @@ bool StartRecording(Library& library, char* problem) noexcept {
     return false;
   }
   Control().OnStart(ResumeRecording);
+  Control().ranges().Set(library.options.by_range, library.options.only_range,
+                         library.options.steps);
   library.threads.BeginSetup();
   void* cupti = LocateCupti(library.options.cupti, header.driver_version, problem, kReasonBytes);
   if (cupti == nullptr) return false;
@@ -214,7 +222,7 @@ bool StartRecording(Library& library, char* problem) noexcept {
                library.api.version, CUPTI_API_VERSION / 10000);
     library.files.Remark(remark);
   }
-  const bool gate = library.options.level == Level::kGate;
+  const bool gate = library.options.level != Level::kGraph && NeedsCallbacks(library);
   const bool gated = gate && StartGate(library, driver);
   // Release the subscriber slot as at level kernels, so that torch.profiler can use it.
   if (gate && !gated) library.api.Unsubscribe(subscriber);
@@ -266,8 +274,7 @@ void RemarkNvtx(Library& library) noexcept {
         "library now");
   }
   const char* set = ::getenv(kNvtxInjectionPath);
-  if (library.options.session != nullptr || library.options.level != Level::kGate ||
-      set == nullptr || IsOwnPath(set)) {
+  if (library.options.session != nullptr || !NeedsCallbacks(library) || set == nullptr || IsOwnPath(set)) {
     return;
   }
   library.files.Remark(

@@ -118,6 +118,10 @@ Options ReadOptions() noexcept {
   options.collector = Text(shm::kEnvCollector);
   options.collector_options = Text(shm::kEnvOptions);
   options.chain = Text(shm::kEnvChain);
+  options.by_range = IsSet(shm::kEnvRanges);
+  options.only_range = Text(shm::kEnvOnlyRange);
+  options.steps = {Number(shm::kEnvSkipSteps, 0, shm::kMaxSteps),
+                   Number(shm::kEnvSteps, 0, shm::kMaxSteps)};
   return options;
 }
 

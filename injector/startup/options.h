@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "shm/launch_selection.h"
+
 namespace stemtap::inject {
 
 // What is recorded.
@@ -30,6 +32,9 @@ struct Options {
   const char* collector = nullptr;          // STEMTAP_COLLECTOR
   const char* collector_options = nullptr;  // STEMTAP_OPTIONS
   const char* chain = nullptr;              // STEMTAP_CHAIN
+  bool by_range = false;                    // STEMTAP_RANGES
+  const char* only_range = nullptr;         // STEMTAP_ONLY_RANGE
+  shm::StepWindow steps;                    // STEMTAP_SKIP_STEPS, STEMTAP_STEPS
 };
 
 Options ReadOptions() noexcept;

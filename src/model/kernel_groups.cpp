@@ -38,17 +38,28 @@ void KernelGroups::Learn(const NameTable& names) {
   }
 }
 
+void OccurrenceCounter::Learn(const NameTable& names) {
+  for (auto id = static_cast<std::uint32_t>(counters_.size()); id < names.size(); ++id) {
+    const std::string& name = names.name(id);
+    counters_.push_back(counted_.Intern(by_function_ ? FunctionName(name) : name,
+                                        names.process(id)));
+  }
+  counts_.resize(counted_.size(), 0);
+}
+
 std::uint32_t KernelGroups::Find(const shm::KernelRecord& record, const NameTable& names) {
   const auto next = static_cast<std::uint32_t>(groups_.size());
   const std::string& name = names.name(record.name_id);
+  const std::int32_t process = names.process(record.name_id);
+  const std::string range(names.range(record.name_id));
   if (by_ == GroupBy::kName) {
-    groups_.push_back({name, names.process(record.name_id)});
+    groups_.push_back({name, process, {}, range});
     return by_name_[record.name_id] = next;
   }
   if (by_ == GroupBy::kFunction) {
     const auto [at, added] =
-        by_function_.emplace(std::pair(FunctionName(name), names.process(record.name_id)), next);
-    if (added) groups_.push_back({at->first.first, at->first.second});
+        by_function_.emplace(Function(FunctionName(name), process, range), next);
+    if (added) groups_.push_back({std::get<0>(at->first), process, {}, range});
     return by_name_[record.name_id] = at->second;
   }
   shm::LaunchConfig config = shm::ConfigOf(record);
@@ -56,7 +67,7 @@ std::uint32_t KernelGroups::Find(const shm::KernelRecord& record, const NameTabl
   // Further configurations count as unknown.
   if (next >= kMaxConfigs && !by_launch_.contains(shm::ConfigKey(hash, config))) config = {};
   const auto [at, added] = by_launch_.emplace(shm::ConfigKey(hash, config), next);
-  if (added) groups_.push_back({name, names.process(record.name_id), config});
+  if (added) groups_.push_back({name, process, config, range});
   return at->second;
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // KernelGroups maps launches to groups of launches that count as the same kernel: one group per
-// kernel name, per kernel name, grid and block, or per function (FunctionName). Launches of
-// excluded kernel names have no group. All later stages (clusters, allocation, plans) use groups
-// only.
+// kernel name, per kernel name, grid and block, or per function (FunctionName), and for each range
+// if names have ranges (NameTable). Launches of excluded kernel names, and launches outside of the
+// selected ranges and steps (shm::kFlagOutside), have no group. All later stages (clusters,
+// allocation, plans) use groups only.
 //
 // THREADS: none.  SOURCE: Allegro (2024) groups by launch; docs/math/allocation.md.
 #pragma once
@@ -13,6 +14,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -47,10 +49,35 @@ GroupBy GroupByOf(std::string_view name);
 
 inline constexpr std::uint32_t kExcludedKernel = ~std::uint32_t{0};
 
-// ExcludedTotals counts the launches of excluded kernels.
+// ExcludedTotals counts the launches of excluded kernels, and those outside of the selected ranges
+// and steps.
 struct ExcludedTotals {
   std::uint64_t invocations = 0;
   std::uint64_t duration_ns = 0;
+};
+
+// OccurrenceCounter numbers the launches of a kernel name or, by function, of a function: in all
+// ranges, and with all configurations.
+//
+// THREADS: none.
+class OccurrenceCounter {
+ public:
+  explicit OccurrenceCounter(GroupBy by) : by_function_(by == GroupBy::kFunction) {}
+
+  // Returns the number of this launch, from 0. Call once for each launch whose name is not excluded,
+  // in launch order. `names`: the same table in all calls.
+  std::uint64_t Next(std::uint32_t name_id, const NameTable& names) {
+    if (name_id >= counters_.size()) Learn(names);
+    return counts_[counters_[name_id]]++;
+  }
+
+ private:
+  void Learn(const NameTable& names);
+
+  bool by_function_;
+  NameTable counted_;  // the names or functions, without ranges
+  std::vector<std::uint32_t> counters_;  // by name id: id in counted_
+  std::vector<std::uint64_t> counts_;    // by id in counted_
 };
 
 class KernelGroups {
@@ -75,26 +102,18 @@ class KernelGroups {
   }
 
   // Returns the group of a launch, numbered in order of first launch. Returns kExcludedKernel and
-  // counts the launch if its kernel is excluded. `names` is the table that record.name_id indexes.
+  // counts the launch if it is left out. `names` is the table that record.name_id indexes.
   // REQUIRES: `names` is the same table in all calls.
   std::uint32_t Of(const shm::KernelRecord& record, const NameTable& names) {
     if (record.name_id >= by_name_.size()) Learn(names);
     const std::uint32_t known = by_name_[record.name_id];
-    if (known == kExcludedKernel) {
+    if (known == kExcludedKernel || (record.flags & shm::kFlagOutside) != 0) {
       ++excluded_.invocations;
       excluded_.duration_ns += record.duration_ns;
-      return known;
+      return kExcludedKernel;
     }
     if (by_ != GroupBy::kLaunch && known != kUnseen) return known;
     return Find(record, names);
-  }
-
-  // Returns the number of this launch, from 0, among the launches whose group has the same name.
-  // `group` is its group. Call once per launch, in launch order.
-  std::uint64_t NextOccurrence(std::uint32_t group, const shm::KernelRecord& record) {
-    const std::uint32_t counter = by_ == GroupBy::kLaunch ? record.name_id : group;
-    if (counter >= occurrences_.size()) occurrences_.resize(std::size_t{counter} + 1, 0);
-    return occurrences_[counter]++;
   }
 
   std::size_t size() const { return groups_.size(); }
@@ -113,9 +132,9 @@ class KernelGroups {
   // By name id: group (unless kLaunch), kUnseen or kExcludedKernel.
   std::vector<std::uint32_t> by_name_;
   std::unordered_map<std::uint64_t, std::uint32_t> by_launch_;  // group by ConfigKey
-  // Group by function and owning process.
-  std::map<std::pair<std::string, std::int32_t>, std::uint32_t> by_function_;
-  std::vector<std::uint64_t> occurrences_;  // by group; kLaunch: by name id
+  // Group by function, owning process and range.
+  using Function = std::tuple<std::string, std::int32_t, std::string>;
+  std::map<Function, std::uint32_t> by_function_;
   std::vector<KernelId> groups_;
   ExcludedTotals excluded_;
 };

@@ -13,6 +13,7 @@ std::string KernelLabel(const KernelId& id) {
                          block[1], block[2]);
   }
   if (id.process != 0) label += fmt::format(" process {}", id.process);
+  if (!id.range.empty()) label += " in " + id.range;
   return label;
 }
 

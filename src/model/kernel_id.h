@@ -21,6 +21,7 @@ struct KernelId {
   std::int32_t process = 0;  // owning process with --share-captures off; 0: all processes share it
   // Grid and block with --group-by launch. Grid 0: not part of the identity, or unknown.
   shm::LaunchConfig config = {};
+  std::string range = {};  // of the launches with --ranges or --only-range; empty: of all, or none
 
   auto operator<=>(const KernelId&) const = default;
   constexpr bool has_config() const { return config.grid[0] != shm::kUnknownExtent; }
@@ -29,12 +30,16 @@ struct KernelId {
   bool spans_sessions() const { return process == 0; }
 };
 
-// Returns the name, with what distinguishes kernels of the same name: "k grid 2x1x1 block 32x1x1".
+// Returns the name, with what distinguishes kernels of the same name: "k grid 2x1x1 block 32x1x1 in
+// decode".
 std::string KernelLabel(const KernelId& id);
 
 struct KernelIdHash {
   std::size_t operator()(const KernelId& id) const {
     std::uint64_t name = shm::NameHash(id.name.data(), id.name.size());
+    if (!id.range.empty()) {
+      name = shm::RangeNameHash(name, shm::NameHash(id.range.data(), id.range.size()));
+    }
     if (id.process != 0) name = shm::ProcessNameHash(name, id.process);
     return shm::ConfigKey(name, id.config);
   }

@@ -100,6 +100,7 @@ inline constexpr auto kTable<Activity> = std::tuple(
 template <>
 inline constexpr auto kTable<OverviewKernel> =
     std::tuple(Required<&K::name>("name"), Nullable<&K::process>("process").NullIfAbsent(),
+               Optional<&K::range>("range").OmitIfAbsent(),
                Nullable<&K::config, &Launch::grid>("grid").NullIfAbsent(),
                Nullable<&K::config, &Launch::block>("block").NullIfAbsent(),
                Nullable<&K::launched_config, &Launch::grid>("launched_grid").OmitIfAbsent(),

@@ -86,7 +86,7 @@ struct PooledKernel : KernelId {
 struct PlanKernel : KernelId {
   std::uint64_t invocations = 0;
   std::uint64_t duration_ns = 0;
-  std::vector<PlanCluster> clusters;  // ascending
+  std::vector<PlanCluster> clusters = {};  // ascending
   // Has no samples because --max-uncovered allows it, and its samples would cost more than its
   // uncovered time.
   bool uncovered_by_choice = false;
@@ -140,6 +140,20 @@ struct PlanTotals {
   }
 };
 
+// PlanRange is the launches of one range, if the plan groups them by range.
+struct PlanRange {
+  std::string range;  // as in KernelId; empty: outside of all ranges
+  std::uint64_t invocations = 0;
+  std::uint64_t duration_ns = 0;
+  std::uint64_t samples = 0;
+  std::uint64_t sampled_duration_ns = 0;
+  double plain_estimate_ns = 0.0;
+  // As in PlanTotals, of the time of the range.
+  double bound = 0.0;
+  double certified_bound = 0.0;
+  double observed_error = 0.0;
+};
+
 // Sets `totals.bound`, the stated bound: the certified bound, or the observed error if it is known
 // and larger.
 void StateBound(PlanTotals& totals);
@@ -179,6 +193,7 @@ struct Plan {
   OptionList options;                 // all options in force
   std::vector<PlanSession> sessions;  // empty if the plan is not merged
   PlanTotals totals;
+  std::vector<PlanRange> ranges;    // by time, descending; empty if not grouped by range
   std::vector<PlanKernel> kernels;  // in order of first launch
 };
 

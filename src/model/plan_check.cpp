@@ -10,6 +10,7 @@
 #include <functional>
 #include <string_view>
 #include <tuple>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
@@ -56,6 +57,7 @@ class Check {
       Kernel(plan_.kernels[k], fmt::format("kernels[{}]", k));
     }
     if (wrong_.empty()) Totals();
+    if (wrong_.empty()) Ranges();
     if (wrong_.empty()) Sessions();
     return wrong_;
   }
@@ -258,6 +260,43 @@ class Check {
     Expect(t.excluded_duration_ns <= RunTime::kMaxNs, "totals.excluded_duration_ns",
            t.excluded_duration_ns, "at most 2^63 - 1");
     Estimates();
+  }
+
+  // A plan that groups launches by range lists every range once, with the sums of its kernels.
+  void Ranges() {
+    if (plan_.ranges.empty()) {
+      for (std::size_t k = 0; k < plan_.kernels.size(); ++k) {
+        Expect(plan_.kernels[k].range.empty(), fmt::format("kernels[{}].range", k),
+               plan_.kernels[k].range, "a range that the plan lists in 'ranges'");
+      }
+      return;
+    }
+    struct Sums {
+      Counter invocations;
+      Counter duration_ns;
+    };
+    std::unordered_map<std::string_view, Sums> sums;
+    for (const PlanKernel& kernel : plan_.kernels) {
+      sums[kernel.range].invocations.Add(kernel.invocations);
+      sums[kernel.range].duration_ns.Add(kernel.duration_ns);
+    }
+    std::unordered_set<std::string_view> listed;
+    for (std::size_t i = 0; i < plan_.ranges.size() && wrong_.empty(); ++i) {
+      const PlanRange& range = plan_.ranges[i];
+      const std::string path = fmt::format("ranges[{}]", i);
+      Expect(listed.insert(range.range).second, path + ".range", "listed twice",
+             "each range once");
+      ExpectCount(sums[range.range].invocations, range.invocations, path + ".invocations",
+                  "the kernels' values");
+      ExpectCount(sums[range.range].duration_ns, range.duration_ns, path + ".duration_ns",
+                  "the kernels' values");
+      if (!std::isnan(range.bound)) ExpectReal(range.bound, path + ".bound");
+      if (!std::isnan(range.certified_bound)) {
+        ExpectReal(range.certified_bound, path + ".certified_bound");
+      }
+    }
+    Expect(listed.size() == sums.size(), "ranges", fmt::format("{} ranges", listed.size()),
+           fmt::format("{}, the ranges of the kernels", sums.size()));
   }
 
   void Estimates() {

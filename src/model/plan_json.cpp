@@ -28,6 +28,7 @@ using C = PlanCluster;
 using K = PlanKernel;
 using T = PlanTotals;
 using M = PlanSession;
+using G = PlanRange;
 using P = Plan;
 
 // The value of certified_bound in a plan that lacks the field. No number in a file can be infinite.
@@ -86,6 +87,7 @@ template <>
 inline constexpr auto kTable<PlanKernel> =
     std::tuple(Required<&K::name>("name"), Optional<&K::short_name>("short_name").OmitIfAbsent(),
                Nullable<&K::process>("process").OmitIfAbsent(),
+               Optional<&K::range>("range").OmitIfAbsent(),
                Nullable<&K::config, &L::grid>("grid").OnlyIf(HasLaunchConfig),
                Nullable<&K::config, &L::block>("block").OnlyIf(HasLaunchConfig),
                Required<&K::invocations>("invocations"), Required<&K::duration_ns>("duration_ns"),
@@ -125,6 +127,15 @@ inline constexpr auto kTable<PlanTotals> = std::tuple(
     Optional<&T::unobserved_intervals>("unobserved_intervals").OmitIfAbsent());
 
 template <>
+inline constexpr auto kTable<PlanRange> = std::tuple(
+    Required<&G::range>("range"), Required<&G::invocations>("invocations"),
+    Required<&G::duration_ns>("duration_ns"), Required<&G::samples>("samples"),
+    Required<&G::sampled_duration_ns>("sampled_duration_ns"), Required<&G::bound>("bound"),
+    Required<&G::certified_bound>("certified_bound"),
+    Required<&G::observed_error>("observed_error"),
+    Required<&G::plain_estimate_ns>("plain_estimate_ns"));
+
+template <>
 inline constexpr auto kTable<PlanSession> = std::tuple(
     Required<&M::id>("id"), Required<&M::folder>("folder"), Required<&M::host>("host"),
     Required<&M::source>("source"), Required<&M::first_index>("first_index"),
@@ -140,6 +151,10 @@ inline constexpr auto kTable<Plan> =
                    .Lead(",\n  ")
                    .Items({"\n    ", ",\n    ", "\n  "}),
                Required<&P::totals>("totals").Lead(",\n  "),
+               Optional<&P::ranges>("ranges")
+                   .OmitIfAbsent()
+                   .Lead(",\n  ")
+                   .Items({"\n    ", ",\n    ", "\n  "}),
                Required<&P::kernels>("kernels").Lead(",\n  ").Items({"\n    ", ",\n    ", "\n  "}));
 
 namespace {

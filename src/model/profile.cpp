@@ -11,12 +11,16 @@ namespace stemtap::model {
 
 namespace {
 
+void Copy(const NameTable& from, NameTable& to) {
+  for (std::uint32_t id = 0; id < from.size(); ++id) {
+    to.Intern(from.name(id), from.process(id), from.range(id));
+  }
+}
+
 class MemoryReader : public ProfileReader {
  public:
   explicit MemoryReader(const Profile& profile) : profile_(profile) {
-    for (std::size_t id = 0; id < profile.names.size(); ++id) {
-      names_.Intern(profile.names.name(static_cast<std::uint32_t>(id)));
-    }
+    Copy(profile.names, names_);
   }
 
   Result<std::size_t> ReadSome(ProfileBatch& batch, std::size_t limit) override {
@@ -53,14 +57,13 @@ Result<Profile> LoadProfile(ProfileReader& reader) {
     }
   }
   // Intern in order of id, so that names keep their ids.
-  for (std::size_t id = 0; id < reader.names().size(); ++id) {
-    profile.names.Intern(reader.names().name(static_cast<std::uint32_t>(id)));
-  }
+  Copy(reader.names(), profile.names);
   profile.warnings = reader.warnings();
   return profile;
 }
 
 Result<std::size_t> ProfileReader::Read(ProfileBatch& batch, std::size_t limit) {
+  batch.steps.clear();
   Result<std::size_t> read = ReadSome(batch, limit);
   if (!read.ok()) return read;
   for (const shm::KernelRecord& record : batch.records) {

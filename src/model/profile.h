@@ -25,6 +25,8 @@ struct ProfileBatch {
   std::vector<shm::KernelRecord> records;
   // metrics[column][row], one column per ProfileReader::metric_names(). NaN if the cell is empty.
   std::vector<std::vector<double>> metrics;
+  // The step of the program that each launch was made in, or shm::kNoStep; empty if none is known.
+  std::vector<std::uint64_t> steps;
 };
 
 // ProfileReader streams the launches of a recorded run in launch order, independent of the file
@@ -44,7 +46,9 @@ class ProfileReader {
   // Sets the name of the run in error messages of Read.
   void SetSource(std::string source) { source_ = std::move(source); }
 
-  // Names of the kernels read so far, indexed by KernelRecord::name_id.
+  // Names of the kernels read so far, indexed by KernelRecord::name_id. A source that knows the
+  // ranges of its launches gives each name the path of its range (SelectLaunches decides which
+  // of them count).
   const NameTable& names() const { return names_; }
 
   // Columns other than the canonical ones, in file order. Valid once the reader is open.

@@ -25,7 +25,14 @@ Cuts Allocator::Cut(const Facts& facts, const ParallelFor& parallel) {
   pace_ = is_met_ ? Pace::kSpread : is_first ? Pace::kFirst : Pace::kUrgent;
   if (!MustCompareCuts(facts)) return {};
   Cuts cuts = CompareCuts(facts, parallel);
-  if (!IsSizedByRule(facts)) planned_ns_ = CostOf(cuts.best, options_.price.FixedPerFactor());
+  if (!IsSizedByRule(facts)) {
+    planned_ns_ = 0.0;
+    planned_of_.clear();
+    for (const std::vector<sampling::StratumRange>& kernel : cuts.best.kernels) {
+      planned_of_.push_back(CostOf(kernel, options_.price.FixedPerFactor()));
+      planned_ns_ += planned_of_.back();
+    }
+  }
   if (releases_.HasStarted(facts.observed)) schedule_.SetCutsCompared(facts.observed);
   return cuts;
 }
@@ -39,7 +46,8 @@ Cuts Allocator::CompareCuts(const Facts& facts, const ParallelFor& parallel) {
     options.error_bound /= std::sqrt(releases_.ShareAt(facts.observed));
   }
   Cuts cuts;
-  cuts.best = sampling::StratifyWorkload(cells, options, multiplier_, parallel);
+  cuts.best =
+      sampling::StratifyWorkload(cells, options, multiplier_, parallel, RangesOf(facts.kernels));
   multiplier_ = cuts.best.multiplier;
 
   std::vector<std::vector<std::size_t>> worthwhile(cells.size());
@@ -79,7 +87,8 @@ std::vector<Decision> Allocator::Decide(const Facts& facts, const Cuts& cuts) co
                            {.duration_ns = static_cast<double>(facts.duration_ns),
                             .planned_ns = planned_ns_,
                             .bound_met = is_met_,
-                            .share = releases_.ShareAt(facts.observed)},
+                            .share = releases_.ShareAt(facts.observed),
+                            .planned_of = planned_of_},
                            options_);
   }
   for (const KernelFacts& kernel : facts.kernels) {

@@ -54,7 +54,7 @@ struct Capture {
   // The sketch bin that determines the cluster: the bin of the duration or, if captures perturb
   // launches, of the mean of the launch's group.
   std::uint32_t bin = 0;
-  LaunchPlace place;  // for KernelPeriods; not used for exploratory captures
+  LaunchPlace place = {};  // for KernelPeriods; not used for exploratory captures
 
   bool explored() const { return (sample.record.flags & shm::kFlagExploratory) != 0; }
 };

@@ -317,15 +317,85 @@ double AddRepresented(std::span<const Cluster> clusters, const JointStratum& joi
   return run.Lateness(all * cluster_ns, at, MeanPosition(clusters, joint, run));
 }
 
+// Returns the kernels of each total that the bound applies to.
+std::vector<std::vector<std::size_t>> TotalsOf(std::span<const KernelFacts> kernels,
+                                               const sampling::SamplingOptions& options) {
+  return sampling::KernelsByTotal(options.bound, kernels.size(), RangesOf(kernels));
+}
+
+// Returns the number of clusters of all kernels before each kernel, and of all.
+std::vector<std::size_t> FirstClusters(std::span<const KernelFacts> kernels) {
+  std::vector<std::size_t> first = {0};
+  for (const KernelFacts& kernel : kernels) first.push_back(first.back() + kernel.clusters.size());
+  return first;
+}
+
+// Returns the state of the kernels of a range: in a range that takes little time, bias is worth more.
+AllocationState StateOf(std::span<const KernelFacts> kernels, std::span<const std::size_t> range,
+                        const AllocationState& all, double error_bound) {
+  AllocationState state = all;
+  state.duration_ns = state.planned_ns = 0.0;
+  for (const std::size_t k : range) {
+    state.duration_ns += kernels[k].explored_ns;
+    for (const Cluster& cluster : kernels[k].clusters) state.duration_ns += cluster.moments.sum();
+    if (k < all.planned_of.size()) state.planned_ns += all.planned_of[k];
+  }
+  // The kernels of a new range may have no planned captures yet.
+  return state.BiasWorth(error_bound) > all.BiasWorth(error_bound) ? state : all;
+}
+
+// Adds the clusters of a kernel to a problem, and decides which are unreachable. The decisions are
+// in `targets` from `place` on.
+void AddChoices(const KernelFacts& kernel, std::size_t place, const AllocationState& state,
+                const sampling::SamplingOptions& options, TargetProblem& problem,
+                std::vector<Decision>& targets) {
+  const double uncovered_worth = state.BiasWorth(options.error_bound);
+  problem.total_ns += kernel.explored_ns;
+  Run run{kernel.begins};
+  std::vector<Choice> choices;
+  for (const Cluster& cluster : kernel.clusters) {
+    problem.total_ns += cluster.moments.sum();
+    run.launches += static_cast<double>(cluster.moments.count());
+    choices.emplace_back(cluster, options);
+  }
+  for (const JointStratum& joint :
+       JoinClusters(kernel.clusters, CountedCaptures::kCurrent, problem.bias_ns)) {
+    if (joint.covered()) {
+      problem.lateness_ns += AddRepresented(kernel.clusters, joint, run, choices[joint.home]);
+    }
+    if (joint.end_period != kernel.begins.size()) continue;
+    for (std::size_t i = joint.first; i < joint.end; ++i) {
+      const Cluster& cluster = kernel.clusters[i];
+      const double estimate = joint.covered() ? joint.sampled.mean() : 0.0;
+      const double worth = joint.covered() ? kJoinedWorth * uncovered_worth : uncovered_worth;
+      const double bias =
+          static_cast<double>(cluster.moments.count()) * (estimate - cluster.moments.mean());
+      const bool costly = !cluster.source.predicted() || options.price.fixed_ns > 0.0;
+      const bool unreachable =
+          cluster.captured == 0 && costly && cluster.price_ns() > worth * std::fabs(bias);
+      Choice& choice = choices[i];
+      choice.place = place + i;
+      if (cluster.captured == 0 && joint.covered() && state.bound_met) {
+        choice.without = 0.0;  // what represents it is good enough
+        choice.bias_ns = bias;
+      }
+      targets[choice.place] = {.unreachable = unreachable, .enough = cluster.decision.enough};
+      if (unreachable) {
+        problem.unreachable_ns += bias;
+      } else {
+        problem.choices.push_back(choice);
+      }
+    }
+  }
+}
+
 }  // namespace
 
-double CostOf(const sampling::Design& cut, double fixed_ns) {
+double CostOf(std::span<const sampling::StratumRange> cut, double fixed_ns) {
   double cost = 0.0;
-  for (const std::vector<sampling::StratumRange>& strata : cut.kernels) {
-    for (const sampling::StratumRange& s : strata) {
-      if (s.sample_size == s.moments.count()) continue;
-      cost += static_cast<double>(s.sample_size) * (s.moments.mean() + fixed_ns);
-    }
+  for (const sampling::StratumRange& s : cut) {
+    if (s.sample_size == s.moments.count()) continue;
+    cost += static_cast<double>(s.sample_size) * (s.moments.mean() + fixed_ns);
   }
   return cost;
 }
@@ -383,24 +453,30 @@ bool IsWorthCutting(sampling::CellsView cells, std::span<const std::size_t> curr
   return current_ns - whole_ns > gain * (best_ns - whole_ns);
 }
 
+std::vector<std::uint32_t> RangesOf(std::span<const KernelFacts> kernels) {
+  std::vector<std::uint32_t> ranges;
+  for (const KernelFacts& kernel : kernels) ranges.push_back(kernel.range);
+  return ranges;
+}
+
 bool MeetsBound(std::span<const KernelFacts> kernels, const sampling::SamplingOptions& options) {
   const sampling::ErrorTarget target = CertifiedTarget(options);
-  const bool by_kernel = options.bound == sampling::BoundScope::kKernel;
-  BoundTerms terms;
-  const auto met = [&] { return terms.Bound(target.z) <= target.error_bound * terms.total; };
-  for (const KernelFacts& kernel : kernels) {
-    if (by_kernel) terms = {};
-    terms.total += kernel.explored_ns;
-    for (const JointStratum& joint :
-         JoinClusters(kernel.clusters, CountedCaptures::kCurrent, terms.bias)) {
-      const Cluster& home = kernel.clusters[joint.home];
-      const std::uint64_t needed = std::min(MinCaptures(home, options), home.moments.count());
-      if (joint.covered() && home.captured < needed) return false;
-      terms.Add(joint);
+  for (const std::vector<std::size_t>& total : TotalsOf(kernels, options)) {
+    BoundTerms terms;
+    for (const std::size_t k : total) {
+      const KernelFacts& kernel = kernels[k];
+      terms.total += kernel.explored_ns;
+      for (const JointStratum& joint :
+           JoinClusters(kernel.clusters, CountedCaptures::kCurrent, terms.bias)) {
+        const Cluster& home = kernel.clusters[joint.home];
+        const std::uint64_t needed = std::min(MinCaptures(home, options), home.moments.count());
+        if (joint.covered() && home.captured < needed) return false;
+        terms.Add(joint);
+      }
     }
-    if (by_kernel && !met()) return false;
+    if (terms.Bound(target.z) > target.error_bound * terms.total) return false;
   }
-  return by_kernel || met();
+  return true;
 }
 
 double BoundOf(std::span<const KernelFacts> kernels, const sampling::SamplingOptions& options) {
@@ -414,34 +490,49 @@ double BoundOf(std::span<const KernelFacts> kernels, const sampling::SamplingOpt
   return terms.Bound(CertifiedTarget(options).z);
 }
 
+double GreatestRangeBound(std::span<const KernelFacts> kernels,
+                          const sampling::SamplingOptions& options) {
+  double greatest = 0.0;
+  for (const std::vector<std::size_t>& range : sampling::KernelsByTotal(
+           sampling::BoundScope::kRange, kernels.size(), RangesOf(kernels))) {
+    std::vector<KernelFacts> of;
+    double total_ns = 0.0;
+    for (const std::size_t k : range) {
+      of.push_back(kernels[k]);
+      total_ns += kernels[k].explored_ns;
+      for (const Cluster& cluster : kernels[k].clusters) total_ns += cluster.moments.sum();
+    }
+    if (total_ns > 0.0) greatest = std::max(greatest, BoundOf(of, options) / total_ns);
+  }
+  return greatest;
+}
+
 std::vector<std::uint64_t> EnoughCaptures(std::span<const KernelFacts> kernels,
                                           const sampling::SamplingOptions& options) {
   const sampling::ErrorTarget target = CertifiedTarget(options);
-  const bool by_kernel = options.bound == sampling::BoundScope::kKernel;
-  std::vector<std::uint64_t> enough;
-  std::vector<sampling::Stratum> strata;
-  std::vector<double> costs;
-  double total_ns = 0.0;
-  const auto solve = [&] {
+  const std::vector<std::size_t> first = FirstClusters(kernels);
+  std::vector<std::uint64_t> enough(first.back());
+  for (const std::vector<std::size_t>& total : TotalsOf(kernels, options)) {
+    std::vector<sampling::Stratum> strata;
+    std::vector<double> costs;
+    double total_ns = 0.0;
+    for (const std::size_t k : total) {
+      total_ns += kernels[k].explored_ns;
+      for (const Cluster& cluster : kernels[k].clusters) {
+        strata.emplace_back(cluster.moments);
+        costs.push_back(cluster.price_ns());
+        total_ns += cluster.moments.sum();
+      }
+    }
     const double margin = kPlannedShare * target.error_bound * total_ns / target.z;
     const std::vector<std::uint64_t> sizes = CompleteSizes(
         strata, costs, std::vector<std::uint64_t>(strata.size(), 0),
         std::vector<std::uint64_t>(strata.size(), options.min_samples), margin * margin);
-    enough.insert(enough.end(), sizes.begin(), sizes.end());
-    strata.clear();
-    costs.clear();
-    total_ns = 0.0;
-  };
-  for (const KernelFacts& kernel : kernels) {
-    total_ns += kernel.explored_ns;
-    for (const Cluster& cluster : kernel.clusters) {
-      strata.emplace_back(cluster.moments);
-      costs.push_back(cluster.price_ns());
-      total_ns += cluster.moments.sum();
+    auto next = sizes.begin();
+    for (const std::size_t k : total) {
+      for (std::size_t i = first[k]; i < first[k + 1]; ++i) enough[i] = *next++;
     }
-    if (by_kernel) solve();
   }
-  if (!by_kernel) solve();
   return enough;
 }
 
@@ -449,52 +540,19 @@ std::vector<Decision> AllocateTargets(std::span<const KernelFacts> kernels,
                                       const AllocationState& state,
                                       const sampling::SamplingOptions& options) {
   const sampling::ErrorTarget target = CertifiedTarget(options);
-  const bool by_kernel = options.bound == sampling::BoundScope::kKernel;
-  const double uncovered_worth = state.BiasWorth(target.error_bound);
-  std::vector<Decision> targets;
-  TargetProblem problem;
-  for (const KernelFacts& kernel : kernels) {
-    if (by_kernel) problem = {};
-    problem.total_ns += kernel.explored_ns;
-    Run run{kernel.begins};
-    std::vector<Choice> choices;
-    for (const Cluster& cluster : kernel.clusters) {
-      problem.total_ns += cluster.moments.sum();
-      run.launches += static_cast<double>(cluster.moments.count());
-      choices.emplace_back(cluster, options);
+  const std::vector<std::size_t> first = FirstClusters(kernels);
+  std::vector<Decision> targets(first.back());
+  for (const std::vector<std::size_t>& total : TotalsOf(kernels, options)) {
+    AllocationState of_total = state;
+    if (options.bound == sampling::BoundScope::kRange) {
+      of_total = StateOf(kernels, total, state, options.error_bound);
     }
-    for (const JointStratum& joint :
-         JoinClusters(kernel.clusters, CountedCaptures::kCurrent, problem.bias_ns)) {
-      if (joint.covered()) {
-        problem.lateness_ns += AddRepresented(kernel.clusters, joint, run, choices[joint.home]);
-      }
-      if (joint.end_period != kernel.begins.size()) continue;
-      for (std::size_t i = joint.first; i < joint.end; ++i) {
-        const Cluster& cluster = kernel.clusters[i];
-        const double estimate = joint.covered() ? joint.sampled.mean() : 0.0;
-        const double worth = joint.covered() ? kJoinedWorth * uncovered_worth : uncovered_worth;
-        const double bias =
-            static_cast<double>(cluster.moments.count()) * (estimate - cluster.moments.mean());
-        const bool costly = !cluster.source.predicted() || options.price.fixed_ns > 0.0;
-        const bool unreachable =
-            cluster.captured == 0 && costly && cluster.price_ns() > worth * std::fabs(bias);
-        Choice& choice = choices[i];
-        choice.place = targets.size();
-        if (cluster.captured == 0 && joint.covered() && state.bound_met) {
-          choice.without = 0.0;  // what represents it is good enough
-          choice.bias_ns = bias;
-        }
-        targets.push_back({.unreachable = unreachable, .enough = cluster.decision.enough});
-        if (unreachable) {
-          problem.unreachable_ns += bias;
-        } else {
-          problem.choices.push_back(choice);
-        }
-      }
+    TargetProblem problem;
+    for (const std::size_t k : total) {
+      AddChoices(kernels[k], first[k], of_total, options, problem, targets);
     }
-    if (by_kernel) problem.Solve(target, state, targets);
+    problem.Solve(target, of_total, targets);
   }
-  if (!by_kernel) problem.Solve(target, state, targets);
   return targets;
 }
 

@@ -73,6 +73,7 @@ struct KernelFacts {
   double explored_ns = 0.0;               // time of the exploratory captures
   std::span<const std::uint64_t> begins;  // launches before each period (KernelPeriods)
   const BinnedCells* cells = nullptr;     // not null for Allocator
+  std::uint32_t range = 0;                // number of its range, for BoundScope::kRange
 };
 
 // CountedCaptures defines which captures represent a cluster.
@@ -87,6 +88,9 @@ struct AllocationState {
   double planned_ns = 0.0;   // cost of the samples of the best cut
   bool bound_met = false;    // by the captures so far; no cluster is then captured for the bound
   double share = 1.0;        // of the planned captures that may be made now, > 0 (ReleaseSchedule)
+  // Cost of the samples of the best cut, by kernel; kernels may be newer than that cut. Used only
+  // for BoundScope::kRange, where 1 ns of bias is worth more in a range that takes less time.
+  std::span<const double> planned_of = {};
 
   // Returns the value of 1 ns of bias in captured time. If the planned captures buy the whole error
   // bound, each part of the bound costs its share.
@@ -109,15 +113,22 @@ bool IsWorthCutting(sampling::CellsView cells, std::span<const std::size_t> curr
                     std::span<const sampling::StratumRange> best,
                     const sampling::SamplingOptions& options);
 
-// Returns what the samples of a cut cost, without strata that are sampled completely. `fixed_ns`:
-// CapturePrice::FixedPerFactor.
-double CostOf(const sampling::Design& cut, double fixed_ns);
+// Returns what the samples of a kernel's cut cost, without strata that are sampled completely.
+// `fixed_ns`: CapturePrice::FixedPerFactor.
+double CostOf(std::span<const sampling::StratumRange> cut, double fixed_ns);
+
+// Returns the number of the range of each kernel.
+std::vector<std::uint32_t> RangesOf(std::span<const KernelFacts> kernels);
 
 // Returns whether the captures so far meet the error bound.
 bool MeetsBound(std::span<const KernelFacts> kernels, const sampling::SamplingOptions& options);
 
-// Returns the bound of all captures so far, as a time.
+// Returns the bound of the total, of all captures so far, as a time.
 double BoundOf(std::span<const KernelFacts> kernels, const sampling::SamplingOptions& options);
+
+// Returns the greatest relative bound of a range; 0 if no kernel has launches.
+double GreatestRangeBound(std::span<const KernelFacts> kernels,
+                          const sampling::SamplingOptions& options);
 
 // Returns how many captures a plan of the launches so far needs of each cluster, in order, as if
 // none had been made (Decision::enough).

@@ -22,6 +22,7 @@ OnlineSampler::OnlineSampler(const sampling::SamplingOptions& options, shm::Gate
 void OnlineSampler::StartOver(std::uint64_t observe_first) {
   publisher_.StartOver(kernels_);
   kernels_.clear();
+  range_of_.clear();
   new_names_.clear();
   batches_ = KernelBatches();
   allocator_ = Allocator(options_, observe_first);
@@ -35,6 +36,7 @@ std::uint32_t OnlineSampler::AddKernel(std::uint32_t name_id, const shm::LaunchC
   const auto id = static_cast<std::uint32_t>(kernels_.size());
   kernels_.emplace_back(name_id, names_.hash(name_id), config, perturbed_,
                         options_.price.FixedPerFactor());
+  range_of_.push_back(ranges_.Intern(names_.range(name_id)));
   batches_.AddKernel();
   publisher_.AddKernel();
   ++status_.kernels;
@@ -154,6 +156,9 @@ void OnlineSampler::Allocate(const ParallelFor& parallel) {
   if (status_.duration_ns != 0) {
     status_.bound =
         BoundOf(FactsNow().kernels, options_) / static_cast<double>(status_.duration_ns);
+    status_.scope_bound = options_.bound == sampling::BoundScope::kRange
+                              ? GreatestRangeBound(FactsNow().kernels, options_)
+                              : status_.bound;
   }
 }
 
@@ -200,7 +205,8 @@ Facts OnlineSampler::FactsNow() const {
   for (const KernelState& kernel : kernels_) {
     facts.kernels.push_back({kernel.clusters(),
                              static_cast<double>(kernel.captures().explored_ns()),
-                             kernel.periods().begins(), &kernel.sketch().cells()});
+                             kernel.periods().begins(), &kernel.sketch().cells(),
+                             range_of_[facts.kernels.size()]});
   }
   return facts;
 }
@@ -233,12 +239,12 @@ model::Plan OnlineSampler::Finish(const ParallelFor& parallel) {
   }
   Allocate(parallel);
   model::Plan plan = BuildBestPlan();
-  if (plan.totals.certified_bound > options_.error_bound) {
+  if (CertifiedBoundOf(plan) > options_.error_bound) {
     std::vector<std::vector<std::size_t>> cuts;
     for (const KernelState& kernel : kernels_) cuts.push_back(kernel.CurrentFirstCells());
     ApplyCuts(allocator_.CompareCuts(FactsNow(), parallel), parallel);
     model::Plan recut = BuildBestPlan();
-    if (recut.totals.certified_bound < plan.totals.certified_bound) {
+    if (CertifiedBoundOf(recut) < CertifiedBoundOf(plan)) {
       plan = std::move(recut);
     } else {
       for (std::size_t id = 0; id < cuts.size(); ++id) {
@@ -250,17 +256,24 @@ model::Plan OnlineSampler::Finish(const ParallelFor& parallel) {
   return plan;
 }
 
+double OnlineSampler::CertifiedBoundOf(const model::Plan& plan) const {
+  double bound = plan.totals.certified_bound;
+  if (options_.bound != sampling::BoundScope::kRange) return bound;
+  for (const model::PlanRange& range : plan.ranges) bound = std::max(bound, range.certified_bound);
+  return bound;
+}
+
 model::Plan OnlineSampler::BuildBestPlan() {
   SetEnough();
   model::Plan plan = BuildPlan();
-  if (plan.totals.certified_bound <= options_.error_bound) return plan;
+  if (CertifiedBoundOf(plan) <= options_.error_bound) return plan;
   // If periods differ, the newest captures have a large bias, and captures of all periods a small
   // one.
   for (KernelState& kernel : kernels_) {
     for (Cluster& cluster : kernel.clusters()) cluster.decision.enough = cluster.captured;
   }
   model::Plan by_all = BuildPlan();
-  return by_all.totals.certified_bound < plan.totals.certified_bound ? by_all : plan;
+  return CertifiedBoundOf(by_all) < CertifiedBoundOf(plan) ? by_all : plan;
 }
 
 void OnlineSampler::EmitTopUps(const model::Plan& plan) {
@@ -279,9 +292,13 @@ void OnlineSampler::EmitTopUps(const model::Plan& plan) {
 model::Plan OnlineSampler::BuildPlan() const {
   sampling::PlanBuilder builder(options_);
   model::PlanTotals imputed;
-  double bias_ns = 0.0;
-  for (const KernelState& kernel : kernels_) {
+  // The biases of the kernels of a total mostly cancel.
+  std::vector<double> biases_ns(ranges_.size() + 1, 0.0);
+  for (std::size_t id = 0; id < kernels_.size(); ++id) {
+    const KernelState& kernel = kernels_[id];
     if (kernel.launches() == 0) continue;
+    double& bias_ns =
+        biases_ns[options_.bound == sampling::BoundScope::kRange ? range_of_[id] : ranges_.size()];
     if (options_.bound == sampling::BoundScope::kKernel) bias_ns = 0.0;
     std::vector<sampling::SampledCluster> clusters =
         FinalClusters(kernel, JoinClusters(kernel.clusters(), CountedCaptures::kAll, bias_ns));
@@ -299,6 +316,7 @@ model::Plan OnlineSampler::BuildPlan() const {
   if (status_.captured != 0 && perturbed_) {
     plan.totals.observed_error = NAN;
     model::StateBound(plan.totals);
+    plan.ranges = sampling::DescribeRanges(plan, options_.confidence);
   }
   return plan;
 }

@@ -128,6 +128,7 @@ struct SamplerStatus {
   std::uint64_t clusters_open = 0;
   std::uint64_t clusters_closed = 0;
   double bound = 0.0;                  // of the captures so far; uncovered time counts in full
+  double scope_bound = 0.0;            // with BoundScope::kRange, the greatest bound of a range
   std::uint64_t contexts_refused = 0;  // failed attempts to publish a context (gate table full)
   std::uint64_t slots_refused = 0;     // failed attempts to get a gate slot for a credit line
   std::uint64_t perturbed = 0;
@@ -162,9 +163,10 @@ class OnlineSampler {
   OnlineSampler(const sampling::SamplingOptions& options, shm::GateTable& gate,
                 std::uint64_t observe_first = 0, bool perturbed = false);
 
-  // Returns the id of `name` in names(). If `pid` is given, the name belongs to that process only.
-  std::uint32_t AddName(std::string_view name, std::int32_t pid = 0) {
-    return names_.Intern(name, pid);
+  // Returns the id of `name` in names(). If `pid` is given, the name belongs to that process only,
+  // and if `range` is, to launches in that range.
+  std::uint32_t AddName(std::string_view name, std::int32_t pid = 0, std::string_view range = {}) {
+    return names_.Intern(name, pid, range);
   }
   const model::NameTable& names() const { return names_; }
   // Adds a kernel: all launches of a name or, if `config` is given, of that configuration. Ids are
@@ -232,13 +234,17 @@ class OnlineSampler {
   void PublishAll(Publish publish);
   void Emit(MaskEventKind kind, std::uint32_t kernel, std::size_t cluster);
   model::KernelId IdOf(const KernelState& kernel) const {
-    return {names_.name(kernel.name_id()), names_.process(kernel.name_id()), kernel.config()};
+    const std::uint32_t name = kernel.name_id();
+    return {names_.name(name), names_.process(name), kernel.config(),
+            std::string(names_.range(name))};
   }
   // Returns the plan of the current cuts.
   model::Plan BuildPlan() const;
   // Builds the plan of the present cuts; if it misses the error bound, from the captures that give
   // the smaller bound: the newest that suffice, or all.
   model::Plan BuildBestPlan();
+  // Returns the certified bound of the total or, if each range has a bound, the greatest.
+  double CertifiedBoundOf(const model::Plan& plan) const;
   void EmitTopUps(const model::Plan& plan);
 
   sampling::SamplingOptions options_;
@@ -249,6 +255,8 @@ class OnlineSampler {
     std::uint64_t index;
   };
   model::NameTable names_;
+  model::NameTable ranges_;               // of the kernels, numbered for BoundScope::kRange
+  std::vector<std::uint32_t> range_of_;   // by kernel, id in ranges_
   std::deque<NewName> new_names_;  // whose first launch is not observed yet, ascending by index
   std::deque<KernelState> kernels_;
   GatePublisher publisher_;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <functional>
+#include <unordered_map>
 #include <utility>
 
 #include "sampling/certificate.h"
@@ -130,7 +131,8 @@ using Adjust = std::function<void(Strata&)>;
 // The strata of the papers' methods keep their sizes.
 void KeepSizes(Strata&) {}
 
-// Adds the samples that show the spread of other metrics, if the plan is for the workload's total.
+// Adds the samples that show the spread of other metrics, unless the bound is for each kernel.
+// `options`: of one total.
 Adjust PairsFor(const SamplingOptions& options) {
   if (options.bound != BoundScope::kWorkload) return KeepSizes;
   return [fixed_ns = options.price.FixedPerFactor()](Strata& strata) {
@@ -367,7 +369,43 @@ Strata DesignWithUncovered(std::span<const KernelCells> kernels, const SamplingO
   return best;
 }
 
+// Calls solve(kernels of a total, parallel) for each total, and returns the strata by kernel.
+template <typename Kernel, typename Solve>
+Strata SolveByTotal(std::span<const Kernel> kernels, const SamplingOptions& options,
+                    std::span<const std::uint32_t> ranges, const ParallelFor& parallel,
+                    const Solve& solve) {
+  if (options.bound == BoundScope::kWorkload) return solve(kernels, parallel);
+  const std::vector<std::vector<std::size_t>> totals =
+      KernelsByTotal(options.bound, kernels.size(), ranges);
+  Strata strata(kernels.size());
+  const auto solve_one = [&](const std::vector<std::size_t>& total, const ParallelFor& tasks) {
+    std::vector<Kernel> of;
+    for (const std::size_t k : total) of.push_back(kernels[k]);
+    Strata solved = solve(std::span<const Kernel>(of), tasks);
+    for (std::size_t i = 0; i < total.size(); ++i) strata[total[i]] = std::move(solved[i]);
+  };
+  if (options.bound == BoundScope::kKernel) {
+    parallel(totals.size(), [&](std::size_t i) { solve_one(totals[i], Serially); });
+  } else {
+    for (const std::vector<std::size_t>& total : totals) solve_one(total, parallel);
+  }
+  return strata;
+}
+
 }  // namespace
+
+std::vector<std::vector<std::size_t>> KernelsByTotal(BoundScope scope, std::size_t kernels,
+                                                     std::span<const std::uint32_t> ranges) {
+  std::vector<std::vector<std::size_t>> totals;
+  std::unordered_map<std::uint32_t, std::size_t> place;  // of a range in `totals`
+  for (std::size_t k = 0; k < kernels; ++k) {
+    std::size_t at = scope == BoundScope::kKernel ? k : 0;
+    if (scope == BoundScope::kRange) at = place.emplace(ranges[k], totals.size()).first->second;
+    if (at == totals.size()) totals.emplace_back();
+    totals[at].push_back(k);
+  }
+  return totals;
+}
 
 void SizeStrata(std::span<std::vector<StratumRange>> kernels, const SamplingOptions& options) {
   if (options.method == Method::kStem) {
@@ -379,15 +417,16 @@ void SizeStrata(std::span<std::vector<StratumRange>> kernels, const SamplingOpti
         s.sample_size = std::min(std::max(own, options.min_samples), s.moments.count());
       }
     }
-  } else if (options.bound == BoundScope::kWorkload) {
-    SizeTogether(kernels, options);
-  } else {
+  } else if (options.bound == BoundScope::kKernel) {
     for (std::vector<StratumRange>& kernel : kernels) SizeTogether({&kernel, 1}, options);
+  } else {
+    SizeTogether(kernels, options);
   }
 }
 
 Design StratifyWorkload(std::span<const CellsView> kernels, const SamplingOptions& options,
-                        double multiplier, const ParallelFor& parallel) {
+                        double multiplier, const ParallelFor& parallel,
+                        std::span<const std::uint32_t> ranges) {
   Design result;
   const ErrorTarget target = options.target();
   if (options.method == Method::kOptimal) {
@@ -397,39 +436,42 @@ Design StratifyWorkload(std::span<const CellsView> kernels, const SamplingOption
       return SolveOptimalStrata(kernels, certified, options.min_samples, multiplier, Effort::kQuick,
                                 parallel, fixed_ns);
     }
-    result.kernels.resize(kernels.size());
-    parallel(kernels.size(), [&](std::size_t i) {
-      Design solved = SolveOptimalStrata(kernels.subspan(i, 1), certified, options.min_samples, 0.0,
-                                         Effort::kQuick, Serially, fixed_ns);
-      result.kernels[i] = std::move(solved.kernels.front());
-    });
+    result.kernels =
+        SolveByTotal(kernels, options, ranges, parallel,
+                     [&](std::span<const CellsView> of, const ParallelFor& tasks) {
+                       return SolveOptimalStrata(of, certified, options.min_samples, 0.0,
+                                                 Effort::kQuick, tasks, fixed_ns)
+                           .kernels;
+                     });
     return result;
   }
-  result.kernels.resize(kernels.size());
-  parallel(kernels.size(), [&](std::size_t i) {
-    result.kernels[i] = Stratify(options.method, kernels[i], target);
-  });
-  SizeStrata(result.kernels, options);
+  result.kernels =
+      SolveByTotal(kernels, options, ranges, parallel,
+                   [&](std::span<const CellsView> of, const ParallelFor& tasks) {
+                     Strata strata(of.size());
+                     tasks(of.size(), [&](std::size_t i) {
+                       strata[i] = Stratify(options.method, of[i], target);
+                     });
+                     SizeStrata(strata, options);
+                     return strata;
+                   });
   return result;
 }
 
 Design DesignSample(std::span<const KernelCells> kernels, const SamplingOptions& options,
-                    const ParallelFor& parallel) {
+                    const ParallelFor& parallel, std::span<const std::uint32_t> ranges) {
   Design design;
-  const auto solve = [&options](std::span<const KernelCells> of, const ParallelFor& tasks) {
-    if (options.method != Method::kOptimal) return DesignByRule(of, options, tasks);
-    const bool by_choice = options.max_uncovered > 0.0 && options.bound == BoundScope::kWorkload;
-    return by_choice ? DesignWithUncovered(of, options, tasks) : DesignOptimal(of, options, tasks);
+  // The total of a range is solved as the total of a workload.
+  SamplingOptions of_total = options;
+  if (options.bound == BoundScope::kRange) of_total.bound = BoundScope::kWorkload;
+  const auto solve = [&of_total](std::span<const KernelCells> of, const ParallelFor& tasks) {
+    if (of_total.method != Method::kOptimal) return DesignByRule(of, of_total, tasks);
+    const bool by_choice =
+        of_total.max_uncovered > 0.0 && of_total.bound == BoundScope::kWorkload;
+    return by_choice ? DesignWithUncovered(of, of_total, tasks)
+                     : DesignOptimal(of, of_total, tasks);
   };
-  if (options.bound == BoundScope::kWorkload) {
-    design.kernels = solve(kernels, parallel);
-  } else {
-    design.kernels.resize(kernels.size());
-    parallel(kernels.size(), [&](std::size_t i) {
-      Strata one = solve(kernels.subspan(i, 1), Serially);
-      design.kernels[i] = std::move(one.front());
-    });
-  }
+  design.kernels = SolveByTotal(kernels, options, ranges, parallel, solve);
   for (const auto& kernel : design.kernels) {
     for (const StratumRange& s : kernel) design.spread_samples += s.is_pair;
   }

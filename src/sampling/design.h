@@ -26,6 +26,8 @@
 // SOURCE: docs/math/optimal.md, root.md, allocation.md, certificate.md.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -39,15 +41,23 @@ namespace stemtap::sampling {
 // REQUIRES: method is kRoot or kStem.
 void SizeStrata(std::span<std::vector<StratumRange>> kernels, const SamplingOptions& options);
 
+// Returns the kernels of each total that the bound applies to, in order of their first kernels.
+// `ranges`: the number of the range of each kernel, used only if `scope` is kRange.
+std::vector<std::vector<std::size_t>> KernelsByTotal(BoundScope scope, std::size_t kernels,
+                                                     std::span<const std::uint32_t> ranges);
+
+// `ranges`: as for KernelsByTotal.
 // `multiplier` is the multiplier of an earlier result for similar kernels, or 0. The result does
 // not depend on how `parallel` schedules its tasks.
 Design StratifyWorkload(std::span<const CellsView> kernels, const SamplingOptions& options,
-                        double multiplier = 0.0, const ParallelFor& parallel = Serially);
+                        double multiplier = 0.0, const ParallelFor& parallel = Serially,
+                        std::span<const std::uint32_t> ranges = {});
 
-// bound <= options.error_bound, for each kernel if options.bound is kKernel. kRoot and kStem use
+// bound <= options.error_bound, for each kernel or range if options.bound is kKernel or kRange. kRoot and kStem use
 // the strata of their papers, and the sizes too if those meet the bound; otherwise sizes for a
 // tighter bound. REQUIRES: as for StratifyWorkload.
 Design DesignSample(std::span<const KernelCells> kernels, const SamplingOptions& options,
-                    const ParallelFor& parallel = Serially);
+                    const ParallelFor& parallel = Serially,
+                    std::span<const std::uint32_t> ranges = {});
 
 }  // namespace stemtap::sampling

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <string_view>
 #include <utility>
 
 #include "sampling/certificate.h"
@@ -52,6 +54,47 @@ void ErrorSources::Describe(double confidence, model::PlanTotals& totals) const 
   }
 }
 
+std::vector<model::PlanRange> DescribeRanges(const model::Plan& plan, double confidence) {
+  struct Range {
+    ErrorSources errors;
+    model::PlanTotals totals;
+  };
+  std::map<std::string_view, Range> ranges;
+  for (const model::PlanKernel& kernel : plan.kernels) {
+    Range& range = ranges[kernel.range];
+    range.totals.invocations += kernel.invocations;
+    range.totals.duration_ns += kernel.duration_ns;
+    for (const model::PlanCluster& cluster : kernel.clusters) {
+      range.errors.Add(cluster);
+      std::uint64_t sampled_ns = 0;
+      for (const model::PlanSample& s : cluster.samples) sampled_ns += s.record.duration_ns;
+      range.totals.samples += cluster.samples.size();
+      range.totals.sampled_duration_ns += sampled_ns;
+      range.totals.plain_estimate_ns +=
+          PlainWeight(cluster.count, cluster.samples.size()) * static_cast<double>(sampled_ns);
+    }
+  }
+  if (ranges.empty() || (ranges.size() == 1 && ranges.begin()->first.empty())) return {};
+  std::vector<model::PlanRange> described;
+  for (auto& [name, range] : ranges) {
+    model::PlanTotals& t = range.totals;
+    range.errors.Describe(confidence, t);
+    if (std::isnan(plan.totals.observed_error)) {
+      t.observed_error = NAN;
+      model::StateBound(t);
+    }
+    if (std::isnan(plan.totals.bound)) t.bound = t.certified_bound = NAN;
+    described.push_back({std::string(name), t.invocations, t.duration_ns, t.samples,
+                         t.sampled_duration_ns, t.plain_estimate_ns, t.bound, t.certified_bound,
+                         t.observed_error});
+  }
+  std::stable_sort(described.begin(), described.end(),
+                   [](const model::PlanRange& a, const model::PlanRange& b) {
+                     return a.duration_ns > b.duration_ns;
+                   });
+  return described;
+}
+
 void PlanBuilder::AddKernel(model::KernelId id, std::uint64_t invocations,
                             std::uint64_t duration_ns, std::uint64_t zero_duration,
                             std::vector<SampledCluster> clusters) {
@@ -86,7 +129,10 @@ void PlanBuilder::Add(model::PlanKernel kernel, std::uint64_t zero_duration,
       if (options_.weights == Weights::kCalibrated) weight = calibrated;
       totals.calibrated_estimate_ns += calibrated * static_cast<double>(sampled_ns);
     }
-    for (model::PlanSample& s : cluster.samples) s.weight = weight;
+    for (model::PlanSample& s : cluster.samples) {
+      s.weight = weight;
+      if (s.range.empty()) s.range = kernel.range;
+    }
     totals.plain_estimate_ns += plain * static_cast<double>(sampled_ns);
     totals.samples += captured;
     totals.sampled_duration_ns += sampled_ns;
@@ -133,6 +179,7 @@ model::Plan PlanBuilder::Finish() {
     // The first launches are not a random sample: no bound can be stated.
     plan_.totals.bound = plan_.totals.certified_bound = NAN;
   }
+  plan_.ranges = DescribeRanges(plan_, options_.confidence);
   return std::move(plan_);
 }
 

@@ -61,6 +61,10 @@ class ErrorSources {
   double uncovered_ns_ = 0.0;
 };
 
+// Returns the totals and bounds of each range of `plan`, by time, descending; none if no kernel has
+// a range. The bounds are NaN if the plan has none.
+std::vector<model::PlanRange> DescribeRanges(const model::Plan& plan, double confidence);
+
 class PlanBuilder {
  public:
   explicit PlanBuilder(const SamplingOptions& options) : options_(options) {}

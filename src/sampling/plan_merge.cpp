@@ -206,8 +206,13 @@ Result<model::Plan> MergePlans(std::vector<model::Plan> plans, double confidence
   Place next;
   std::map<std::string, std::uint64_t> launches;  // by kernel name, in earlier plans
   bool error_known = true;
+  std::map<std::string, double> certified_ns;  // sum of the certified errors, by range
   for (model::Plan& plan : plans) {
     const Place first = next;
+    for (const model::PlanRange& range : plan.ranges) {
+      certified_ns[range.range] +=
+          range.certified_bound * static_cast<double>(range.duration_ns);
+    }
     AddTotals(plan.totals, merged.totals, sums);
     error_known = error_known && !std::isnan(plan.totals.observed_error);
     STEMTAP_TRY(AppendSessions(plan, next, sums, merged));
@@ -227,6 +232,14 @@ Result<model::Plan> MergePlans(std::vector<model::Plan> plans, double confidence
   merged.totals.kernels = merged.kernels.size();
   SetEstimates(confidence, merged);
   SetBounds(error_known, merged);
+  merged.ranges = DescribeRanges(merged, confidence);
+  for (model::PlanRange& range : merged.ranges) {
+    // As for the total (JointBound): holds even if all sessions err in the same direction.
+    if (range.duration_ns == 0) continue;
+    const double joint = certified_ns[range.range] / static_cast<double>(range.duration_ns);
+    if (!(range.certified_bound >= joint)) range.certified_bound = joint;
+    if (!(range.bound >= range.certified_bound)) range.bound = range.certified_bound;
+  }
   return merged;
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "model/kernel_groups.h"
+#include "model/launch_selection.h"
 #include "sampling/selection.h"
 #include "sampling/strata.h"
 #include "sampling/weights.h"
@@ -37,6 +38,7 @@ struct CapturePrice {
 enum class BoundScope {
   kWorkload,  // the total over all kernels; one allocation
   kKernel,    // the total of each kernel; one allocation per kernel, implies kWorkload
+  kRange,     // the total of each range; one allocation per range, implies kWorkload
 };
 
 struct SamplingOptions {
@@ -57,6 +59,7 @@ struct SamplingOptions {
   Selection selection = Selection::kRandom;
   model::GroupBy group_by = model::GroupBy::kName;
   std::string exclude;  // regular expression, see KernelGroups; empty excludes nothing
+  model::LaunchSelection launches;
   Weights weights = Weights::kCalibrated;
   std::uint64_t seed = 1;
 

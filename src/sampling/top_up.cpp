@@ -66,17 +66,19 @@ class Adder {
 
   // Reads the profile. Returns whether it is the run of the plan.
   Result<bool> Read(model::ProfileReader& reader) {
+    const model::GroupBy by = model::GroupByOf(model::OptionText(plan_.options, "group_by"));
     model::KernelGroups groups = STEMTAP_TRY(
-        model::KernelGroups::Create(model::GroupByOf(model::OptionText(plan_.options, "group_by")),
-                                    model::OptionText(plan_.options, "exclude")));
+        model::KernelGroups::Create(by, model::OptionText(plan_.options, "exclude")));
+    model::OccurrenceCounter occurrences(by);
     std::uint64_t index = 0;
     for (model::ProfileBatch batch;;) {
       if (STEMTAP_TRY(reader.Read(batch, model::kBatchLaunches)) == 0) break;
       for (const shm::KernelRecord& record : batch.records) {
         const std::uint64_t at = index++;
+        if (groups.Excludes(record.name_id, reader.names())) continue;
+        const std::uint64_t occurrence = occurrences.Next(record.name_id, reader.names());
         const std::uint32_t group = groups.Of(record, reader.names());
         if (group == model::kExcludedKernel) continue;
-        const std::uint64_t occurrence = groups.NextOccurrence(group, record);
         if (group == of_group_.size()) {
           const auto found = places_.find(groups.group(group));
           if (found == places_.end()) return false;

@@ -110,7 +110,14 @@ UnitDesign DesignWithPool(const Survey& survey, std::vector<std::size_t> pooled,
   parallel(count, [&](std::size_t u) {
     design.cells[u] = CellsOf(design.units[u].sketch, &design.bins[u]);
   });
-  design.sample = DesignSample(design.cells, options, parallel);
+  model::NameTable ranges;
+  std::vector<std::uint32_t> range_of;  // by unit; the pool is in no range
+  for (std::size_t g = 0; g < survey.groups.size(); ++g) {
+    if (design.places[g].pooled != model::kNotPooled) continue;
+    range_of.push_back(ranges.Intern(survey.groups[g].range));
+  }
+  range_of.resize(count, ranges.Intern(""));
+  design.sample = DesignSample(design.cells, options, parallel, range_of);
   return design;
 }
 
@@ -184,13 +191,15 @@ Result<bool> CollectSamples(model::ProfileReader& reader, const SamplingOptions&
                             std::vector<KernelPicks>& units) {
   model::KernelGroups groups =
       STEMTAP_TRY(model::KernelGroups::Create(options.group_by, options.exclude));
+  model::OccurrenceCounter occurrences(options.group_by);
   std::uint64_t index = 0;
   bool same = true;
   const auto read = model::ForEachLaunch(reader, [&](const shm::KernelRecord& record) {
     const std::uint64_t at = index++;
+    if (groups.Excludes(record.name_id, reader.names())) return;
+    const std::uint64_t occurrence = occurrences.Next(record.name_id, reader.names());
     const std::uint32_t group = groups.Of(record, reader.names());
     if (group == model::kExcludedKernel) return;
-    const std::uint64_t occurrence = groups.NextOccurrence(group, record);
     const std::uint32_t bin = stats::LogSketch::BinOf(record.duration_ns);
     if (group >= places.size()) {
       same = false;

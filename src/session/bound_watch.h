@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// BoundWatch detects when a run has been observed for long enough: the error bound is met, and has
+// BoundWatch detects when a run has been observed for long enough: the error bound of the total, or
+// of each range with --bound range, is met, and has
 // stayed met until the launches have grown by an eighth, so that another allocation has confirmed
 // it.
 //
@@ -23,7 +24,7 @@ class BoundWatch final : public EngineObserver {
   explicit BoundWatch(double error_bound) : error_bound_(error_bound) {}
 
   void OnAllocation(const online::SamplerStatus& status) override {
-    if (!(status.bound <= error_bound_) || status.captured == 0) {
+    if (!(status.scope_bound <= error_bound_) || status.captured == 0) {
       met_since_ = 0;
       return;
     }

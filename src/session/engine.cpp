@@ -33,6 +33,7 @@ void SetMarks(const CaptureMarks& marks, model::Plan& plan) {
     for (model::PlanCluster& cluster : kernel.clusters) {
       for (model::PlanSample& sample : cluster.samples) {
         const NamedMark mark = marks.Of(sample.index);
+        if (mark.empty()) continue;
         sample.range = mark.range;
         sample.step = mark.step;
       }
@@ -50,6 +51,7 @@ Engine::Engine(const sampling::SamplingOptions& options, shm::GateTable& gate, G
       sampler_(options, gate, asked == GateAsked::kByEngine ? lag : kLiveObserveFirst,
                captures == Captures::kPerturb),
       groups_(GroupsOf(options)),
+      occurrences_(options.group_by),
       tracker_(asked == GateAsked::kByEngine ? LaunchTracker::Graphs::kInHistories
                                              : LaunchTracker::Graphs::kOutside),
       lag_(lag),
@@ -63,7 +65,8 @@ std::uint32_t Engine::PlanName(std::uint32_t name_id) {
   const model::NameTable& names = sampler_.names();
   while (functions_.size() <= name_id) {
     const auto id = static_cast<std::uint32_t>(functions_.size());
-    functions_.push_back(sampler_.AddName(model::FunctionName(names.name(id)), names.process(id)));
+    functions_.push_back(sampler_.AddName(model::FunctionName(names.name(id)), names.process(id),
+                                          names.range(id)));
   }
   return functions_[name_id];
 }
@@ -87,7 +90,8 @@ std::uint32_t Engine::KernelOf(const shm::KernelRecord& record) {
 }
 
 void Engine::LeaveOut(const shm::KernelRecord& record, std::uint64_t name_hash) {
-  if (local_gate_) return;
+  // The live gate is not asked about launches outside of the selected ranges and steps.
+  if (local_gate_ || (record.flags & shm::kFlagOutside) != 0) return;
   counts_.excluded_captured += (record.flags & shm::kFlagCaptured) != 0;
   // A gate that does not know a kernel captures its first launch. From now on it knows this one.
   sampler_.Exclude(name_hash);
@@ -104,6 +108,10 @@ bool Engine::Push(const shm::KernelRecord& record, std::uint16_t process, const 
   const std::uint64_t name_hash = sampler_.names().hash(record.name_id);
   const std::uint64_t index = counts_.launches++;
   counts_.graph_launches += (record.flags & shm::kFlagGraph) != 0;
+  std::uint64_t occurrence = 0;
+  if (!IsExcluded(record.name_id)) {
+    occurrence = occurrences_.Next(record.name_id, sampler_.names());
+  }
   const shm::LaunchKeys keys = tracker_.Next(record, name_hash, process);
   const std::uint32_t kernel = KernelOf(record);
   if (kernel == model::kExcludedKernel) {
@@ -116,7 +124,7 @@ bool Engine::Push(const shm::KernelRecord& record, std::uint16_t process, const 
   launch.record.name_id = kernel;
   launch.record.flags &= shm::kFlagCaptured | shm::kFlagExploratory;  // of a live gate
   launch.index = index;
-  launch.occurrence = counts_.NextOccurrence(PlanName(record.name_id));
+  launch.occurrence = occurrence;
   if (local_gate_) {
     local_gate_->Decide(keys, record.name_id, sampler_.names().name(record.name_id), index,
                         launch.record);
@@ -136,7 +144,7 @@ bool Engine::Push(const shm::KernelRecord& record, std::uint16_t process, const 
 void Engine::Skip(const shm::KernelRecord& record, std::uint16_t process) {
   ++counts_.launches;
   tracker_.Next(record, sampler_.names().hash(record.name_id), process);
-  counts_.NextOccurrence(PlanName(record.name_id));
+  occurrences_.Next(record.name_id, sampler_.names());
 }
 
 void Engine::Observe(std::span<const online::Observation> epoch, online::Publish publish,

@@ -153,15 +153,9 @@ struct LaunchCounts {
   std::uint64_t launches = 0;
   std::uint64_t graph_launches = 0;
   std::uint64_t excluded_captured = 0;
-  std::uint64_t unobserved = 0;            // part of launches
-  std::vector<std::uint64_t> occurrences;  // by name id
-  std::vector<std::uint64_t> captured;     // by process
+  std::uint64_t unobserved = 0;         // part of launches
+  std::vector<std::uint64_t> captured;  // by process
 
-  // Returns the 0-based number of this launch among the launches of its kernel.
-  std::uint64_t NextOccurrence(std::uint32_t name_id) {
-    if (name_id >= occurrences.size()) occurrences.resize(std::size_t{name_id} + 1, 0);
-    return occurrences[name_id]++;
-  }
   void AddCapture(std::uint16_t process) {
     if (process >= captured.size()) captured.resize(std::size_t{process} + 1, 0);
     ++captured[process];
@@ -180,9 +174,10 @@ class Engine {
   void AddObserver(EngineObserver& observer) { observers_.push_back(&observer); }
 
   // Returns the id that Push expects for launches of the kernel `name`. `pid` is nonzero if the
-  // kernel belongs to only that process.
-  std::uint32_t AddKernel(std::string_view name, std::int32_t pid = 0) {
-    return sampler_.AddName(name, pid);
+  // kernel belongs to only that process. `range`: of the launches, if they are grouped by range.
+  std::uint32_t AddKernel(std::string_view name, std::int32_t pid = 0,
+                          std::string_view range = {}) {
+    return sampler_.AddName(name, pid, range);
   }
 
   // Returns the names of the AddKernel ids.
@@ -289,6 +284,7 @@ class Engine {
   std::vector<bool> is_name_of_kernel_;   // by name id: the sampler knows its kernel, likewise
   model::RunTime time_;
   LaunchCounts counts_;
+  model::OccurrenceCounter occurrences_;
   LaunchTracker tracker_;
   CaptureMarks marks_;
   std::uint64_t lag_;

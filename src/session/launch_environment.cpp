@@ -59,7 +59,7 @@ std::string NvtxNotice(const LiveOptions& options, bool& is_failure) {
         "gets stemtap's library instead",
         EscapeForTerminal(path));
   }
-  if (options.level != TraceLevel::kGate) return {};
+  if (options.level != TraceLevel::kGate && !options.sampling.launches.is_set()) return {};
   is_failure = true;
   return fmt::format(
       "NVTX ranges are not recorded: NVTX_INJECTION64_PATH is set to '{}'; unset it to record them",
@@ -75,6 +75,13 @@ std::vector<std::string> ProgramEnvironment(const LiveOptions& options,
   add(shm::kEnvSession.name, directory);
   add(shm::kEnvLevel.name, NameOf(options.level));
   add(shm::kEnvActuator.name, options.actuator);
+  const model::LaunchSelection& selection = options.sampling.launches;
+  if (selection.by_range) add(shm::kEnvRanges.name, "1");
+  if (!selection.only_range.empty()) add(shm::kEnvOnlyRange.name, selection.only_range);
+  if (!selection.steps.all()) {
+    add(shm::kEnvSkipSteps.name, fmt::format("{}", selection.steps.first));
+    add(shm::kEnvSteps.name, fmt::format("{}", selection.steps.count));
+  }
   if (options.max_overhead > 0) {
     add(shm::kEnvMaxOverhead.name, fmt::format("{:.3f}", options.max_overhead));
   }

@@ -41,8 +41,9 @@ Status Play(model::ProfileReader& reader, Records first, const ReplayOptions& op
   ProgressLine progress(options.quiet);
   std::vector<std::uint32_t> engine_ids;  // indexed by the reader's name id
   const auto add_names = [&] {
-    for (std::size_t id = engine_ids.size(); id < reader.names().size(); ++id) {
-      engine_ids.push_back(engine.AddKernel(reader.names().name(static_cast<std::uint32_t>(id))));
+    const model::NameTable& names = reader.names();
+    for (auto id = static_cast<std::uint32_t>(engine_ids.size()); id < names.size(); ++id) {
+      engine_ids.push_back(engine.AddKernel(names.name(id), 0, names.range(id)));
     }
   };
   const auto push = [&](Records& records) {

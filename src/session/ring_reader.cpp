@@ -376,10 +376,23 @@ bool RingDefinitions::Take(const shm::Record& record) {
       return Begin(record.name);
     case shm::RecordKind::kNameBytes:
       return Continue(record.name_bytes);
+    case shm::RecordKind::kRangedName:
+      is_open_ = false;
+      return Add(record.ranged_name);
     default:
       is_open_ = false;
       return false;
   }
+}
+
+bool RingDefinitions::Add(const shm::RangedName& ranged) {
+  if (ranged.name_id >= shm::kMaxNames || IsDefined(ranged.name_id) || !IsDefined(ranged.base_id) ||
+      kernels_[ranged.base_id].range_id != shm::kNoRange || RangeOf(ranged.range_id).empty()) {
+    return false;
+  }
+  if (ranged.name_id >= kernels_.size()) kernels_.resize(std::size_t{ranged.name_id} + 1);
+  kernels_[ranged.name_id] = {true, kUndefined, {}, ranged.base_id, ranged.range_id};
+  return true;
 }
 
 bool RingDefinitions::MayBegin(const shm::NameRecord& head) const {
@@ -421,15 +434,14 @@ void RingDefinitions::Finish() {
     return;
   }
   if (id_ >= kernels_.size()) kernels_.resize(std::size_t{id_} + 1);
-  kernels_[id_] = {true, kUndefined, text_};
+  kernels_[id_] = {true, kUndefined, text_, id_};
 }
 
 std::uint32_t RingDefinitions::KernelOf(std::uint32_t name_id, const NameToId& id_of) {
   if (!IsDefined(name_id)) return kUndefined;
   Kernel& kernel = kernels_[name_id];
   if (kernel.id == kUndefined) {
-    kernel.id = id_of(kernel.name);
-    std::string().swap(kernel.name);
+    kernel.id = id_of(kernels_[kernel.base].name, RangeOf(kernel.range_id));
   }
   return kernel.id;
 }

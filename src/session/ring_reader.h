@@ -62,8 +62,9 @@ class RingQueue {
 // THREADS: none.
 class RingDefinitions {
  public:
-  // Returns the session-wide id of a kernel name, or kRefused if the session accepts no more names.
-  using NameToId = std::function<std::uint32_t(std::string_view)>;
+  // Returns the session-wide id of the launches of a kernel name in a range (empty: not grouped by
+  // range, or outside of all), or kRefused if the session accepts no more names.
+  using NameToId = std::function<std::uint32_t(std::string_view name, std::string_view range)>;
   static constexpr std::uint32_t kUndefined = ~std::uint32_t{0};
   static constexpr std::uint32_t kRefused = kUndefined - 1;
 
@@ -87,7 +88,10 @@ class RingDefinitions {
   struct Kernel {
     bool is_defined = false;
     std::uint32_t id = kUndefined;  // session-wide; kUndefined before the first use
-    std::string name;               // until the first use
+    // Empty if `base` is another id, which has the name.
+    std::string name;
+    std::uint32_t base = 0;
+    std::uint32_t range_id = shm::kNoRange;
   };
 
   bool IsDefined(std::uint32_t name_id) const {
@@ -97,6 +101,7 @@ class RingDefinitions {
   bool Take(const shm::Record& record);
   bool MayBegin(const shm::NameRecord& head) const;
   bool Begin(const shm::NameRecord& head);
+  bool Add(const shm::RangedName& ranged);
   bool Continue(const shm::NameBytes& more);
   void Finish();
 

@@ -127,12 +127,13 @@ void TracedProcesses::Open(const std::string& name, std::uint64_t start_ns, Ring
 
 // Returns the id of a kernel of process `pid`. Beyond the limits of names, no definition is
 // accepted, not even of a known name.
-std::uint32_t TracedProcesses::AddKernel(std::string_view name, std::int32_t pid) {
+std::uint32_t TracedProcesses::AddKernel(std::string_view name, std::string_view range,
+                                         std::int32_t pid) {
   if (name_bytes_ > kMaxNameBytes || names_ >= kMaxNames) return RingReader::kRefused;
-  const std::uint32_t id = engine_.AddKernel(name, share_kernels_ ? 0 : pid);
+  const std::uint32_t id = engine_.AddKernel(name, share_kernels_ ? 0 : pid, range);
   if (id < names_) return id;
   names_ = id + 1;
-  name_bytes_ += name.size();
+  name_bytes_ += name.size() + range.size();
   return id;
 }
 
@@ -164,7 +165,10 @@ bool TracedProcesses::DrainOne(Source& source, bool final, std::int64_t now_ms) 
   const std::uint64_t last_flush = source.ring.last_flush();  // before its records are read
   FollowSwitches(source);
   const std::size_t taken = source.ring.Drain(
-      kDrainBatch, [&](std::string_view name) { return AddKernel(name, source.ring.pid()); },
+      kDrainBatch,
+      [&](std::string_view name, std::string_view range) {
+        return AddKernel(name, range, source.ring.pid());
+      },
       arrived_);
   const bool more = taken == kDrainBatch;
   source.order.Add(arrived_, now_ms);

@@ -155,7 +155,7 @@ class TracedProcesses {
   void Open(const std::string& name, std::uint64_t start_ns, RingReader ring);
   // Returns the number of rings that could not be opened.
   std::size_t CountUnread() const;
-  std::uint32_t AddKernel(std::string_view name, std::int32_t pid);
+  std::uint32_t AddKernel(std::string_view name, std::string_view range, std::int32_t pid);
   void Push(Source& source, shm::KernelRecord& record);
   void Observe(Source& source, shm::KernelRecord& record);
   bool DrainOne(Source& source, bool final, std::int64_t now_ms);

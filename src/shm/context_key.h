@@ -50,8 +50,14 @@ struct LaunchConfig {
   auto operator<=>(const LaunchConfig&) const = default;
 };
 
+// Returns the hash of the launches of a kernel name in a range, whose NameHash is `range_hash`; 0:
+// the name's own hash. Both sides use it instead of NameHash if launches are grouped by range.
+inline std::uint64_t RangeNameHash(std::uint64_t name_hash, std::uint64_t range_hash) {
+  return range_hash == 0 ? name_hash : MixKeys(name_hash, range_hash);
+}
+
 // Returns the hash of a kernel name in one process. Both sides use it instead of NameHash if
-// kernels are kept separate by process (kGateByProcess).
+// kernels are kept separate by process (kGateByProcess). `name_hash`: of RangeNameHash.
 inline std::uint64_t ProcessNameHash(std::uint64_t name_hash, std::int32_t pid) {
   return MixKeys(name_hash, (std::uint64_t{1} << 32) | static_cast<std::uint32_t>(pid));
 }

@@ -8,9 +8,10 @@
 //   kind 3  NameBytes     continues a definition, up to 62 bytes each
 //   kind 4  NameRecord    begins the definition of a range path
 //   kind 5  MarkRecord    range and step of the captured launch in the following KernelRecord
+//   kind 6  RangedName    defines a further id of a kernel name: for its launches in a range
 //
 // In a profile, a name is defined before its first use. In a ring file, the definitions have a
-// separate part, and only kinds 1 and 5 are in the queue. Kinds 4 and 5 occur only in ring files.
+// separate part, and only kinds 1 and 5 are in the queue. Kinds 4 to 6 occur only in ring files.
 //
 // Used by the injected library: needs libc only, plain data only.
 #pragma once
@@ -26,13 +27,16 @@ enum class RecordKind : std::uint8_t {
   kName = 2,
   kNameBytes = 3,
   kRange = 4,
-  kMark = 5
+  kMark = 5,
+  kRangedName = 6
 };
 
 // Bits of KernelRecord::flags.
 inline constexpr std::uint8_t kFlagCaptured = 1;     // the gate selected this launch for capture
 inline constexpr std::uint8_t kFlagExploratory = 2;  // ... as an exploratory capture
 inline constexpr std::uint8_t kFlagGraph = 4;  // a whole graph launch, timed as one (level graph)
+// The launch is outside of the ranges or steps that the user selected (shm/launch_selection.h).
+inline constexpr std::uint8_t kFlagOutside = 16;
 // Set only by the collector: the launch was slowed by a tracer, so duration_ns is not native.
 inline constexpr std::uint8_t kFlagPerturbed = 8;
 
@@ -99,18 +103,30 @@ struct MarkRecord {
   std::uint8_t reserved2[44] = {};
 };
 
+// Defines `name_id` as the kernel name `base_id` in the range `range_id`.
+struct RangedName {
+  RecordKind kind = RecordKind::kRangedName;
+  std::uint8_t reserved[3] = {};
+  std::uint32_t name_id = 0;
+  std::uint32_t base_id = 0;          // defined by a NameRecord of kind kName
+  std::uint32_t range_id = kNoRange;  // defined by a NameRecord of kind kRange
+  std::uint8_t reserved2[48] = {};
+};
+
 union Record {
   RecordKind kind;  // the first member of every alternative
   KernelRecord kernel;
   NameRecord name;
   NameBytes name_bytes;
   MarkRecord mark;
+  RangedName ranged_name;
 
   Record() : kernel{} {}
   Record(const KernelRecord& r) : kernel(r) {}
   Record(const NameRecord& r) : name(r) {}
   Record(const NameBytes& r) : name_bytes(r) {}
   Record(const MarkRecord& r) : mark(r) {}
+  Record(const RangedName& r) : ranged_name(r) {}
 };
 
 inline constexpr std::uint32_t kRecordBytes = 64;
@@ -118,13 +134,15 @@ static_assert(sizeof(KernelRecord) == kRecordBytes);
 static_assert(sizeof(NameRecord) == kRecordBytes);
 static_assert(sizeof(NameBytes) == kRecordBytes);
 static_assert(sizeof(MarkRecord) == kRecordBytes);
+static_assert(sizeof(RangedName) == kRecordBytes);
 static_assert(sizeof(Record) == kRecordBytes && std::is_trivially_copyable_v<Record>);
 
 // Maximum bytes of a kernel name. Template-heavy libraries reach about 5,000 bytes. The sender
 // truncates longer names and counts them (Loss::kNamesCut).
 inline constexpr std::uint32_t kMaxNameBytes = 16384;
 
-// Maximum kernel names of a process: more than any program launches.
+// Maximum kernel names of a process, each counted once for each range with launches of it: more
+// than any program has.
 inline constexpr std::uint32_t kMaxNames = 1u << 16;
 
 // Maximum distinct range paths of a process, and bytes of a path. A program has as many ranges as

@@ -56,6 +56,14 @@ inline constexpr EnvSpec kEnvChain = {
 inline constexpr EnvSpec kEnvStepRange = {
     "STEMTAP_STEP_RANGE", "",
     "name of the ranges that begin a step of the program; NAME also means NAME#1, NAME#2, ..."};
+inline constexpr EnvSpec kEnvRanges = {
+    "STEMTAP_RANGES", "", "1: launches in different ranges are told apart (--ranges)"};
+inline constexpr EnvSpec kEnvOnlyRange = {
+    "STEMTAP_ONLY_RANGE", "", "names of the ranges whose launches are sampled (--only-range)"};
+inline constexpr EnvSpec kEnvSkipSteps = {"STEMTAP_SKIP_STEPS", "0",
+                                          "steps before the first sampled one (--skip-steps)"};
+inline constexpr EnvSpec kEnvSteps = {"STEMTAP_STEPS", "0",
+                                      "number of sampled steps, 0: all (--steps)"};
 inline constexpr EnvSpec kEnvPaused = {
     "STEMTAP_PAUSED", "",
     "1: without STEMTAP_SESSION, the library waits for 'stemtap start PID' instead of recording"};
@@ -64,7 +72,8 @@ inline constexpr EnvSpec kEnvDisable = {"STEMTAP_DISABLE", "", "1: disables the 
 inline constexpr EnvSpec kEnvTable[] = {
     kEnvSession, kEnvLevel,       kEnvActuator, kEnvMaxCaptures, kEnvWatchdogMs,
     kEnvFlushMs, kEnvMaxOverhead, kEnvBufferKb, kEnvCupti,       kEnvCollector,
-    kEnvOptions, kEnvChain,       kEnvPaused,   kEnvStepRange,   kEnvDisable};
+    kEnvOptions, kEnvChain,       kEnvPaused,   kEnvStepRange,   kEnvRanges,
+    kEnvOnlyRange, kEnvSkipSteps, kEnvSteps, kEnvDisable};
 
 // STEMTAP_ACTUATOR is this prefix and a path if the actuator is a library.
 inline constexpr char kLibraryActuator[] = "library:";

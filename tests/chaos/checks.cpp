@@ -188,7 +188,7 @@ void ReadRing(const std::filesystem::path& file, Session& session, Breaches& bre
     return;
   }
   std::vector<shm::KernelRecord> records;
-  const auto id_of = [](std::string_view) { return 0u; };
+  const auto id_of = [](std::string_view, std::string_view) { return 0u; };
   while (ring.value().Drain(65536, id_of, records) == 65536) records.clear();
   const session::ProcessReport report = ring.value().Report();
   if (report.reason == "its ring is damaged") breaches.push_back("unreadable: " + file.string());

@@ -66,11 +66,11 @@ TEST_CASE("names survive the growth of the file, and a reader finds all of them 
   CHECK(ring.bytes() > std::size_t{24} << 20);
   CHECK(ring.bytes() < shm::RingFileBytes(ring.written()) + (std::size_t{1} << 20));
   for (std::uint32_t id = 0; id < kNames; ++id) {
-    reader.KernelOf(id, [&](std::string_view name) {
+    reader.KernelOf(id, [&](std::string_view name, std::string_view) {
       REQUIRE(name == NameOf(id));
       return id;
     });
-    REQUIRE(reader.KernelOf(id, [](std::string_view) { return 0u; }) == id);
+    REQUIRE(reader.KernelOf(id, [](std::string_view, std::string_view) { return 0u; }) == id);
   }
 }
 
@@ -121,7 +121,7 @@ TEST_CASE("a name that the file has no room for is written when the file can gro
   session::RingDefinitions reader(FileDescriptor(::open(ring.path.c_str(), O_RDONLY)));
   REQUIRE(reader.Read(ring.written()) == 0);
   std::string last;
-  reader.KernelOf(names, [&](std::string_view name) {
+  reader.KernelOf(names, [&](std::string_view name, std::string_view) {
     last = name;
     return 0u;
   });

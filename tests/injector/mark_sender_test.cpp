@@ -25,12 +25,12 @@ struct Sender {
     path = std::filesystem::directory_iterator(directory.path())->path();
     writer->Init(*files);
     definitions->Init(*files);
-    marks->Init(*files, *definitions);
+    marks->Init(*files, *definitions, *paths, *ranges);
   }
 
   // Returns whether the mark was staged. Stages its kernel if so.
   bool Send(const shm::LaunchMark& mark, std::uint32_t correlation_id = 1) {
-    if (!marks->Stage(*paths, mark, correlation_id, *writer)) return false;
+    if (!marks->Stage(mark, correlation_id, *writer)) return false;
     writer->StageKernel(shm::KernelRecord{});
     writer->Push();
     return true;
@@ -68,6 +68,7 @@ struct Sender {
   std::unique_ptr<DefinitionWriter> definitions = std::make_unique<DefinitionWriter>();
   std::unique_ptr<MarkSender> marks = std::make_unique<MarkSender>();
   std::unique_ptr<RangePaths> paths = std::make_unique<RangePaths>();
+  std::unique_ptr<LaunchRanges> ranges = std::make_unique<LaunchRanges>();
 };
 
 std::vector<shm::RecordKind> KindsOf(const std::vector<shm::Record>& records) {

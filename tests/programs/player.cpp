@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "fake_gpu.h"
+#include "stemtap/control.h"
 
 namespace stemtap {
 namespace {
@@ -33,6 +34,28 @@ void SleepUntil(std::uint64_t steady_ns) {
 Status Checked(CUresult result, const char* what) {
   if (result == CUDA_SUCCESS) return Success{};
   return Error{std::string(what) + ": CUDA error " + std::to_string(static_cast<int>(result))};
+}
+
+// Makes `path` the open ranges of the calling thread: closes and opens those that differ.
+void EnterRange(std::string_view path) {
+  static thread_local std::string open;
+  if (path == open) return;
+  const auto names_of = [](std::string_view text) {
+    std::vector<std::string> names;
+    while (!text.empty()) {
+      const std::size_t end = std::min(text.find('/'), text.size());
+      names.emplace_back(text.substr(0, end));
+      text.remove_prefix(std::min(end + 1, text.size()));
+    }
+    return names;
+  };
+  const std::vector<std::string> before = names_of(open);
+  const std::vector<std::string> now = names_of(path);
+  const auto kept = static_cast<std::size_t>(
+      std::mismatch(before.begin(), before.end(), now.begin(), now.end()).first - before.begin());
+  for (std::size_t i = before.size(); i > kept; --i) stemtap_range_pop();
+  for (std::size_t i = kept; i < now.size(); ++i) stemtap_range_push(now[i].c_str());
+  open = path;
 }
 
 unsigned AtLeastOne(std::uint32_t extent) {
@@ -112,6 +135,7 @@ Status Player::Prepare(const model::ProfileReader& reader) {
         Checked(cuModuleGetFunction(&function, module_, name.c_str()), "cuModuleGetFunction");
     if (!found) return found;
     functions_.push_back(function);
+    ranges_.emplace_back(reader.names().range(static_cast<std::uint32_t>(id)));
   }
   return Success{};
 }
@@ -142,6 +166,10 @@ void Player::LaunchShare(unsigned thread) {
   for (std::size_t row = 0; row < batch_.records.size(); ++row) {
     if (batch_streams_[row]->thread != thread) continue;
     WaitForTurn(batch_.records[row], launches_ + row);
+    EnterRange(ranges_[batch_.records[row].name_id]);
+    if (row < batch_.steps.size() && batch_.steps[row] != shm::kNoStep) {
+      for (; steps_ <= batch_.steps[row]; ++steps_) stemtap_step();
+    }
     LaunchOne(batch_.records[row], batch_streams_[row]->handle);
   }
 }
@@ -155,6 +183,7 @@ void Player::LaunchBatch() {
 
 Status Player::Play(model::ProfileReader& reader) {
   functions_.clear();
+  ranges_.clear();
   first_start_ns_ = shm::kUnknownTime;
   if (options_.real_time) begin_ns_ = SteadyNow();
   for (;;) {

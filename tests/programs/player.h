@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Player replays the launches of a recorded profile on the simulated GPU. Each kernel has the same
-// name, device, stream, launch configuration and duration. Launch order is preserved within a
+// name, device, stream, launch configuration and duration, and is launched in the same ranges and
+// steps of the program. Launch order is preserved within a
 // stream. With several threads, each stream belongs to one thread.
 //
 // THREADS: one caller. The player starts its own threads.
@@ -65,6 +66,8 @@ class Player {
   CUmodule module_ = nullptr;
   std::map<std::pair<int, std::uint32_t>, Stream> streams_;
   std::vector<CUfunction> functions_;  // by name id of the reader
+  std::vector<std::string> ranges_;    // likewise
+  std::uint64_t steps_ = 0;            // begun; a profile with steps is played on one thread
 
   model::ProfileBatch batch_;
   std::vector<const Stream*> batch_streams_;  // by row of batch_

@@ -20,7 +20,7 @@ online::SamplerStatus At(std::uint64_t observed, double bound) {
   online::SamplerStatus status;
   status.observed = observed;
   status.captured = 1;
-  status.bound = bound;
+  status.bound = status.scope_bound = bound;
   return status;
 }
 

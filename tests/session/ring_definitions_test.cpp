@@ -44,7 +44,7 @@ shm::NameRecord Name(std::uint32_t id, std::string_view text) {
 
 std::string TextOf(RingDefinitions& definitions, std::uint32_t id) {
   std::string text = "undefined";
-  definitions.KernelOf(id, [&](std::string_view name) {
+  definitions.KernelOf(id, [&](std::string_view name, std::string_view) {
     text = name;
     return 0u;
   });
@@ -134,7 +134,7 @@ TEST_CASE("random definitions, sizes and truncations never change a name that wa
         } else if (!path.empty()) {
           ranges[id] = path;
         }
-        const std::uint32_t kernel = definitions.KernelOf(id, [&](std::string_view name) {
+        const std::uint32_t kernel = definitions.KernelOf(id, [&](std::string_view name, std::string_view) {
           REQUIRE(name.size() <= shm::kMaxNameBytes);
           REQUIRE_FALSE(ids.contains(id));
           return next++;

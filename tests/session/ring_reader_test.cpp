@@ -222,7 +222,7 @@ TEST_CASE("kernels whose names the session does not accept are counted") {
   }
   writer.ring->header.seen = writer.ring->header.kept = 20;
   reader.value().Drain(
-      1000, [](std::string_view name) { return name < "k4" ? 0u : RingReader::kRefused; }, kernels);
+      1000, [](std::string_view name, std::string_view) { return name < "k4" ? 0u : RingReader::kRefused; }, kernels);
   CHECK(kernels.size() == 8);
   const ProcessReport report = reader.value().FinalReport();
   CHECK(report.malformed == 0);

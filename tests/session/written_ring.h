@@ -104,7 +104,7 @@ struct ReadKernels {
   std::vector<shm::KernelRecord> kernels;
   std::size_t Drain(RingReader& reader, std::size_t limit = 1000) {
     return reader.Drain(
-        limit, [this](std::string_view n) { return names.Intern(n); }, kernels);
+        limit, [this](std::string_view n, std::string_view range) { return names.Intern(n, 0, range); }, kernels);
   }
 };
 

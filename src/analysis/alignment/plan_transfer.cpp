@@ -41,19 +41,22 @@ shm::KernelRecord RecordOf(const RunLaunch& launch) {
 struct Population {
   std::vector<std::vector<std::uint32_t>> launches;  // by group, ascending
   std::vector<model::KernelId> groups;
-  std::vector<std::uint64_t> occurrence;  // by launch (KernelGroups::NextOccurrence)
+  std::vector<std::uint64_t> occurrence;  // by launch (OccurrenceCounter)
   model::ExcludedTotals excluded;
 };
 
 Result<Population> PopulationOf(const Run& run, model::GroupBy by, const std::string& exclude) {
   model::KernelGroups groups = STEMTAP_TRY(model::KernelGroups::Create(by, exclude));
+  model::OccurrenceCounter occurrences(by);
   Population population;
   population.occurrence.resize(run.launches.size(), 0);
   for (std::uint32_t i = 0; i < run.launches.size(); ++i) {
     const shm::KernelRecord record = RecordOf(run.launches[i]);
+    if (!groups.Excludes(record.name_id, run.names)) {
+      population.occurrence[i] = occurrences.Next(record.name_id, run.names);
+    }
     const std::uint32_t group = groups.Of(record, run.names);
     if (group == model::kExcludedKernel) continue;
-    population.occurrence[i] = groups.NextOccurrence(group, record);
     if (group >= population.launches.size()) population.launches.resize(group + 1);
     population.launches[group].push_back(i);
   }

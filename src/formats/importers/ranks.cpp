@@ -109,7 +109,7 @@ class RankReader : public model::ProfileReader {
     const model::ProfileReader& rank = *ranks_[rank_];
     while (current_.name_ids.size() < rank.names().size()) {
       const auto id = static_cast<std::uint32_t>(current_.name_ids.size());
-      current_.name_ids.push_back(names_.Intern(rank.names().name(id)));
+      current_.name_ids.push_back(names_.Intern(rank.names().name(id), 0, rank.names().range(id)));
     }
     for (shm::KernelRecord record : part_.records) {
       auto device = current_.devices.find(record.device);
@@ -128,6 +128,11 @@ class RankReader : public model::ProfileReader {
     current_.launches += part_.records.size();
     for (std::vector<double>& column : batch.metrics) {
       column.resize(batch.records.size(), std::numeric_limits<double>::quiet_NaN());
+    }
+    if (!part_.steps.empty() || !batch.steps.empty()) {
+      batch.steps.resize(batch.records.size() - part_.records.size(), shm::kNoStep);
+      batch.steps.insert(batch.steps.end(), part_.steps.begin(), part_.steps.end());
+      batch.steps.resize(batch.records.size(), shm::kNoStep);
     }
     for (std::size_t i = 0; i < part_.metrics.size(); ++i) {
       batch.metrics[columns_[rank_][i]] = part_.metrics[i];
@@ -200,11 +205,15 @@ class RankReader : public model::ProfileReader {
 }  // namespace
 
 Result<std::unique_ptr<model::ProfileReader>> OpenRanks(std::span<const std::string> paths,
-                                                        const WatchOf& watch_of) {
+                                                        const WatchOf& watch_of,
+                                                        const model::LaunchSelection& selection) {
   const auto open = [&](const std::string& path) {
     return OpenProfile(path, watch_of ? watch_of(path) : ReadWatch());
   };
-  if (paths.size() == 1) return open(paths[0]);
+  if (paths.size() == 1) {
+    std::unique_ptr<model::ProfileReader> run = STEMTAP_TRY(open(paths[0]));
+    return model::SelectLaunches(std::move(run), selection);
+  }
   std::vector<std::unique_ptr<model::ProfileReader>> ranks;
   for (const std::string& path : paths) {
     std::unique_ptr<model::ProfileReader> rank = STEMTAP_TRY(open(path));
@@ -212,7 +221,7 @@ Result<std::unique_ptr<model::ProfileReader>> OpenRanks(std::span<const std::str
   }
   std::unique_ptr<model::ProfileReader> run = std::make_unique<RankReader>(paths, std::move(ranks));
   run->SetSource(EscapeForTerminal(fmt::format("{}", fmt::join(paths, ", "))));
-  return run;
+  return model::SelectLaunches(std::move(run), selection);
 }
 
 }  // namespace stemtap::formats

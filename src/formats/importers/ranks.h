@@ -20,6 +20,7 @@
 
 #include "base/byte_source.h"
 #include "base/result.h"
+#include "model/launch_selection.h"
 #include "model/profile.h"
 
 namespace stemtap::formats {
@@ -27,8 +28,10 @@ namespace stemtap::formats {
 // Returns the read watch for the file at `path`.
 using WatchOf = std::function<ReadWatch(const std::string& path)>;
 
-// Opens all of `paths`. A metric that a rank lacks is NaN in its launches. REQUIRES: not empty.
-Result<std::unique_ptr<model::ProfileReader>> OpenRanks(std::span<const std::string> paths,
-                                                        const WatchOf& watch_of = {});
+// Opens all of `paths`. A metric that a rank lacks is NaN in its launches. `selection`: which ranges
+// the names have; by default, none. REQUIRES: not empty.
+Result<std::unique_ptr<model::ProfileReader>> OpenRanks(
+    std::span<const std::string> paths, const WatchOf& watch_of = {},
+    const model::LaunchSelection& selection = {});
 
 }  // namespace stemtap::formats

@@ -55,10 +55,12 @@ Result<model::Plan> PlanByMethod(const model::Profile& profile, const MethodEntr
   std::vector<WholeCluster> clusters(prepared->cluster_count());
   std::vector<std::map<std::uint32_t, Part>> parts(kernels.size());  // by kernel, then cluster
   auto next = sample.invocations.begin();
+  model::OccurrenceCounter occurrences(options.group_by);
   for (std::uint64_t i = 0; i < profile.records.size(); ++i) {
     const shm::KernelRecord& record = profile.records[i];
+    if (kernels.Excludes(record.name_id, profile.names)) continue;
+    const std::uint64_t occurrence = occurrences.Next(record.name_id, profile.names);
     if (groups[i] == model::kExcludedKernel) continue;
-    const std::uint64_t occurrence = kernels.NextOccurrence(groups[i], record);
     const auto duration = static_cast<double>(record.duration_ns);
     model::PlanKernel& kernel = plan.kernels[groups[i]];
     ++kernel.invocations;

@@ -84,8 +84,21 @@ std::string CaptureCostHelp() {
 
 namespace {
 
+std::string OnlyRangeError(std::string& value) {
+  const auto names = static_cast<std::uint32_t>(std::count(value.begin(), value.end(), ',')) + 1;
+  const std::string bounded = "," + value + ",";
+  if (bounded.find(",,") == std::string::npos && names <= shm::kMaxOnlyRanges &&
+      value.size() < shm::kMaxRangeBytes) {
+    return {};
+  }
+  return fmt::format("expected 1 to {} names of ranges, separated by commas, in less than {} bytes, "
+                     "found '{}'",
+                     shm::kMaxOnlyRanges, shm::kMaxRangeBytes, ShownCell(value));
+}
+
 constexpr Word<sampling::BoundScope> kBounds[] = {{sampling::BoundScope::kWorkload, "workload"},
-                                                  {sampling::BoundScope::kKernel, "kernel"}};
+                                                  {sampling::BoundScope::kKernel, "kernel"},
+                                                  {sampling::BoundScope::kRange, "range"}};
 constexpr Word<sampling::Weights> kWeights[] = {
     {sampling::Weights::kCalibrated, "calibrated"},
     {sampling::Weights::kPlain, "plain"},
@@ -107,6 +120,26 @@ void SamplingFlags::AddTo(CommandSpec& command,
            "exclude kernels whose name matches this regular expression (RE2), for example nccl, "
            "whose time is mostly waiting")
       .Type("REGEX");
+  command.Add("--ranges", &options_.launches.by_range,
+              "launches of a kernel in different ranges of the program (NVTX, stemtap/control.h) "
+              "are different kernels, and each range has its own bound");
+  command
+      .Add("--only-range", &options_.launches.only_range,
+           "sample only launches inside of these ranges, and keep them apart as --ranges does; "
+           "several are separated by commas")
+      .Type("NAME")
+      .check = OnlyRangeError;
+  command.options.back().take_last = true;  // the injected library's value for its own collector
+  command
+      .Add("--skip-steps", &options_.launches.steps.first,
+           "sample no launch before this many steps of the program have ended")
+      .In(0, shm::kMaxSteps)
+      .take_last = true;
+  command
+      .Add("--steps", &options_.launches.steps.count,
+           "sample only launches in this many steps, after --skip-steps (0 = all)")
+      .In(0, shm::kMaxSteps)
+      .take_last = true;
   ChoiceTarget method = Choice(&options_.method, sampling::kMethods);
   for (const auto& [name, help] : more_methods) {
     method.Add(name, help, [this, other = name] { other_method_ = other; });
@@ -114,7 +147,7 @@ void SamplingFlags::AddTo(CommandSpec& command,
   command.Add("--method", method, "how durations are cut into clusters:").Advanced();
   command
       .Add("--bound", Choice(&options_.bound, kBounds),
-           "scope of the bound: the workload's total, or each kernel's total")
+           "scope of the bound: the workload's total, each kernel's total, or each range's total")
       .Advanced();
   command
       .Add("--min-samples", &options_.min_samples,
@@ -181,6 +214,7 @@ double SamplingFlags::MaxUncovered() const {
 }
 
 Status SamplingFlags::CheckTwoPass() const {
+  STEMTAP_TRY(CheckSelection());
   if (!is_optimal() && ParseCaptureCost(capture_cost_).value().fixed_ns > 0.0) {
     return Error{"--capture-cost: a fixed time is not supported by --method " + method() +
                      "; expected --method optimal",
@@ -203,7 +237,23 @@ Status SamplingFlags::CheckTwoPass() const {
   return Success{};
 }
 
+Status SamplingFlags::CheckSelection() const {
+  const bool has_ranges = options_.launches.has_ranges();
+  if (options_.bound == sampling::BoundScope::kRange && !has_ranges) {
+    return Error{"--bound range: launches are not grouped by range; expected --ranges or "
+                 "--only-range NAME too",
+                 2};
+  }
+  if (has_ranges && options_.pool_small > 0.0) {
+    return Error{"--pool-small: not supported with --ranges and --only-range, because a pool "
+                 "would join kernels of several ranges",
+                 2};
+  }
+  return Success{};
+}
+
 Status SamplingFlags::CheckOnline() const {
+  STEMTAP_TRY(CheckSelection());
   if (options_.selection == sampling::Selection::kRandom) return Success{};
   return Error{"--selection " + NameIn(sampling::kSelections, options_.selection) +
                    ": not supported online, where launches are captured as they come; expected "
@@ -219,7 +269,7 @@ sampling::SamplingOptions SamplingFlags::Options() const {
 }
 
 model::OptionList SamplingFlags::Listed() const {
-  return {{"error_bound", options_.error_bound},
+  model::OptionList listed = {{"error_bound", options_.error_bound},
           {"confidence", options_.confidence},
           {"method", method()},
           {"bound", NameIn(kBounds, options_.bound)},
@@ -232,6 +282,8 @@ model::OptionList SamplingFlags::Listed() const {
           {"exclude", options_.exclude},
           {"weights", NameIn(kWeights, options_.weights)},
           {"seed", options_.seed}};
+  model::AppendOptions(options_.launches, listed);
+  return listed;
 }
 
 }  // namespace stemtap::session

@@ -51,6 +51,8 @@ class SamplingFlags {
   Status CheckOnline() const;
   // Fails with a usage error if options of a two-pass plan exclude each other.
   Status CheckTwoPass() const;
+  // Whether the ranges and steps can be used; the other checks include it.
+  Status CheckSelection() const;
 
   // REQUIRES: the parser accepted the values.
   sampling::SamplingOptions Options() const;

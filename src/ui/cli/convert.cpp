@@ -34,8 +34,10 @@ Result<int> RunConvert(const ConvertArguments& arguments) {
   inputs.push_back(arguments.metrics);
   STEMTAP_TRY(CheckOutputs({arguments.output}, inputs));
   ReadProgress progress(arguments.quiet);
+  model::LaunchSelection everything;
+  everything.by_range = true;
   const std::unique_ptr<model::ProfileReader> opened =
-      STEMTAP_TRY(OpenRun(arguments.profiles, arguments.metrics, progress));
+      STEMTAP_TRY(OpenRun(arguments.profiles, arguments.metrics, progress, everything));
   model::ProfileReader& reader = *opened;
   const std::unique_ptr<model::ProfileWriter> writer =
       STEMTAP_TRY(model::CreateProfileWriter(arguments.output));

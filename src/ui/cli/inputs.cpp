@@ -218,20 +218,21 @@ std::vector<std::string> RunPaths(const std::string& name) {
 
 Result<std::unique_ptr<model::ProfileReader>> OpenRun(const std::vector<std::string>& paths,
                                                       const std::string& metrics,
-                                                      ReadProgress& progress) {
+                                                      ReadProgress& progress,
+                                                      const model::LaunchSelection& selection) {
   if (std::count(paths.begin(), paths.end(), "-") + (metrics == "-" ? 1 : 0) > 1) {
     return Error{"standard input is named twice; expected once", 2};
   }
   const auto watch_of = [&progress](const std::string& path) { return progress.Of(path); };
-  Result<std::unique_ptr<model::ProfileReader>> run = formats::OpenRanks(paths, watch_of);
+  Result<std::unique_ptr<model::ProfileReader>> run = formats::OpenRanks(paths, watch_of, selection);
   if (!run.ok() || metrics.empty()) return run;
   return formats::JoinMetricsFile(std::move(run).value(), RunName(paths), metrics);
 }
 
 Result<model::Profile> LoadRun(const std::vector<std::string>& paths, const std::string& metrics,
-                               ReadProgress& progress) {
+                               ReadProgress& progress, const model::LaunchSelection& selection) {
   const std::unique_ptr<model::ProfileReader> reader =
-      STEMTAP_TRY(OpenRun(paths, metrics, progress));
+      STEMTAP_TRY(OpenRun(paths, metrics, progress, selection));
   Result<model::Profile> profile = model::LoadProfile(*reader);
   progress.Clear();
   return profile;

@@ -101,14 +101,16 @@ std::string RunName(const std::vector<std::string>& paths);
 std::vector<std::string> RunPaths(const std::string& name);
 
 // Opens the run. `metrics` is empty if there is no metrics file. Shows reads on `progress` until
-// its End().
+// its End(). `selection`: which launches count, and which ranges their names have.
 Result<std::unique_ptr<model::ProfileReader>> OpenRun(const std::vector<std::string>& paths,
                                                       const std::string& metrics,
-                                                      ReadProgress& progress);
+                                                      ReadProgress& progress,
+                                                      const model::LaunchSelection& selection = {});
 
 // Opens the run and loads it into memory.
 Result<model::Profile> LoadRun(const std::vector<std::string>& paths, const std::string& metrics,
-                               ReadProgress& progress);
+                               ReadProgress& progress,
+                               const model::LaunchSelection& selection = {});
 
 // Returns an error if the run has no launches.
 Status CheckNotEmpty(std::uint64_t launches, const std::string& name);

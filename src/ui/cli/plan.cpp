@@ -105,13 +105,6 @@ Result<model::Plan> PlanByOther(const research::MethodEntry& method, const PlanA
   return planned;
 }
 
-// Returns the plan that --top-up names, with more samples.
-Result<sampling::TwoPassPlan> MorePlan(const PlanArguments& arguments, const std::string& run,
-                                       const sampling::OpenReader& open) {
-  const model::Plan plan = STEMTAP_TRY(model::LoadPlan(arguments.top_up));
-  return sampling::TopUpPlan(plan, arguments.top_up, open, run, arguments.sampling.Options().seed);
-}
-
 Result<model::Plan> MakePlan(const PlanArguments& arguments) {
   const research::MethodEntry* other = OtherMethod(arguments.sampling);
   // Hold the run in memory if it is a pipe, which cannot be read twice, or if the method needs
@@ -120,19 +113,26 @@ Result<model::Plan> MakePlan(const PlanArguments& arguments) {
       !CanReadAgain(arguments.profiles) || other != nullptr || !arguments.metrics.empty();
   const std::string run = RunName(arguments.profiles);
   ReadProgress progress(arguments.quiet);
+  model::LaunchSelection selection = arguments.sampling.Options().launches;
+  std::optional<model::Plan> before;  // of --top-up
+  if (!arguments.top_up.empty()) {
+    before = STEMTAP_TRY(model::LoadPlan(arguments.top_up));
+    selection = model::SelectionOf(before->options);
+  }
   model::Profile held;
   if (hold) {
-    held = STEMTAP_TRY(LoadRun(arguments.profiles, arguments.metrics, progress));
+    held = STEMTAP_TRY(LoadRun(arguments.profiles, arguments.metrics, progress, selection));
     Warn(held.warnings);
   }
   if (other != nullptr) return PlanByOther(*other, arguments, held, run);
   const sampling::OpenReader open = [&]() -> Result<std::unique_ptr<model::ProfileReader>> {
     if (hold) return model::ReadProfile(held);
-    return OpenRun(arguments.profiles, "", progress);
+    return OpenRun(arguments.profiles, "", progress, selection);
   };
-  sampling::TwoPassPlan planned =
-      STEMTAP_TRY(arguments.top_up.empty() ? PlanRun(open, run, arguments.sampling)
-                                           : MorePlan(arguments, run, open));
+  sampling::TwoPassPlan planned = STEMTAP_TRY(
+      before ? sampling::TopUpPlan(*before, arguments.top_up, open, run,
+                                   arguments.sampling.Options().seed)
+             : PlanRun(open, run, arguments.sampling));
   progress.Clear();
   if (!hold) Warn(planned.warnings);
   return std::move(planned.plan);

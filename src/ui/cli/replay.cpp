@@ -48,7 +48,7 @@ Result<int> Replay(const ReplayArguments& arguments) {
   // The sampler prints its own progress line from here on.
   ReadProgress progress(arguments.quiet);
   const std::unique_ptr<model::ProfileReader> reader =
-      STEMTAP_TRY(OpenRun(arguments.profiles, "", progress));
+      STEMTAP_TRY(OpenRun(arguments.profiles, "", progress, arguments.sampling.Options().launches));
   progress.End();
   session::ReplayOptions options;
   options.sampling = arguments.sampling.Options();

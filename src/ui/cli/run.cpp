@@ -256,7 +256,14 @@ Status LiveFlags::Check() const {
   if (at_bound_.empty()) {
     return Error{"--then: is empty; expected stop, window or a command", 2};
   }
-  if (!step_range_.empty() && options_.level != session::TraceLevel::kGate) {
+  const bool selects = sampling_.Options().launches.is_set();
+  if (selects && options_.level == session::TraceLevel::kGraph) {
+    return Error{
+        "--ranges, --only-range, --skip-steps and --steps: not supported at level graph; expected "
+        "--level kernels or --level gate",
+        2};
+  }
+  if (!step_range_.empty() && options_.level != session::TraceLevel::kGate && !selects) {
     return Error{"--step-range numbers the steps of captured launches; expected --level gate", 2};
   }
   const std::optional<std::string> library = LibraryOf(options_.actuator);
