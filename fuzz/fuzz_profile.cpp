@@ -51,9 +51,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     EXPECT(read.value() == batch.records.size() && read.value() <= 1000);
     EXPECT(batch.metrics.size() == reader.metric_names().size());
     for (const auto& column : batch.metrics) EXPECT(column.size() == batch.records.size());
+    EXPECT(batch.steps.empty() ||
+           (reader.marks().steps && batch.steps.size() == batch.records.size()));
     for (const shm::KernelRecord& record : batch.records) {
       EXPECT(record.name_id < reader.names().size());
       EXPECT(!reader.names().name(record.name_id).empty());
+      const std::string_view range = reader.names().range(record.name_id);
+      EXPECT(range.empty() || (reader.marks().ranges && range.size() <= shm::kMaxRangeBytes));
     }
     if (read.value() == 0) return 0;
   }

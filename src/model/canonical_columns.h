@@ -61,6 +61,11 @@ inline constexpr std::array<CanonicalColumnInfo, 14> kCanonicalColumns = {{
     {"name", 0, 0, true, 0},
 }};
 
+// Optional columns between the name and the metrics, for the marks of the program. They are written
+// only if the run has them, and do not identify a canonical CSV.
+inline constexpr std::string_view kRangeColumn = "range";  // at most shm::kMaxRangeBytes
+inline constexpr std::string_view kStepColumn = "step";    // at most kMaxTime
+
 constexpr const CanonicalColumnInfo& InfoOf(CanonicalColumn column) {
   return kCanonicalColumns[static_cast<std::size_t>(column)];
 }

@@ -24,6 +24,7 @@ class SelectedLaunches : public ProfileReader {
   SelectedLaunches(std::unique_ptr<ProfileReader> reader, const LaunchSelection& selection)
       : reader_(std::move(reader)), selection_(selection) {
     metric_names_ = reader_->metric_names();
+    marks_ = {reader_->marks().ranges && selection.has_ranges(), reader_->marks().steps};
   }
 
  private:
@@ -37,8 +38,8 @@ class SelectedLaunches : public ProfileReader {
     const NameTable& names = reader_->names();
     for (auto id = static_cast<std::uint32_t>(by_id_.size()); id < names.size(); ++id) {
       const CountedRange counted = CountedRangeOf(selection_, names.range(id));
-      by_id_.push_back({names_.Intern(names.name(id), names.process(id), counted.range),
-                        counted.is_selected});
+      by_id_.push_back(
+          {names_.Intern(names.name(id), names.process(id), counted.range), counted.is_selected});
       is_identity_ = is_identity_ && by_id_.back().id == id && counted.is_selected;
     }
     if (is_identity_ && batch.steps.empty() && selection_.steps.all()) return Done(read);

@@ -56,6 +56,13 @@ class NameTable {
   std::string_view range(std::uint32_t id) const {
     return id < ranges_.size() ? std::string_view(ranges_[id]) : std::string_view();
   }
+  // Returns the number of names, where equal names in several ranges are one.
+  std::size_t CountWithoutRanges() const {
+    if (!has_ranges()) return size();
+    NameTable names;
+    for (std::uint32_t id = 0; id < size(); ++id) names.Intern(names_[id], process(id));
+    return names.size();
+  }
   // Whether a name has a range.
   bool has_ranges() const { return !ranges_.empty(); }
 

@@ -21,6 +21,7 @@ class MemoryReader : public ProfileReader {
  public:
   explicit MemoryReader(const Profile& profile) : profile_(profile) {
     Copy(profile.names, names_);
+    marks_ = profile.marks;
   }
 
   Result<std::size_t> ReadSome(ProfileBatch& batch, std::size_t limit) override {
@@ -28,6 +29,10 @@ class MemoryReader : public ProfileReader {
     const auto begin = profile_.records.begin() + static_cast<std::ptrdiff_t>(next_);
     batch.records.assign(begin, begin + static_cast<std::ptrdiff_t>(count));
     batch.metrics.clear();
+    if (!profile_.steps.empty()) {
+      const auto step = profile_.steps.begin() + static_cast<std::ptrdiff_t>(next_);
+      batch.steps.assign(step, step + static_cast<std::ptrdiff_t>(count));
+    }
     next_ += count;
     return count;
   }
@@ -46,11 +51,17 @@ std::unique_ptr<ProfileReader> ReadProfile(const Profile& profile) {
 Result<Profile> LoadProfile(ProfileReader& reader) {
   Profile profile;
   profile.metric_names = reader.metric_names();
+  profile.marks = reader.marks();
   profile.metrics.resize(profile.metric_names.size());
   for (ProfileBatch batch;;) {
     const std::size_t read = STEMTAP_TRY(reader.Read(batch, kBatchLaunches));
     if (read == 0) break;
     profile.records.insert(profile.records.end(), batch.records.begin(), batch.records.end());
+    if (!batch.steps.empty() || !profile.steps.empty()) {
+      profile.steps.resize(profile.records.size() - read, shm::kNoStep);
+      profile.steps.insert(profile.steps.end(), batch.steps.begin(), batch.steps.end());
+      profile.steps.resize(profile.records.size(), shm::kNoStep);
+    }
     for (std::size_t column = 0; column < profile.metrics.size(); ++column) {
       const std::vector<double>& cells = batch.metrics[column];
       profile.metrics[column].insert(profile.metrics[column].end(), cells.begin(), cells.end());

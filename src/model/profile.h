@@ -29,6 +29,14 @@ struct ProfileBatch {
   std::vector<std::uint64_t> steps;
 };
 
+// ProfileMarks is which marks of the program (shm::LaunchMark) a run contains.
+struct ProfileMarks {
+  bool ranges = false;  // names may have ranges
+  bool steps = false;   // ProfileBatch::steps may be known
+
+  bool operator==(const ProfileMarks&) const = default;
+};
+
 // ProfileReader streams the launches of a recorded run in launch order, independent of the file
 // format. Importers implement it; replay, plan and convert use it.
 class ProfileReader {
@@ -54,6 +62,9 @@ class ProfileReader {
   // Columns other than the canonical ones, in file order. Valid once the reader is open.
   const std::vector<std::string>& metric_names() const { return metric_names_; }
 
+  // Valid once the reader is open, so that a writer of the run knows the columns.
+  ProfileMarks marks() const { return marks_; }
+
   // One line per problem that is not an error (columns skipped, cells rounded). Complete at the end
   // of the file.
   const std::vector<std::string>& warnings() const { return warnings_; }
@@ -61,6 +72,7 @@ class ProfileReader {
  protected:
   NameTable names_;
   std::vector<std::string> metric_names_;
+  ProfileMarks marks_;
   std::vector<std::string> warnings_;
 
  private:
@@ -101,6 +113,8 @@ struct Profile {
   std::vector<shm::KernelRecord> records;  // in launch order
   std::vector<std::string> metric_names;
   std::vector<std::vector<double>> metrics;  // metrics[column][row]; NaN if the cell is empty
+  ProfileMarks marks;
+  std::vector<std::uint64_t> steps;  // as in ProfileBatch: by row, or empty
   std::vector<std::string> warnings;
 };
 

@@ -29,10 +29,16 @@ Status CheckName(const std::string& path, const std::string& name) {
                            name.size(), shm::kMaxNameBytes)};
 }
 
+Status CheckRange(const std::string& path, std::string_view range) {
+  if (range.size() <= shm::kMaxRangeBytes) return Success{};
+  return Error{fmt::format("{}: a range of {} bytes cannot be stored; expected at most {}", path,
+                           range.size(), shm::kMaxRangeBytes)};
+}
+
 class CsvWriter : public ProfileWriter {
  public:
-  CsvWriter(std::string path, std::unique_ptr<ByteSink> sink)
-      : path_(std::move(path)), sink_(std::move(sink)) {}
+  CsvWriter(std::string path, std::unique_ptr<ByteSink> sink, ProfileMarks marks)
+      : path_(std::move(path)), sink_(std::move(sink)), marks_(marks) {}
 
   Status Write(const ProfileBatch& batch, const NameTable& names,
                const std::vector<std::string>& metric_names) override {
@@ -42,9 +48,14 @@ class CsvWriter : public ProfileWriter {
       const std::string& name = names.name(static_cast<std::uint32_t>(id));
       STEMTAP_TRY(CheckName(path_, name));
       names_.push_back(ExactCsvCell(name));
+      if (!marks_.ranges) continue;
+      const std::string_view range = names.range(static_cast<std::uint32_t>(id));
+      STEMTAP_TRY(CheckRange(path_, range));
+      names_.back() += ',' + ExactCsvCell(range);
     }
     for (std::size_t row = 0; row < batch.records.size(); ++row) {
       AppendRow(batch.records[row]);
+      if (marks_.steps) AppendStep(row < batch.steps.size() ? batch.steps[row] : shm::kNoStep);
       for (const std::vector<double>& column : batch.metrics) {
         text_ += ',';
         if (!std::isnan(column[row])) fmt::format_to(std::back_inserter(text_), "{}", column[row]);
@@ -73,6 +84,8 @@ class CsvWriter : public ProfileWriter {
       if (!text_.empty()) text_ += ',';
       text_ += column.name;
     }
+    if (marks_.ranges) text_.append(",").append(kRangeColumn);
+    if (marks_.steps) text_.append(",").append(kStepColumn);
     for (const std::string& name : metric_names) text_ += ',' + ExactCsvCell(name);
     text_ += '\n';
   }
@@ -88,6 +101,11 @@ class CsvWriter : public ProfileWriter {
     text_ += names_[record.name_id];
   }
 
+  void AppendStep(std::uint64_t step) {
+    text_ += ',';
+    if (step != shm::kNoStep) Append(step);
+  }
+
   void Append(std::uint64_t number) {
     const fmt::format_int digits(number);
     text_.append(digits.data(), digits.size());
@@ -95,7 +113,8 @@ class CsvWriter : public ProfileWriter {
 
   std::string path_;
   std::unique_ptr<ByteSink> sink_;
-  std::vector<std::string> names_;  // as CSV cells
+  ProfileMarks marks_;
+  std::vector<std::string> names_;  // as CSV cells; followed by their ranges if the run has any
   std::string text_;
   std::uint64_t rows_ = 0;
   bool started_ = false;
@@ -189,7 +208,8 @@ class BinaryWriter : public ProfileWriter {
 
 }  // namespace
 
-Result<std::unique_ptr<ProfileWriter>> CreateProfileWriter(const std::string& path) {
+Result<std::unique_ptr<ProfileWriter>> CreateProfileWriter(const std::string& path,
+                                                           ProfileMarks marks) {
   std::string_view stem = path;
   for (const std::string_view suffix : {".gz", ".zst"}) {
     if (path.ends_with(suffix)) stem.remove_suffix(suffix.size());
@@ -204,9 +224,11 @@ Result<std::unique_ptr<ProfileWriter>> CreateProfileWriter(const std::string& pa
   }
   std::unique_ptr<ByteSink> sink = STEMTAP_TRY(CreateByteSink(path));
   if (csv) {
-    return std::unique_ptr<ProfileWriter>(std::make_unique<CsvWriter>(name, std::move(sink)));
+    return std::unique_ptr<ProfileWriter>(
+        std::make_unique<CsvWriter>(name, std::move(sink), marks));
   }
-  return std::unique_ptr<ProfileWriter>(std::make_unique<BinaryWriter>(name, std::move(sink)));
+  return std::unique_ptr<ProfileWriter>(
+      std::make_unique<BinaryWriter>(name, std::move(sink)));
 }
 
 }  // namespace stemtap::model

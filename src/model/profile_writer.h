@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ProfileWriter writes a recorded run in batches, in launch order. Batches from a ProfileReader can
-// be written unchanged.
+// be written unchanged. Ranges of names and steps are written if the marks of the run contain them.
 #pragma once
 
 #include <memory>
@@ -33,6 +33,8 @@ class ProfileWriter {
 
 // Creates a writer for the file at `path`. The extension selects the format: .csv or .stemtap,
 // followed by .gz or .zst for compression. "-" is canonical CSV on standard output.
-Result<std::unique_ptr<ProfileWriter>> CreateProfileWriter(const std::string& path);
+// `marks`: of the run, ProfileReader::marks().
+Result<std::unique_ptr<ProfileWriter>> CreateProfileWriter(const std::string& path,
+                                                           ProfileMarks marks = {});
 
 }  // namespace stemtap::model

@@ -60,6 +60,22 @@ TEST_CASE("a loaded profile contains all rows of the reader") {
   CHECK(profile.warnings == std::vector<std::string>{"a warning"});
 }
 
+TEST_CASE("a profile in memory is read with its ranges and steps") {
+  Profile profile;
+  profile.records.resize(3);
+  profile.records[0].name_id = profile.names.Intern("k", 0, "a");
+  profile.records[1].name_id = profile.records[2].name_id = profile.names.Intern("k");
+  profile.steps = {4, shm::kNoStep, 5};
+  profile.marks = {true, true};
+  CHECK(profile.names.CountWithoutRanges() == 1);
+  const Result<Profile> copy = LoadProfile(*ReadProfile(profile));
+  REQUIRE(copy.ok());
+  CHECK(copy.value().marks == profile.marks);
+  CHECK(copy.value().steps == profile.steps);
+  CHECK(copy.value().names.range(0) == "a");
+  CHECK(copy.value().names.range(1).empty());
+}
+
 TEST_CASE("an error of the reader is returned") {
   CountingReader reader(true);
   const Result<Profile> loaded = LoadProfile(reader);

@@ -106,6 +106,46 @@ TEST_CASE("a binary profile defines each name once and before its use") {
   CHECK(kinds == "2 1 2 3 1 1 2 3 1 1 2 3 1 255 ");
 }
 
+TEST_CASE("ranges and steps are written only if the run has marks") {
+  TempDir folder;
+  NameTable names;
+  ProfileBatch batch;
+  batch.records.resize(2);
+  batch.records[0].name_id = names.Intern("k");
+  batch.records[1].name_id = names.Intern("k", 0, "decode");
+  batch.steps = {shm::kNoStep, 4};
+  const auto write = [&](const std::string& path, ProfileMarks marks) {
+    auto writer = CreateProfileWriter(path, marks);
+    REQUIRE(writer.ok());
+    REQUIRE(writer.value()->Write(batch, names, {}).ok());
+    REQUIRE(writer.value()->Finish().ok());
+    return ReadFile(path);
+  };
+  const std::string path = (folder / "a.csv").string();
+  CHECK(write(path, {}) == kHeader + "\n0,0,0,0,0,,,,,,,0,,k\n1,0,0,0,0,,,,,,,0,,k\n");
+  CHECK(write(path, {true, true}) ==
+        kHeader + ",range,step\n0,0,0,0,0,,,,,,,0,,k,,\n1,0,0,0,0,,,,,,,0,,k,decode,4\n");
+  CHECK(write(path, {false, true}) ==
+        kHeader + ",step\n0,0,0,0,0,,,,,,,0,,k,\n1,0,0,0,0,,,,,,,0,,k,4\n");
+}
+
+TEST_CASE("a range that could not be read back is rejected") {
+  TempDir folder;
+  NameTable names;
+  ProfileBatch batch;
+  batch.records.resize(1);
+  batch.records[0].name_id = names.Intern("k", 0, std::string(1025, 'r'));
+  for (const char* name : {"a.csv"}) {
+    const std::string path = (folder / name).string();
+    auto writer = CreateProfileWriter(path, {true, false});
+    REQUIRE(writer.ok());
+    const Status written = writer.value()->Write(batch, names, {});
+    REQUIRE_FALSE(written.ok());
+    CHECK(written.error().message ==
+          path + ": a range of 1025 bytes cannot be stored; expected at most 1024");
+  }
+}
+
 TEST_CASE("without Finish(), no file appears") {
   TempDir folder;
   for (const char* name : {"a.csv", "a.csv.gz", "a.stemtap", "a.stemtap.zst"}) {

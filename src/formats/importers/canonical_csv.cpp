@@ -66,13 +66,19 @@ class CanonicalCsvReader : public model::ProfileReader {
   };
 
   Status FindColumns(const std::vector<std::string>& header, const std::vector<bool>& holds_text);
+  // Remembers the column of a mark. Returns false for any other column.
+  bool FindMark(std::string_view name, std::size_t cell);
   Status ParseRow(shm::KernelRecord& record);
+  Result<std::string_view> ParseRange() const;
+  Result<std::uint64_t> ParseStep() const;
   Error BadNumber(model::CanonicalColumn column, std::string_view cell) const;
   void WarnAtEnd();
 
   CsvReader csv_;
   std::size_t columns_ = 0;
   std::size_t name_cell_ = 0;
+  std::optional<std::size_t> range_cell_;
+  std::optional<std::size_t> step_cell_;
   std::vector<Number> numbers_;
   std::vector<Metric> metrics_;
   std::uint64_t rows_ = 0;
@@ -132,6 +138,7 @@ Status CanonicalCsvReader::FindColumns(const std::vector<std::string>& header,
         std::find_if(model::kCanonicalColumns.begin(), model::kCanonicalColumns.end(),
                      [&](const model::CanonicalColumnInfo& column) { return column.name == name; });
     if (canonical == model::kCanonicalColumns.end()) {
+      if (FindMark(name, i)) continue;
       if (holds_text[i]) {
         warnings_.push_back(fmt::format("{}: the column '{}' contains no numbers and is ignored",
                                         csv_.name(), ShownCell(name)));
@@ -157,6 +164,19 @@ Status CanonicalCsvReader::FindColumns(const std::vector<std::string>& header,
     }
   }
   return Success{};
+}
+
+bool CanonicalCsvReader::FindMark(std::string_view name, std::size_t cell) {
+  if (name == model::kRangeColumn) {
+    range_cell_ = cell;
+    marks_.ranges = true;
+  } else if (name == model::kStepColumn) {
+    step_cell_ = cell;
+    marks_.steps = true;
+  } else {
+    return false;
+  }
+  return true;
 }
 
 Error CanonicalCsvReader::BadNumber(model::CanonicalColumn column, std::string_view cell) const {
@@ -197,8 +217,28 @@ Status CanonicalCsvReader::ParseRow(shm::KernelRecord& record) {
     return csv_.At(
         fmt::format("a name of {} bytes; expected at most {}", name.size(), shm::kMaxNameBytes));
   }
-  record.name_id = names_.Intern(name);
+  const std::string_view range = STEMTAP_TRY(ParseRange());
+  record.name_id = names_.Intern(name, 0, range);
   return Success{};
+}
+
+Result<std::string_view> CanonicalCsvReader::ParseRange() const {
+  if (!range_cell_) return std::string_view();
+  const std::string_view range = csv_.cells()[*range_cell_];
+  if (range.size() <= shm::kMaxRangeBytes) return range;
+  return csv_.At(
+      fmt::format("a range of {} bytes; expected at most {}", range.size(), shm::kMaxRangeBytes));
+}
+
+Result<std::uint64_t> CanonicalCsvReader::ParseStep() const {
+  const std::string_view cell = csv_.cells()[*step_cell_];
+  if (cell.empty()) return shm::kNoStep;
+  std::uint64_t step = 0;
+  const char* const end = cell.data() + cell.size();
+  const auto [rest, code] = std::from_chars(cell.data(), end, step);
+  if (code == std::errc{} && rest == end && step <= model::kMaxTime) return step;
+  return csv_.At(fmt::format("{} is '{}'; expected a whole number from 0 to {}, or an empty cell",
+                             model::kStepColumn, ShownCell(cell), model::kMaxTime));
 }
 
 Result<std::size_t> CanonicalCsvReader::ReadSome(model::ProfileBatch& batch, std::size_t limit) {
@@ -220,6 +260,7 @@ Result<std::size_t> CanonicalCsvReader::ReadSome(model::ProfileBatch& batch, std
       batch.metrics[metric.column].push_back(
           value.value_or(std::numeric_limits<double>::quiet_NaN()));
     }
+    if (step_cell_) batch.steps.push_back(STEMTAP_TRY(ParseStep()));
     batch.records.push_back(record);
     ++rows_;
   }

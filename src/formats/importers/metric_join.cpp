@@ -57,10 +57,8 @@ bool Differ(const Extent (&a)[3], const Extent (&b)[3]) {
 class Joined : public model::ProfileReader {
  public:
   Joined(model::Profile profile, std::vector<std::string> warnings) : profile_(std::move(profile)) {
-    // Name ids do not change: names are interned in the order of their ids.
-    for (std::uint32_t id = 0; id < profile_.names.size(); ++id) {
-      names_.Intern(profile_.names.name(id));
-    }
+    names_ = profile_.names;
+    marks_ = profile_.marks;
     metric_names_ = profile_.metric_names;
     warnings_ = std::move(warnings);
   }
@@ -72,6 +70,7 @@ class Joined : public model::ProfileReader {
       to.assign(first, first + static_cast<std::ptrdiff_t>(count));
     };
     part(profile_.records, batch.records);
+    if (!profile_.steps.empty()) part(profile_.steps, batch.steps);
     batch.metrics.resize(profile_.metrics.size());
     for (std::size_t i = 0; i < profile_.metrics.size(); ++i) {
       part(profile_.metrics[i], batch.metrics[i]);

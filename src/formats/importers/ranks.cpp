@@ -34,6 +34,8 @@ class RankReader : public model::ProfileReader {
              std::vector<std::unique_ptr<model::ProfileReader>> ranks)
       : paths_(paths.begin(), paths.end()), ranks_(std::move(ranks)) {
     for (const auto& rank : ranks_) {
+      marks_.ranges = marks_.ranges || rank->marks().ranges;
+      marks_.steps = marks_.steps || rank->marks().steps;
       std::vector<std::size_t>& columns = columns_.emplace_back();
       for (const std::string& name : rank->metric_names()) {
         const auto at = std::find(metric_names_.begin(), metric_names_.end(), name);
@@ -85,7 +87,9 @@ class RankReader : public model::ProfileReader {
       return Success{};
     }
     std::unique_ptr<model::ProfileReader> again = STEMTAP_TRY(OpenProfile(paths_[rank_]));
-    if (again->metric_names() != rank->metric_names()) return Changed();
+    if (again->metric_names() != rank->metric_names() || !(again->marks() == rank->marks())) {
+      return Changed();
+    }
     rank = std::move(again);
     return Success{};
   }

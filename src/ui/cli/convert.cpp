@@ -40,7 +40,7 @@ Result<int> RunConvert(const ConvertArguments& arguments) {
       STEMTAP_TRY(OpenRun(arguments.profiles, arguments.metrics, progress, everything));
   model::ProfileReader& reader = *opened;
   const std::unique_ptr<model::ProfileWriter> writer =
-      STEMTAP_TRY(model::CreateProfileWriter(arguments.output));
+      STEMTAP_TRY(model::CreateProfileWriter(arguments.output, reader.marks()));
   std::uint64_t invocations = 0;
   std::uint64_t zero_duration = 0;
   for (model::ProfileBatch batch;;) {
@@ -57,7 +57,7 @@ Result<int> RunConvert(const ConvertArguments& arguments) {
   if (!arguments.quiet) {
     PrintMessage(fmt::format("stemtap: {} of {}, {} of duration 0, in {}\n",
                              Plural(invocations, "launch", "launches"),
-                             Plural(reader.names().size(), "kernel"), zero_duration,
+                             Plural(reader.names().CountWithoutRanges(), "kernel"), zero_duration,
                              to_stdout ? "standard output" : EscapeForTerminal(arguments.output)));
     // A plan needs a launch.
     if (invocations != 0) PrintNextMaking("plan.json", arguments.output, "stemtap plan");
@@ -67,7 +67,7 @@ Result<int> RunConvert(const ConvertArguments& arguments) {
                                        {"output", arguments.output},
                                        {"invocations", invocations},
                                        {"zero_duration", zero_duration},
-                                       {"kernels", reader.names().size()},
+                                       {"kernels", reader.names().CountWithoutRanges()},
                                        {"metrics", reader.metric_names()}};
   return PrintJson(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes one synthetic run of 12 launches in every profile format that stemtap reads, next to this script.
 
+The files called "marked" also have its ranges and steps, as far as the format contains them.
+
 tests/formats/importers/samples_test.cpp tests the importers with it, and the fuzzers use it as seeds.
 """
 import csv
@@ -15,6 +17,8 @@ NAMES = ["void axpy<float>(int, float const*, float*)", "reduce_sum", "gemm_64x6
 RUN = [(i % 3, 1000 + 20_000 * i, [2_048, 3_584, 15_040][i % 3] + 32 * i, 7 + i % 2,
         ([16 + i // 3, 1, 1], [1, 1, 1], [8, 4, 2])[i % 3], ([256, 1, 1], [1024, 1, 1], [16, 16, 1])[i % 3])
        for i in range(12)]
+# range and step of each launch; the last three are outside of both
+MARKS = [(["decode", "decode/lib:gemm", "decode"][i % 3], i // 3) if i < 9 else ("", "") for i in range(12)]
 EPOCH = 1_790_000_000_000_000_000
 
 
@@ -286,6 +290,9 @@ def canonical_csv():
         text += (f"{i},{start - RUN[0][1]},{duration},0,{stream},{grid[0]},{grid[1]},{grid[2]},{block[0]},"
                  f'{block[1]},{block[2]},0,,"{NAMES[k]}"\n')
     write("csv", "sample.csv", text)
+    header, *rows = text.splitlines()
+    rows = [f"{row},{mark[0]},{mark[1]}" for row, mark in zip(rows, MARKS)]
+    write("csv", "marked.csv", "\n".join([header + ",range,step"] + rows) + "\n")
 
 
 for make in (nsys_sqlite, rocpd, kineto, proton, jax, unitrace, ascend_trace, xplane, nsys_csv, ncu_csv, nvprof_csv,

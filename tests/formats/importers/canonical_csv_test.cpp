@@ -2,12 +2,14 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/memory_source.h"
+#include "formats/importers/importers.h"
 #include "formats/importers/registry.h"
 #include "model/canonical_columns.h"
 #include "model/profile.h"
@@ -194,6 +196,36 @@ TEST_CASE("columns of numbers are metrics, and other columns are ignored with a 
         "t.csv:4: a cell of the column 'cycles' is not a number (1 such rows); treated as empty");
   CHECK(profile.warnings[2] ==
         "t.csv:4: a cell of the column 'ipc' is not a number (1 such rows); treated as empty");
+}
+
+TEST_CASE("ranges and steps are read from any column, and may be empty") {
+  const model::Profile profile =
+      MustParse("step,name,ipc,range,duration_ns\n3,k,1.5,a/b,1\n,k,2.5,,2\n3,k,3.5,a/b,3\n");
+  CHECK(profile.marks == model::ProfileMarks{true, true});
+  CHECK(profile.warnings.empty());
+  CHECK(profile.metric_names == std::vector<std::string>{"ipc"});
+  CHECK(profile.steps == std::vector<std::uint64_t>{3, shm::kNoStep, 3});
+  REQUIRE(profile.records.size() == 3);
+  CHECK(profile.names.range(profile.records[0].name_id) == "a/b");
+  CHECK(profile.names.range(profile.records[1].name_id).empty());
+  CHECK(profile.records[2].name_id == profile.records[0].name_id);
+  CHECK(NameOf(profile, 1) == "k");
+}
+
+TEST_CASE("bad ranges and steps are errors with their line") {
+  const std::string header = "name,duration_ns,range,step\nk,1,r,1\n";
+  for (const std::string step : {"-1", "1.5", "x", "9223372036854775808", "99999999999999999999"}) {
+    CHECK(ErrorOf(header + "k,1,r," + step + "\n") ==
+          "t.csv:3: step is '" + step +
+              "'; expected a whole number from 0 to 9223372036854775807, or an empty cell");
+  }
+  CHECK(ErrorOf(header + "k,1," + std::string(1025, 'r') + ",1\n") ==
+        "t.csv:3: a range of 1025 bytes; expected at most 1024");
+  CHECK(ErrorOf("name,duration_ns,step,step\n").find("occurs twice") != std::string::npos);
+}
+
+TEST_CASE("a table with a step or a range is not a canonical CSV for that reason") {
+  CHECK_FALSE(LooksLikeCanonicalCsv("step,range,loss\n1,a,2\n"));
 }
 
 TEST_CASE("a column without a name is ignored") {

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <cstdint>
 #include <fstream>
 #include <memory>
 #include <string>
@@ -60,6 +61,19 @@ TEST_CASE("the n-th launch of a name gets the metrics of its n-th launch in the 
   CHECK(p.records[2].duration_ns == 30);
   CHECK(p.names.name(p.records[3].name_id) == "b");
   CHECK(p.warnings.empty());
+}
+
+TEST_CASE("launches keep their ranges and steps, which do not affect the join") {
+  const model::Profile p =
+      MustJoin("name,duration_ns,range,step\na,1,x,0\nb,1,,\na,1,y,1\na,1,x,1\n",
+               "name,duration_ns,m\na,1,1\na,1,2\na,1,3\nb,1,4\n");
+  CHECK(Column(p) == std::vector{1.0, 4.0, 2.0, 3.0});
+  CHECK(p.warnings.empty());
+  CHECK(p.marks == model::ProfileMarks{true, true});
+  CHECK(p.steps == std::vector<std::uint64_t>{0, shm::kNoStep, 1, 1});
+  CHECK(p.names.range(p.records[2].name_id) == "y");
+  CHECK(p.names.name(p.records[2].name_id) == "a");
+  CHECK(p.names.range(p.records[1].name_id).empty());
 }
 
 TEST_CASE("different names and counts are counted") {

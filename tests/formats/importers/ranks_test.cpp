@@ -54,6 +54,29 @@ TEST_CASE("several files are consecutive ranks of one run with renumbered device
   CHECK(run.metrics[1][4] == 8.0);
 }
 
+TEST_CASE("ranks have the ranges and steps that their files contain") {
+  const test::TempDir directory;
+  const std::vector<std::string> paths = {
+      directory.Write("a.csv", "duration_ns,device,name\n1,0,k\n"),
+      directory.Write("b.csv", "duration_ns,device,name,range,step\n2,0,k,x/y,3\n3,0,k,,\n")};
+  model::LaunchSelection whole;
+  whole.by_range = true;
+  const auto reader = OpenRanks(paths, {}, whole);
+  REQUIRE(reader.ok());
+  CHECK(reader.value()->marks() == model::ProfileMarks{true, true});
+  const Result<model::Profile> run = model::LoadProfile(*reader.value());
+  REQUIRE(run.ok());
+  REQUIRE(run.value().records.size() == 3);
+  CHECK(run.value().names.range(run.value().records[1].name_id) == "x/y");
+  CHECK(run.value().records[2].name_id == run.value().records[0].name_id);
+  CHECK(run.value().steps == std::vector<std::uint64_t>{shm::kNoStep, 3, shm::kNoStep});
+
+  const Result<model::Profile> plain = Load(paths);
+  REQUIRE(plain.ok());
+  CHECK(plain.value().marks == model::ProfileMarks{false, true});
+  CHECK(plain.value().names.size() == 1);
+}
+
 TEST_CASE("the same recording given twice is reported") {
   const test::TempDir directory;
   const std::string rows = "start_ns,duration_ns,name\n0,7,x\n9,5,y\n";

@@ -76,6 +76,17 @@ TEST_CASE("a run in the format of every profiler is read as the same run") {
                        static_cast<std::int64_t>(truth.records[i].duration_ns)) <= off);
       CHECK(Holds(record, truth.records[i]));
     }
+    if (entry.path().stem() == "marked") {
+      const model::Profile marked = Load(kSamples / "csv/marked.csv");
+      for (std::size_t i = 0; i < marked.records.size(); ++i) {
+        CHECK(profile.names.range(profile.records[i].name_id) ==
+              marked.names.range(marked.records[i].name_id));
+      }
+      CHECK(profile.marks.ranges);
+      if (format != "nsys-sqlite") CHECK(profile.steps == marked.steps);
+    } else {
+      CHECK(profile.marks == model::ProfileMarks{});
+    }
     if (format == "ncu-csv") {
       REQUIRE(profile.metric_names.size() == 2);
       CHECK(profile.metrics[1][2] == 3000.0);
