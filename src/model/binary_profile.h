@@ -15,14 +15,20 @@ namespace stemtap::model {
 
 inline constexpr std::array<char, 8> kBinaryProfileMagic = {'S', 'T', 'E', 'M',
                                                             'T', 'A', 'P', '\n'};
+// Files with ranges or steps have the second version, which readers of the first do not know.
 inline constexpr std::uint32_t kBinaryProfileVersion = 1;
+inline constexpr std::uint32_t kMarkedProfileVersion = 2;
+// Bits of BinaryProfileHeader::marks.
+inline constexpr std::uint32_t kBinaryProfileRanges = 1;
+inline constexpr std::uint32_t kBinaryProfileSteps = 2;
 inline constexpr std::uint8_t kBinaryProfileEndKind = 0xFF;
 
 struct BinaryProfileHeader {
   std::array<char, 8> magic = kBinaryProfileMagic;
   std::uint32_t version = kBinaryProfileVersion;
   std::uint32_t record_bytes = shm::kRecordBytes;
-  char reserved[48] = {};
+  std::uint32_t marks = 0;  // 0 and ignored in the first version
+  char reserved[44] = {};
 };
 
 struct BinaryProfileEnd {

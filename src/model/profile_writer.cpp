@@ -122,8 +122,8 @@ class CsvWriter : public ProfileWriter {
 
 class BinaryWriter : public ProfileWriter {
  public:
-  BinaryWriter(std::string path, std::unique_ptr<ByteSink> sink)
-      : path_(std::move(path)), sink_(std::move(sink)) {}
+  BinaryWriter(std::string path, std::unique_ptr<ByteSink> sink, ProfileMarks marks)
+      : path_(std::move(path)), sink_(std::move(sink)), marks_(marks) {}
 
   Status Write(const ProfileBatch& batch, const NameTable& names,
                const std::vector<std::string>& metric_names) override {
@@ -134,17 +134,19 @@ class BinaryWriter : public ProfileWriter {
                       path_, metric_names.size(), EscapeForTerminal(metric_names.front()))};
     }
     STEMTAP_TRY(Start());
-    // Write consecutive records between name definitions in one piece.
+    // Write consecutive records between name definitions and steps in one piece.
     std::size_t begin = 0;
     for (std::size_t row = 0; row < batch.records.size(); ++row) {
-      if (batch.records[row].name_id < names_) continue;
-      Status written = WriteRun(batch, begin, row);
-      if (!written.ok()) return written;
+      const std::uint64_t step =
+          marks_.steps && row < batch.steps.size() ? batch.steps[row] : shm::kNoStep;
+      if (batch.records[row].name_id < names_ && step == step_) continue;
+      STEMTAP_TRY(WriteRun(batch, begin, row));
       begin = row;
-      while (names_ <= batch.records[row].name_id) {
-        written = Define(names.name(names_));
-        if (!written.ok()) return written;
-      }
+      while (names_ <= batch.records[row].name_id) STEMTAP_TRY(DefineNext(names));
+      if (step == step_) continue;
+      shm::MarkRecord mark;
+      mark.step = step_ = step;
+      STEMTAP_TRY(WriteRecord(mark));
     }
     return WriteRun(batch, begin, batch.records.size());
   }
@@ -168,7 +170,11 @@ class BinaryWriter : public ProfileWriter {
 
   Status Start() {
     if (std::exchange(started_, true)) return Success{};
-    return WriteRecord(BinaryProfileHeader{});
+    BinaryProfileHeader header;
+    header.marks =
+        (marks_.ranges ? kBinaryProfileRanges : 0) | (marks_.steps ? kBinaryProfileSteps : 0);
+    if (header.marks != 0) header.version = kMarkedProfileVersion;
+    return WriteRecord(header);
   }
 
   Status WriteRun(const ProfileBatch& batch, std::size_t begin, std::size_t end) {
@@ -178,11 +184,21 @@ class BinaryWriter : public ProfileWriter {
                          (end - begin) * sizeof(shm::KernelRecord)});
   }
 
-  // Writes the definition of the name with the next id.
-  Status Define(const std::string& name) {
-    STEMTAP_TRY(CheckName(path_, name));
+  // Writes the definition of the name with the next id, after the range of the name.
+  Status DefineNext(const NameTable& names) {
+    const std::string_view range = marks_.ranges ? names.range(names_) : std::string_view();
+    STEMTAP_TRY(CheckName(path_, names.name(names_)));
+    STEMTAP_TRY(CheckRange(path_, range));
+    if (!range.empty()) STEMTAP_TRY(Define(shm::RecordKind::kRange, range));
+    STEMTAP_TRY(Define(shm::RecordKind::kName, names.name(names_)));
+    ++names_;
+    return Success{};
+  }
+
+  Status Define(shm::RecordKind kind, std::string_view name) {
     shm::NameRecord first;
-    first.name_id = names_++;
+    first.kind = kind;
+    first.name_id = names_;
     first.length = static_cast<std::uint32_t>(name.size());
     first.hash = shm::NameHash(name.data(), name.size());
     std::size_t done = std::min(name.size(), sizeof(first.bytes));
@@ -201,7 +217,9 @@ class BinaryWriter : public ProfileWriter {
 
   std::string path_;
   std::unique_ptr<ByteSink> sink_;
-  std::uint32_t names_ = 0;  // number of names defined so far
+  ProfileMarks marks_;
+  std::uint32_t names_ = 0;            // number of names defined so far
+  std::uint64_t step_ = shm::kNoStep;  // of the last launch
   std::uint64_t invocations_ = 0;
   bool started_ = false;
 };
@@ -228,7 +246,7 @@ Result<std::unique_ptr<ProfileWriter>> CreateProfileWriter(const std::string& pa
         std::make_unique<CsvWriter>(name, std::move(sink), marks));
   }
   return std::unique_ptr<ProfileWriter>(
-      std::make_unique<BinaryWriter>(name, std::move(sink)));
+      std::make_unique<BinaryWriter>(name, std::move(sink), marks));
 }
 
 }  // namespace stemtap::model

@@ -11,7 +11,8 @@
 //   kind 6  RangedName    defines a further id of a kernel name: for its launches in a range
 //
 // In a profile, a name is defined before its first use. In a ring file, the definitions have a
-// separate part, and only kinds 1 and 5 are in the queue. Kinds 4 to 6 occur only in ring files.
+// separate part, and only kinds 1 and 5 are in the queue. Kinds 4 and 5 have another meaning in a
+// profile (docs/formats/profile-binary.md), and kind 6 occurs only in ring files.
 //
 // Used by the injected library: needs libc only, plain data only.
 #pragma once

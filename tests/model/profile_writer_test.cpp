@@ -135,7 +135,7 @@ TEST_CASE("a range that could not be read back is rejected") {
   ProfileBatch batch;
   batch.records.resize(1);
   batch.records[0].name_id = names.Intern("k", 0, std::string(1025, 'r'));
-  for (const char* name : {"a.csv"}) {
+  for (const char* name : {"a.csv", "a.stemtap"}) {
     const std::string path = (folder / name).string();
     auto writer = CreateProfileWriter(path, {true, false});
     REQUIRE(writer.ok());

@@ -30,13 +30,17 @@ class BinaryProfileReader : public model::ProfileReader {
 
  private:
   const std::string& file() const { return source_->name(); }
+  // Whether a definition has begun: its text is incomplete, or it is a range without its name.
+  bool in_name() const { return definition_.is_partial || !definition_.range.empty(); }
   // `record` is an index into buffer_.
   Error At(std::size_t record, const std::string& what) const;
 
   Status Fill();
+  Status ReadMarks(const model::BinaryProfileHeader& header);
   Status TakeName(std::size_t at);
   Status TakeNameBytes(std::size_t at);
   Status NameIsComplete(std::size_t at);
+  Status TakeStep(std::size_t at);
   Status TakeEnd(std::size_t at);
   Status TakeOther(std::size_t at);
   Error BadKernel(std::size_t at) const;
@@ -55,9 +59,15 @@ class BinaryProfileReader : public model::ProfileReader {
   std::uint64_t records_before_ = 0;  // records of the file before buffer_[0], including the header
   bool ended_ = false;
 
-  bool in_name_ = false;
-  shm::NameRecord definition_;
-  std::string name_;
+  // The definition that is read.
+  struct Definition {
+    shm::NameRecord record;
+    std::string text;         // as far as it was read
+    bool is_partial = false;  // more text follows
+    std::string range;        // of the name; empty: none
+  };
+  Definition definition_;
+  std::uint64_t step_ = shm::kNoStep;
   std::uint64_t invocations_ = 0;
 };
 
@@ -80,12 +90,26 @@ Status BinaryProfileReader::Start() {
   if (header.magic != model::kBinaryProfileMagic) {
     return Error{fmt::format("{}: wrong leading bytes; expected a binary profile", file())};
   }
-  if (header.version != model::kBinaryProfileVersion || header.record_bytes != shm::kRecordBytes) {
+  if ((header.version != model::kBinaryProfileVersion &&
+       header.version != model::kMarkedProfileVersion) ||
+      header.record_bytes != shm::kRecordBytes) {
     return Error{fmt::format(
-        "{}: version {} with records of {} bytes; expected version {} with {} bytes", file(),
-        header.version, header.record_bytes, model::kBinaryProfileVersion, shm::kRecordBytes)};
+        "{}: version {} with records of {} bytes; expected version {} or {} with {} bytes", file(),
+        header.version, header.record_bytes, model::kBinaryProfileVersion,
+        model::kMarkedProfileVersion, shm::kRecordBytes)};
   }
   records_before_ = 1;
+  return header.version == model::kMarkedProfileVersion ? ReadMarks(header) : Success{};
+}
+
+Status BinaryProfileReader::ReadMarks(const model::BinaryProfileHeader& header) {
+  constexpr std::uint32_t kAll = model::kBinaryProfileRanges | model::kBinaryProfileSteps;
+  if (header.marks == 0 || (header.marks & ~kAll) != 0) {
+    return Error{fmt::format("{}: the marks in the header are {}; expected 1 to {}", file(),
+                             header.marks, kAll)};
+  }
+  marks_ = {(header.marks & model::kBinaryProfileRanges) != 0,
+            (header.marks & model::kBinaryProfileSteps) != 0};
   return Success{};
 }
 
@@ -109,48 +133,73 @@ Status BinaryProfileReader::Fill() {
 }
 
 Status BinaryProfileReader::TakeName(std::size_t at) {
-  if (in_name_) return At(at, "a name begins inside another; expected its remaining bytes");
-  definition_ = buffer_[at].name;
-  if (definition_.name_id != names_.size()) {
-    return At(at, fmt::format("defines name {}; expected {}", definition_.name_id, names_.size()));
+  const bool is_range = buffer_[at].kind == shm::RecordKind::kRange;
+  if (definition_.is_partial || (is_range && !definition_.range.empty())) {
+    return At(at, "a name begins inside another; expected its remaining bytes");
   }
-  if (definition_.length == 0 || definition_.length > shm::kMaxNameBytes) {
-    return At(at, fmt::format("a name of {} bytes; expected 1 to {}", definition_.length,
-                              shm::kMaxNameBytes));
+  definition_.record = buffer_[at].name;
+  if (definition_.record.name_id != names_.size()) {
+    return At(
+        at, fmt::format("defines name {}; expected {}", definition_.record.name_id, names_.size()));
   }
-  name_.assign(definition_.bytes,
-               std::min<std::size_t>(definition_.length, sizeof(definition_.bytes)));
+  const std::uint32_t most = is_range ? shm::kMaxRangeBytes : shm::kMaxNameBytes;
+  if (definition_.record.length == 0 || definition_.record.length > most) {
+    return At(at, fmt::format("a {} of {} bytes; expected 1 to {}", is_range ? "range" : "name",
+                              definition_.record.length, most));
+  }
+  definition_.text.assign(
+      definition_.record.bytes,
+      std::min<std::size_t>(definition_.record.length, sizeof(definition_.record.bytes)));
   return NameIsComplete(at);
 }
 
 Status BinaryProfileReader::TakeNameBytes(std::size_t at) {
-  if (!in_name_) return At(at, "bytes outside a name; expected a kernel or a name");
+  if (!definition_.is_partial) return At(at, "bytes outside a name; expected a kernel or a name");
   const shm::NameBytes& more = buffer_[at].name_bytes;
-  const std::size_t expected =
-      std::min<std::size_t>(definition_.length - name_.size(), sizeof(more.bytes));
+  const std::size_t expected = std::min<std::size_t>(
+      definition_.record.length - definition_.text.size(), sizeof(more.bytes));
   if (more.count != expected) {
     return At(at, fmt::format("{} bytes of a name; expected {}", more.count, expected));
   }
-  name_.append(more.bytes, more.count);
+  definition_.text.append(more.bytes, more.count);
   return NameIsComplete(at);
 }
 
-// Interns the name if it is complete.
+// Interns the name, or keeps the range for the name that follows, if it is complete.
 Status BinaryProfileReader::NameIsComplete(std::size_t at) {
-  in_name_ = name_.size() < definition_.length;
-  if (in_name_) return Success{};
-  if (shm::NameHash(name_.data(), name_.size()) != definition_.hash) {
+  definition_.is_partial = definition_.text.size() < definition_.record.length;
+  if (definition_.is_partial) return Success{};
+  if (shm::NameHash(definition_.text.data(), definition_.text.size()) != definition_.record.hash) {
     return At(at, fmt::format("name {} does not match its hash; expected an undamaged file",
-                              definition_.name_id));
+                              definition_.record.name_id));
   }
-  if (names_.Intern(name_) != definition_.name_id) {
-    return At(at, fmt::format("name {} is defined twice; expected once", definition_.name_id));
+  if (definition_.record.kind == shm::RecordKind::kRange) {
+    definition_.range = definition_.text;
+    return Success{};
   }
+  if (names_.Intern(definition_.text, 0, definition_.range) != definition_.record.name_id) {
+    return At(at,
+              fmt::format("name {} is defined twice; expected once", definition_.record.name_id));
+  }
+  definition_.range.clear();
+  return Success{};
+}
+
+// Takes the step of the launches that follow.
+Status BinaryProfileReader::TakeStep(std::size_t at) {
+  if (in_name()) return At(at, "a step inside a name; expected its remaining bytes");
+  const shm::MarkRecord& mark = buffer_[at].mark;
+  if (mark.range_id != shm::kNoRange || mark.correlation_id != 0 ||
+      (mark.step > model::kMaxTime && mark.step != shm::kNoStep)) {
+    return At(at, fmt::format("step {} of range {} and launch {}; expected at most {}, of 0 and 0",
+                              mark.step, mark.range_id, mark.correlation_id, model::kMaxTime));
+  }
+  step_ = mark.step;
   return Success{};
 }
 
 Status BinaryProfileReader::TakeEnd(std::size_t at) {
-  if (in_name_) return At(at, "the end record is inside a name; expected its remaining bytes");
+  if (in_name()) return At(at, "the end record is inside a name; expected its remaining bytes");
   const auto end = std::bit_cast<model::BinaryProfileEnd>(buffer_[at]);
   if (end.invocations != invocations_ || end.names != names_.size()) {
     return At(at,
@@ -180,13 +229,16 @@ Error BinaryProfileReader::BadKernel(std::size_t at) const {
 // Takes a record other than a valid kernel.
 Status BinaryProfileReader::TakeOther(std::size_t at) {
   const shm::RecordKind kind = buffer_[at].kind;
-  if (kind == shm::RecordKind::kName) return TakeName(at);
+  if (kind == shm::RecordKind::kName || (kind == shm::RecordKind::kRange && marks_.ranges)) {
+    return TakeName(at);
+  }
   if (kind == shm::RecordKind::kNameBytes) return TakeNameBytes(at);
   if (kind == shm::RecordKind{model::kBinaryProfileEndKind}) return TakeEnd(at);
+  if (kind == shm::RecordKind::kMark && marks_.steps) return TakeStep(at);
   if (kind != shm::RecordKind::kKernel) {
     return At(at, fmt::format("kind {}; expected a kernel or a name", static_cast<int>(kind)));
   }
-  if (in_name_) return At(at, "a kernel inside a name; expected its remaining bytes");
+  if (in_name()) return At(at, "a kernel inside a name; expected its remaining bytes");
   return BadKernel(at);
 }
 
@@ -204,12 +256,13 @@ Result<std::size_t> BinaryProfileReader::ReadSome(model::ProfileBatch& batch, st
     // Consumes a run of kernels at once.
     const std::size_t last = std::min(end_, begin_ + (limit - batch.records.size()));
     const std::size_t first = begin_;
-    if (!in_name_) {
+    if (!in_name()) {
       while (begin_ < last && IsGood(buffer_[begin_].kernel)) ++begin_;
     }
     if (begin_ > first) {
       const shm::KernelRecord* const kernels = &buffer_[first].kernel;
       batch.records.insert(batch.records.end(), kernels, kernels + (begin_ - first));
+      if (marks_.steps) batch.steps.resize(batch.records.size(), step_);
       invocations_ += begin_ - first;
       continue;
     }

@@ -3,6 +3,7 @@
 """Writes one synthetic run of 12 launches in every profile format that stemtap reads, next to this script.
 
 The files called "marked" also have its ranges and steps, as far as the format contains them.
+stemtap/marked.stemtap is csv/marked.csv, converted by stemtap.
 
 tests/formats/importers/samples_test.cpp tests the importers with it, and the fuzzers use it as seeds.
 """

@@ -27,7 +27,8 @@ void Convert(const std::filesystem::path& from, const std::filesystem::path& to,
   CAPTURE(from);
   Result<std::unique_ptr<model::ProfileReader>> reader = OpenProfile(from.string());
   if (!reader.ok()) FAIL(reader.error().message);
-  Result<std::unique_ptr<model::ProfileWriter>> writer = model::CreateProfileWriter(to.string());
+  Result<std::unique_ptr<model::ProfileWriter>> writer =
+      model::CreateProfileWriter(to.string(), reader.value()->marks());
   if (!writer.ok()) FAIL(writer.error().message);
   for (model::ProfileBatch batch;;) {
     const Result<std::size_t> read = reader.value()->Read(batch, batch_rows);
@@ -70,6 +71,25 @@ void CheckRoundTrip(const std::filesystem::path& csv) {
 
 TEST_CASE("converting CSV to binary and back gives the same bytes") {
   CheckRoundTrip(test::SourceDir() / "tests/data/tiny.csv");
+}
+
+TEST_CASE("ranges and steps are unchanged by the round trip") {
+  TempDir directory;
+  const std::string header =
+      "index,start_ns,duration_ns,device,stream,grid_x,grid_y,grid_z,block_x,block_y,block_z,"
+      "shared_bytes,graph_id,name";
+  CheckRoundTrip(directory.Write("both.csv", header +
+                                                 ",range,step\n"
+                                                 "0,,1,,,,,,,,,,,k,decode,0\n"
+                                                 "1,,1,,,,,,,,,,,k,decode/attention,0\n"
+                                                 "2,,1,,,,,,,,,,,k,,0\n"
+                                                 "3,,1,,,,,,,,,,,k,\"a,b\",\n"
+                                                 "4,,1,,,,,,,,,,,l,decode,7\n"
+                                                 "5,,1,,,,,,,,,,,k,decode,7\n" +
+                                                 std::string("6,,1,,,,,,,,,,,k,") +
+                                                 std::string(1024, 'r') + ",7\n"));
+  CheckRoundTrip(directory.Write("range.csv", header + ",range\n0,,1,,,,,,,,,,,k,decode\n"));
+  CheckRoundTrip(directory.Write("step.csv", header + ",step\n0,,1,,,,,,,,,,,k,3\n"));
 }
 
 // Counts rows without the reader. The canonical form has the duration in the third column, and
