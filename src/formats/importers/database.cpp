@@ -243,9 +243,10 @@ Result<TableRows> TableRows::Select(Database& database, const std::string& table
   rows.max_rows_ = static_cast<std::uint64_t>(file_bytes / kMinRowBytes);
   std::string list;
   for (const char* column : columns) {
-    const bool found = std::any_of(stored.begin(), stored.end(), [&](const std::string& name) {
-      return sqlite3_stricmp(name.c_str(), column) == 0;
-    });
+    const bool found = std::string_view(column) == kRowId ||
+                       std::any_of(stored.begin(), stored.end(), [&](const std::string& name) {
+                         return sqlite3_stricmp(name.c_str(), column) == 0;
+                       });
     rows.found_.push_back(found);
     list += list.empty() ? "" : ", ";
     list += found ? fmt::format("\"{}\"", column) : "NULL";

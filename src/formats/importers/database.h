@@ -76,6 +76,9 @@ class Database {
   std::int64_t steps_left_;
 };
 
+// A column that every table has: a number by which a row is found.
+inline constexpr std::string_view kRowId = "rowid";
+
 // TableRows is one pass over a table. It checks the type of each cell, because SQLite stores any
 // type in any column, and the number of rows, because damaged pages can form cycles.
 class TableRows {
@@ -114,6 +117,9 @@ class TableRows {
 // Adds the kernels in an export of Nsight Systems (docs/formats/nsys-sqlite.md) of `file_bytes`
 // bytes to `launches`.
 Status ReadNsysKernels(Database& database, std::int64_t file_bytes, RecordedLaunches& launches);
+
+// Sets the ranges of the launches, which are the NVTX ranges in the export.
+Status ReadNsysRanges(Database& database, std::int64_t file_bytes, RecordedLaunches& launches);
 
 // Prefix of the tables of kernel dispatches; each recording appends its own id.
 inline constexpr std::string_view kRocpdDispatchTable = "rocpd_kernel_dispatch";

@@ -223,7 +223,8 @@ Status KernelTable::Read() {
 }  // namespace
 
 Status ReadNsysKernels(Database& database, std::int64_t file_bytes, RecordedLaunches& launches) {
-  return KernelTable(database, file_bytes, launches).Read();
+  STEMTAP_TRY(KernelTable(database, file_bytes, launches).Read());
+  return ReadNsysRanges(database, file_bytes, launches);
 }
 
 }  // namespace stemtap::formats

@@ -52,6 +52,53 @@ void RecordedLaunches::SetProcess(std::uint64_t id) {
   if (process_ids_.size() > 1) processes_.resize(records_.size(), 0);
 }
 
+std::optional<std::uint32_t> RecordedLaunches::NumberOfProcess(std::uint64_t id) const {
+  const auto at = process_ids_.find(id);
+  return at == process_ids_.end() ? std::nullopt : std::optional(at->second);
+}
+
+void RecordedLaunches::SetRanges(std::span<const std::uint32_t> ranges,
+                                 std::span<const std::string> paths) {
+  // A kernel in further ranges is in "(other)", as in the injected library, so that ranges with
+  // numbers in their names do not fill the memory with names.
+  constexpr std::size_t kMaxRangedNames = shm::kMaxNames;
+  const auto other = static_cast<std::uint32_t>(paths.size() + 1);
+  const auto key_of = [](std::uint32_t name, std::uint32_t range) {
+    return std::uint64_t{name} << 32 | range;
+  };
+  std::unordered_map<std::uint64_t, std::uint32_t> ids;  // by name id and range
+  std::vector<std::uint64_t> keys;
+  for (std::size_t i = 0; i < records_.size(); ++i) {
+    std::uint64_t key = key_of(records_[i].name_id, ranges[i]);
+    if (ranges[i] != shm::kNoRange && keys.size() >= kMaxRangedNames && !ids.contains(key)) {
+      key = key_of(records_[i].name_id, other);
+    }
+    if (ids.try_emplace(key, 0).second) keys.push_back(key);
+  }
+  // The order of the names stays the same.
+  std::sort(keys.begin(), keys.end());
+  model::NameTable names;
+  for (const std::uint64_t key : keys) {
+    const auto range = static_cast<std::uint32_t>(key);
+    const std::string_view path = range == shm::kNoRange ? std::string_view()
+                                  : range == other       ? shm::kOtherRangePath
+                                                         : std::string_view(paths[range - 1]);
+    ids[key] = names.Intern(names_.name(static_cast<std::uint32_t>(key >> 32)), 0, path);
+  }
+  for (std::size_t i = 0; i < records_.size(); ++i) {
+    const std::uint32_t name = records_[i].name_id;
+    const auto at = ids.find(key_of(name, ranges[i]));
+    records_[i].name_id = at != ids.end() ? at->second : ids.at(key_of(name, other));
+  }
+  names_ = std::move(names);
+  marks_.ranges = true;
+}
+
+void RecordedLaunches::SetSteps(std::vector<std::uint64_t> steps) {
+  steps_ = std::move(steps);
+  marks_.steps = true;
+}
+
 void RecordedLaunches::WarnOfCount(std::string_view source, std::uint64_t count,
                                    std::string_view one, std::string_view many,
                                    std::string_view what) {
@@ -351,6 +398,7 @@ void RecordedLaunches::Reorder(const std::vector<std::size_t>& order) {
   };
   reorder(records_);
   if (!processes_.empty()) reorder(processes_);
+  if (!steps_.empty()) reorder(steps_);
   for (std::vector<double>& column : metrics_) reorder(column);
 }
 
@@ -362,6 +410,10 @@ Result<std::size_t> RecordedLaunches::ReadSome(model::ProfileBatch& batch, std::
   };
   const auto [first, end] = part(records_);
   batch.records.assign(first, end);
+  if (!steps_.empty()) {
+    const auto [step, last] = part(steps_);
+    batch.steps.assign(step, last);
+  }
   batch.metrics.resize(metric_names_.size());
   metrics_.resize(metric_names_.size());
   for (std::size_t i = 0; i < metrics_.size(); ++i) {

@@ -21,6 +21,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -84,6 +85,20 @@ class RecordedLaunches : public model::ProfileReader {
   void StreamsAreQueues() { serial_streams_ = false; }
 
   std::size_t size() const { return records_.size(); }
+  // Of a launch, in the order of the Add calls. REQUIRES: Finish was not called.
+  std::uint32_t correlation_id(std::size_t launch) const { return records_[launch].correlation_id; }
+  // Returns the number of its process, in order of the SetProcess calls.
+  std::uint32_t ProcessOf(std::size_t launch) const {
+    return processes_.empty() ? 0 : processes_[launch];
+  }
+  // Returns the number of the process that SetProcess called `id`, or nullopt.
+  std::optional<std::uint32_t> NumberOfProcess(std::uint64_t id) const;
+
+  // Set the ranges and steps of all launches, in the order of the Add calls. Call each at most
+  // once, after the last Add and before Finish. `ranges`: 1 + index into `paths`, or
+  // shm::kNoRange.
+  void SetRanges(std::span<const std::uint32_t> ranges, std::span<const std::string> paths);
+  void SetSteps(std::vector<std::uint64_t> steps);
 
   // Numbers the known streams 0, 1, ... in order of their first launch added; returns how many
   // there are. Call it before Finish. See StreamNumbers.
@@ -122,15 +137,13 @@ class RecordedLaunches : public model::ProfileReader {
   bool SeveralStreams() const;
   // Moves launch order[i] to position i.
   void Reorder(const std::vector<std::size_t>& order);
-  std::size_t ProcessOf(std::size_t launch) const {
-    return processes_.empty() ? 0 : processes_[launch];
-  }
 
   std::vector<shm::KernelRecord> records_;
   std::unordered_map<std::uint64_t, std::uint32_t> process_ids_;  // to numbers from 0
   std::uint32_t process_ = 0;                                     // of the next launch
   std::vector<std::uint32_t> processes_;      // by launch; used once there are two processes
   std::vector<std::vector<double>> metrics_;  // by column; empty if there are none
+  std::vector<std::uint64_t> steps_;          // by launch; empty if none is known
   std::uint64_t names_cut_ = 0;
   bool serial_streams_ = true;
   std::string id_name_ = "correlation id";

@@ -28,9 +28,17 @@ def write(folder, name, text):
     (HERE / folder / name).write_text(text)
 
 
-def nsys_sqlite():
+def ranges():
+    """Returns text, domain, start and end of each range of MARKS: launch calls begin 500 ns before their kernels."""
+    for i in range(0, 9, 3):
+        first, second, third = (RUN[i + k][1] for k in range(3))
+        yield "decode", "", first - 700, third - 400
+        yield "gemm", "lib", second - 600, second - 400
+
+
+def nsys_sqlite(name="sample", marked=False):
     (HERE / "nsys-sqlite").mkdir(exist_ok=True)
-    path = HERE / "nsys-sqlite/sample.sqlite"
+    path = HERE / f"nsys-sqlite/{name}.sqlite"
     path.unlink(missing_ok=True)
     db = sqlite3.connect(path)
     db.execute("PRAGMA page_size = 512")
@@ -46,6 +54,20 @@ def nsys_sqlite():
     for i, (k, start, duration, stream, grid, block) in enumerate(RUN):
         db.execute("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (" + "?," * 18 + "?)",
                    (start, start + duration, 0, 1, stream, i + 1, 1 << 24, k, k, None, *grid, *block, 0, 0, None))
+    if marked:
+        thread = (1 << 24) + 5
+        db.execute("""CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER NOT NULL, end INTEGER NOT NULL,
+            globalTid INTEGER, correlationId INTEGER, nameId INTEGER NOT NULL)""")
+        for i, row in enumerate(RUN):
+            db.execute("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (?,?,?,?,?)",
+                       (row[1] - 500, row[1] - 450, thread, i + 1, 0))
+        db.execute("""CREATE TABLE NVTX_EVENTS (start INTEGER NOT NULL, end INTEGER, eventType INTEGER NOT NULL,
+            text TEXT, globalTid INTEGER, textId INTEGER, domainId INTEGER)""")
+        db.execute("INSERT INTO StringIds VALUES (90, 'decode')")
+        db.execute("INSERT INTO NVTX_EVENTS VALUES (1, NULL, 75, 'lib', ?, NULL, 4)", (thread,))
+        for text, domain, start, end in ranges():
+            db.execute("INSERT INTO NVTX_EVENTS VALUES (?,?,59,?,?,?,?)",
+                       (start, end, text if domain else None, thread, None if domain else 90, 4 if domain else 0))
     db.commit()
     db.close()
 
@@ -296,6 +318,7 @@ def canonical_csv():
     write("csv", "marked.csv", "\n".join([header + ",range,step"] + rows) + "\n")
 
 
+nsys_sqlite("marked", marked=True)
 for make in (nsys_sqlite, rocpd, kineto, proton, jax, unitrace, ascend_trace, xplane, nsys_csv, ncu_csv, nvprof_csv,
              rocprofv3_csv, ascend_csv, stem_csv, canonical_csv):
     make()

@@ -531,6 +531,156 @@ TEST_CASE("a plain file is not modified for any journal mode and name") {
   }
 }
 
+// A program with two processes. Their launch calls begin at 100 times the correlation id; the
+// kernels, which start 50 later, are of the first process up to id 20.
+const std::string kCalls = [] {
+  std::string sql = kOld +
+                    "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER NOT NULL,"
+                    " end INTEGER NOT NULL, globalTid INTEGER, correlationId INTEGER);"
+                    "CREATE TABLE NVTX_EVENTS (start INTEGER NOT NULL, end INTEGER,"
+                    " eventType INTEGER NOT NULL, text TEXT, globalTid INTEGER, textId INTEGER,"
+                    " domainId INTEGER);"
+                    "INSERT INTO StringIds VALUES (40, 'shared');";
+  return sql;
+}();
+
+constexpr std::int64_t kProcess = std::int64_t{7} << 24;
+
+std::string Launch(int id, std::int64_t thread = 1, std::int64_t process = kProcess) {
+  const std::string at = std::to_string(100 * id);
+  return "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (" + at + " + 50," + at + " + 60,0,1,7," +
+         std::to_string(id) + "," + std::to_string(process) +
+         ",3,4,1,1,1,1,1,1,0,0);"
+         "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (" +
+         at + "," + at + " + 5," + std::to_string(process + thread) + "," + std::to_string(id) +
+         ");";
+}
+
+// `text`: SQL of the columns text, globalTid, textId and domainId.
+std::string Nvtx(const std::string& start, const std::string& end, int type,
+                 const std::string& text) {
+  return "INSERT INTO NVTX_EVENTS VALUES (" + start + "," + end + "," + std::to_string(type) + "," +
+         text + ");";
+}
+
+std::string OnThread(const std::string& text, std::int64_t thread = 1, int domain = 0,
+                     std::int64_t process = kProcess) {
+  return "'" + text + "'," + std::to_string(process + thread) + ",NULL," + std::to_string(domain);
+}
+
+std::vector<std::string> RangesOf(const std::string& sql) {
+  const model::Profile profile = MustLoadMade(sql);
+  std::vector<std::string> ranges;
+  for (const shm::KernelRecord& record : profile.records) {
+    ranges.emplace_back(profile.names.range(record.name_id));
+  }
+  const bool any = std::any_of(ranges.begin(), ranges.end(),
+                               [](const std::string& range) { return !range.empty(); });
+  CHECK(profile.marks.ranges == any);
+  CHECK(profile.steps.empty());
+  return ranges;
+}
+
+using Ranges = std::vector<std::string>;
+
+TEST_CASE("a launch is in the push/pop ranges of its thread that are open at its call") {
+  // Rows in any order; a range that ends as a call begins does not enclose it.
+  const std::string sql = kCalls + Nvtx("150", "250", 59, OnThread("inner")) +
+                          Nvtx("100", "300", 59, OnThread("outer")) +
+                          Nvtx("0", "900", 59, OnThread("other thread", 2)) +
+                          Nvtx("0", "900", 59, OnThread("other process", 1, 0, kProcess * 2)) +
+                          Nvtx("0", "900", 34, OnThread("mark")) +
+                          Nvtx("400", "NULL", 59, OnThread("endless"));
+  CHECK(RangesOf(sql + Launch(1) + Launch(2) + Launch(3) + Launch(4) + Launch(5)) ==
+        Ranges{"outer", "outer/inner", "", "endless", "endless"});
+}
+
+TEST_CASE("outside of push/pop ranges, the last start/end range of the process counts") {
+  const std::string sql = kCalls + Nvtx("0", "350", 60, OnThread("first")) +
+                          Nvtx("150", "450", 60, OnThread("second", 9)) +
+                          Nvtx("500", "600", 60, OnThread("elsewhere", 1, 0, kProcess * 2)) +
+                          Nvtx("250", "350", 59, OnThread("pushed"));
+  CHECK(RangesOf(sql + Launch(1) + Launch(2, 2) + Launch(3) + Launch(4) + Launch(5)) ==
+        Ranges{"first", "second", "pushed", "second", ""});
+}
+
+TEST_CASE("names of ranges have domains, registered texts and limits as in a live run") {
+  const std::string thread = std::to_string(kProcess + 1);
+  const std::string sql = kCalls + Nvtx("0", "NULL", 75, OnThread("lib", 1, 3)) +
+                          Nvtx("0", "NULL", 75, OnThread(std::string(100, 'd'), 1, 4)) +
+                          Nvtx("50", "150", 59, OnThread("gemm", 1, 3)) +
+                          Nvtx("150", "250", 59, "NULL," + thread + ",40,NULL") +
+                          Nvtx("250", "350", 59, "NULL," + thread + ",NULL,0") +
+                          Nvtx("350", "450", 59, "NULL," + thread + ",41,0") +
+                          Nvtx("450", "550", 59, OnThread("no creation", 1, 9)) +
+                          Nvtx("550", "650", 59, OnThread(std::string(300, 'x'), 1, 4)) +
+                          Nvtx("650", "750", 59, OnThread(std::string(249, 'y') + "\xC3\xA4"));
+  CHECK(RangesOf(sql + Launch(1) + Launch(2) + Launch(3) + Launch(4) + Launch(5) + Launch(6) +
+                 Launch(7)) == Ranges{"lib:gemm", "shared", "(unnamed)", "(unnamed)", "no creation",
+                                      std::string(64, 'd') + ":" + std::string(185, 'x'),
+                                      std::string(249, 'y')});
+}
+
+TEST_CASE("paths that are too long, and ranges beyond the limits, are (other)") {
+  std::string sql = kCalls;
+  for (int i = 0; i < 5; ++i) {
+    sql += Nvtx(std::to_string(10 + i), "150", 59, OnThread(std::string(250, 'a')));
+  }
+  for (int i = 0; i < 513; ++i) sql += Nvtx("160", "250", 59, OnThread("b"));
+  for (int i = 0; i < 65; ++i) {
+    sql += Nvtx(std::to_string(300 + i), i == 64 ? "450" : "550", 60,
+                OnThread("started " + std::to_string(i)));
+  }
+  CHECK(RangesOf(sql + Launch(1) + Launch(2) + Launch(3) + Launch(4) + Launch(5)) ==
+        Ranges{"(other)", "(other)", "started 0", "(other)", "started 63"});
+}
+
+TEST_CASE("an export of more paths than the limit has the range (other)") {
+  std::string sql = kCalls;
+  constexpr int kLaunches = 4200;
+  for (int id = 1; id <= kLaunches; ++id) {
+    sql += Launch(id) + Nvtx(std::to_string(100 * id - 1), std::to_string(100 * id + 1), 59,
+                             OnThread("op " + std::to_string(id)));
+  }
+  const Ranges ranges = RangesOf(sql);
+  CHECK(ranges[4095] == "op 4096");
+  CHECK(std::count(ranges.begin(), ranges.end(), "(other)") == kLaunches - 4096);
+}
+
+TEST_CASE("launches of several processes have their own ranges") {
+  const std::string sql = kCalls + Nvtx("0", "900", 59, OnThread("first")) +
+                          Nvtx("0", "900", 59, OnThread("second", 1, 0, kProcess * 2));
+  CHECK(RangesOf(sql + Launch(1) + Launch(2, 1, kProcess * 2)) == Ranges{"first", "second"});
+}
+
+TEST_CASE("an export without calls, ranges or their columns has no ranges") {
+  const std::string range = Nvtx("0", "900", 59, OnThread("r"));
+  CHECK(RangesOf(kCalls + range + Launch(1)) == Ranges{"r"});
+  CHECK(RangesOf(kCalls + Launch(1)) == Ranges{""});
+  CHECK(RangesOf(kCalls + range + Launch(1) + "DELETE FROM CUPTI_ACTIVITY_KIND_RUNTIME;") ==
+        Ranges{""});
+  CHECK(RangesOf(kCalls + range + Launch(1) + "DROP TABLE CUPTI_ACTIVITY_KIND_RUNTIME;") ==
+        Ranges{""});
+  CHECK(RangesOf(kCalls + range + Launch(1) +
+                 "ALTER TABLE CUPTI_ACTIVITY_KIND_RUNTIME RENAME TO CUPTI_ACTIVITY_KIND_DRIVER;") ==
+        Ranges{"r"});
+  CHECK(RangesOf(kCalls + range + Launch(1) +
+                 "ALTER TABLE NVTX_EVENTS RENAME COLUMN eventType TO other;") == Ranges{""});
+  CHECK(RangesOf(kCalls + range + Launch(1) +
+                 "ALTER TABLE NVTX_EVENTS RENAME TO hidden;"
+                 "CREATE VIEW NVTX_EVENTS AS SELECT * FROM hidden;") == Ranges{""});
+  CHECK(RangesOf(kCalls + range + Launch(1) +
+                 "UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET globalPid = NULL;") == Ranges{""});
+}
+
+TEST_CASE("bad cells of ranges and calls are errors with their row") {
+  const std::string good = kCalls + Nvtx("0", "900", 59, OnThread("r")) + Launch(1);
+  CHECK(ErrorOfMade(good + Nvtx("'x'", "900", 59, OnThread("r"))).find("row 2 of NVTX_EVENTS") ==
+        0);
+  CHECK(ErrorOfMade(good + "UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET start = 1.5;")
+            .find("row 1 of CUPTI_ACTIVITY_KIND_RUNTIME: start is a fraction") == 0);
+}
+
 // Compares each export with the canonical profile of the same name.
 TEST_CASE("recorded exports equal their canonical profiles") {
   for (const std::string name : {"assignment_bg_r19", "cloverleaf_nsys", "gtls_transit_search_a",
@@ -547,7 +697,9 @@ TEST_CASE("recorded exports equal their canonical profiles") {
     REQUIRE(expected.ok());
     CHECK(profile.warnings.empty());
     REQUIRE(profile.records.size() == expected.value().records.size());
-    REQUIRE(profile.names.size() == expected.value().names.size());
+    REQUIRE(profile.names.CountWithoutRanges() == expected.value().names.size());
+    // The profiles are older than ranges. One export has ranges of emit_nvtx.
+    CHECK(profile.marks.ranges == (name == "nsysai_mfu_2gpu_before"));
     std::size_t different = 0;
     for (std::size_t i = 0; i < profile.records.size(); ++i) {
       const shm::KernelRecord& a = profile.records[i];
