@@ -14,6 +14,7 @@
 #include "formats/importers/importers.h"
 #include "formats/importers/json_stream.h"
 #include "formats/importers/kineto_kernels.h"
+#include "formats/importers/kineto_ranges.h"
 #include "formats/importers/nsys_report.h"
 #include "formats/importers/recorded_launches.h"
 #include "formats/tally.h"
@@ -66,6 +67,7 @@ class KinetoReader {
   bool any_phase_ = false;  // an event has "ph", as all trace events do
   OtherKernels others_;
   DeviceEvents devices_;  // of unitrace and Ascend
+  KinetoRanges ranges_;
   Tally no_object_;
 };
 
@@ -93,6 +95,7 @@ Result<std::unique_ptr<model::ProfileReader>> KinetoReader::ReadAll() {
   }
   STEMTAP_TRY(CheckKernels());
   others_.tracks.Finish(stream_.name(), *launches_);
+  STEMTAP_TRY(ranges_.Finish(*launches_));
   WarnAtEnd();
   launches_->Finish(stream_.name());
   return std::unique_ptr<model::ProfileReader>(std::move(launches_));
@@ -175,9 +178,10 @@ void KinetoReader::ReadEvents(const JsonStream::Run& run) {
       kernels_.ReadDevice(run.texts[index], run.OffsetOf(index), *device, *launches_);
     } else if (category.empty() || category == "cuda") {
       ReadOther(object, category, run.texts[index], run.OffsetOf(index));
-    } else if (!is_kineto_) {
-      is_kineto_ = std::find(kKinetoCategories.begin(), kKinetoCategories.end(), category) !=
-                   kKinetoCategories.end();
+    } else {
+      is_kineto_ = is_kineto_ || std::find(kKinetoCategories.begin(), kKinetoCategories.end(),
+                                           category) != kKinetoCategories.end();
+      ranges_.Read(object, category);
     }
   }
 }

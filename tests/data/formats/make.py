@@ -100,6 +100,30 @@ def rocpd():
     db.close()
 
 
+def micro(ns):
+    return f"@{ns // 1000}.{ns % 1000:03}@"
+
+
+def marked_kineto():
+    def event(category, name, start, end, pid, tid, **args):
+        return {"ph": "X", "cat": category, "name": name, "pid": pid, "tid": tid, "ts": micro(start),
+                "dur": micro(end - start), "args": args}
+    events = []
+    for i, (k, start, duration, stream, grid, block) in enumerate(RUN):
+        at = EPOCH // 1000 + start
+        events.append(event("cuda_runtime", "cudaLaunchKernel", at - 500, at - 450, 1, 1, correlation=i + 1))
+        events.append(event("kernel", NAMES[k], at, at + duration, 0, stream, device=0, stream=stream,
+                            correlation=i + 1, grid=grid, block=block, **{"shared memory": 0}))
+    for i, (text, domain, start, end) in enumerate(ranges()):
+        at = EPOCH // 1000 + start
+        name = f"{domain}:{text}" if domain else text
+        events.append(event("user_annotation", name, at, EPOCH // 1000 + end, 1, 1))
+        if not domain:
+            events.append(event("user_annotation", f"ProfilerStep#{7 + i // 2}", at, EPOCH // 1000 + end, 1, 2))
+    text = json.dumps({"schemaVersion": 1, "traceEvents": events}, indent=0)
+    write("kineto", "marked.json", text.replace('"@', "").replace('@"', "") + "\n")
+
+
 def kineto():
     events = [{"ph": "M", "name": "process_name", "pid": 1, "tid": 0, "args": {"name": "python"}}]
     for i, (k, start, duration, stream, grid, block) in enumerate(RUN):
@@ -319,6 +343,6 @@ def canonical_csv():
 
 
 nsys_sqlite("marked", marked=True)
-for make in (nsys_sqlite, rocpd, kineto, proton, jax, unitrace, ascend_trace, xplane, nsys_csv, ncu_csv, nvprof_csv,
+for make in (nsys_sqlite, rocpd, marked_kineto, kineto, proton, jax, unitrace, ascend_trace, xplane, nsys_csv, ncu_csv, nvprof_csv,
              rocprofv3_csv, ascend_csv, stem_csv, canonical_csv):
     make()

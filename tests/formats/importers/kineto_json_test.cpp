@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -816,6 +817,97 @@ TEST_CASE("kineto: recorded traces equal the profiles converted from them") {
         trace.records.begin(), trace.records.end(),
         [](const auto& a, const auto& b) { return a.correlation_id < b.correlation_id; }));
   }
+}
+
+// Returns a complete event of a thread; `ts` and `dur` in microseconds.
+std::string HostEvent(std::string_view category, std::string_view name, std::string_view ts,
+                      std::string_view dur, std::string_view args = "",
+                      std::string_view thread = R"("pid":1,"tid":1)") {
+  return fmt::format(R"({{"ph":"X","cat":"{}","name":"{}",{},"ts":{},"dur":{},"args":{{{}}}}})",
+                     category, name, thread, ts, dur, args);
+}
+
+// A launch call at `ts`, and its kernel.
+std::string Launch(int id, std::string_view ts, std::string_view thread = R"("pid":1,"tid":1)",
+                   std::string_view category = "cuda_runtime",
+                   std::string_view call = "cudaLaunchKernel") {
+  const std::string correlation = fmt::format(R"("correlation":{})", id);
+  return Kernel(std::to_string(1000 + id), "1", correlation) + "," +
+         HostEvent(category, call, ts, "1", correlation, thread);
+}
+
+// Returns "range step" of each launch; '-' is an unknown step.
+std::vector<std::string> MarksOf(const std::string& events) {
+  const model::Profile profile = MustParse("{\"traceEvents\":[" + events + "]}");
+  std::vector<std::string> marks;
+  for (std::size_t i = 0; i < profile.records.size(); ++i) {
+    const std::uint64_t step = i < profile.steps.size() ? profile.steps[i] : shm::kNoStep;
+    marks.push_back(fmt::format("{} {}", profile.names.range(profile.records[i].name_id),
+                                step == shm::kNoStep ? "-" : std::to_string(step)));
+  }
+  return marks;
+}
+
+using Marks = std::vector<std::string>;
+
+TEST_CASE("kineto: annotations of the thread of the launch call are its ranges") {
+  const std::string annotations =
+      HostEvent("user_annotation", "inner", "2.5", "2") + "," +
+      HostEvent("user_annotation", "outer", "1", "5.25") + "," +
+      HostEvent("user_annotation", "elsewhere", "0", "100", "", R"("pid":1,"tid":2)") + "," +
+      HostEvent("gpu_user_annotation", "outer", "0", "100") + "," +
+      HostEvent("cpu_op", "aten::mm", "0", "100") + "," +
+      HostEvent("user_annotation", "negative", "0", "-1");
+  CHECK(MarksOf(Launch(1, "0.5") + "," + annotations + "," + Launch(2, "2") + "," + Launch(3, "3") +
+                "," + Launch(4, "4.5") + "," + Launch(5, "6.25") + "," +
+                Launch(6, "3", R"("pid":1,"tid":2)") + "," +
+                Launch(7, "3", R"("pid":1,"tid":1)", "cuda_driver", "cuLaunchKernelEx") + "," +
+                Launch(8, "3", R"("pid":1,"tid":1)", "cuda_runtime", "cudaMemcpyAsync")) ==
+        Marks{" -", "outer -", "outer/inner -", "outer -", " -", "elsewhere -", "outer/inner -",
+              " -"});
+}
+
+TEST_CASE("kineto: steps of the process are numbered from 0 in order of their starts") {
+  const std::string steps =
+      HostEvent("user_annotation", "ProfilerStep#12", "200", "99") + "," +
+      HostEvent("user_annotation", "ProfilerStep#11", "100", "100") + "," +
+      HostEvent("Operator", "ProfilerStep#13", "300", "100") + "," +
+      HostEvent("gpu_user_annotation", "ProfilerStep#11", "0", "1000", "", R"("pid":0,"tid":7)") +
+      "," + HostEvent("user_annotation", "ProfilerStep#11", "0", "1000", "", R"("pid":2,"tid":1)");
+  CHECK(MarksOf(steps + "," + Launch(1, "50") + "," + Launch(2, "100") + "," +
+                Launch(3, "150", R"("pid":1,"tid":"backward")") + "," + Launch(4, "200") + "," +
+                Launch(5, "299.5") + "," + Launch(6, "300", R"("pid":1,"tid":1)", "Runtime") + "," +
+                Launch(7, "400")) == Marks{" -", " 0", " 0", " 1", " -", " 2", " -"});
+}
+
+TEST_CASE("kineto: kernels of one call share its ranges, and unclear calls have none") {
+  const std::string range = HostEvent("user_annotation", "r", "0", "100");
+  const std::string graph = R"("correlation":5,"graph node id":)";
+  CHECK(MarksOf(range + "," + Kernel("10", "1", graph + "1") + "," +
+                Kernel("11", "1", graph + "2") + "," +
+                HostEvent("cuda_runtime", "cudaGraphLaunch", "5", "1", R"("correlation":5)")) ==
+        Marks{"r -", "r -"});
+  // Two ranks have a call with this id.
+  CHECK(MarksOf(range + "," + Launch(1, "5") + "," +
+                HostEvent("cuda_runtime", "cudaLaunchKernel", "6", "1", R"("correlation":1)",
+                          R"("pid":2,"tid":2)")) == Marks{" -"});
+  CHECK(MarksOf(range + "," + Kernel("10", "1", R"("correlation":3)")) == Marks{" -"});
+}
+
+TEST_CASE("kineto: annotations with impossible cells are not ranges") {
+  const std::string launch = Launch(1, "5");
+  for (const std::string bad :
+       {R"({"ph":"X","cat":"user_annotation","name":"r","pid":1,"tid":1,"ts":0})",
+        R"({"ph":"X","cat":"user_annotation","name":"r","pid":1,"tid":1,"ts":"0","dur":9})",
+        R"({"ph":"B","cat":"user_annotation","name":"r","pid":1,"tid":1,"ts":0,"dur":9})",
+        R"({"ph":"X","cat":"user_annotation","name":"r","pid":1,"tid":1,"ts":-1e300,"dur":1e301})",
+        R"({"cat":"user_annotation"})"}) {
+    CHECK(MarksOf(launch + "," + bad) == Marks{" -"});
+  }
+  CHECK(MarksOf(launch + "," + HostEvent("user_annotation", "", "0", "9")) == Marks{"(unnamed) -"});
+  CHECK(MarksOf(launch + "," +
+                R"({"ph":"X","cat":"user_annotation","pid":1,"tid":1,"ts":0,"dur":9})") ==
+        Marks{"(unnamed) -"});
 }
 
 TEST_CASE("kineto: errors in JSON name the mistake") {
