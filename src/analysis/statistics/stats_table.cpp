@@ -21,6 +21,9 @@
 namespace stemtap::analysis {
 namespace {
 
+// Name of the row of launches outside of all ranges.
+const std::string kOutsideOfRanges = "(none)";
+
 // Durations summarizes the durations of a row.
 struct Durations {
   stats::LogSketch sketch;
@@ -81,16 +84,27 @@ const char* MissingInProfiles(StatsAxis by) {
       return "profiles have no clusters; expected a plan or session ('stemtap plan')";
     case StatsAxis::kProcess:
       return "profiles have no process ids; expected a live session";
-    case StatsAxis::kRange:
-      return "profiles have no ranges; expected a session recorded at level gate";
     case StatsAxis::kRank:
       return "is one rank; expected several profiles, or a merged session";
     case StatsAxis::kKernel:
     case StatsAxis::kShape:
     case StatsAxis::kDevice:
+    case StatsAxis::kRange:
       break;
   }
   return nullptr;
+}
+
+// Returns what a profile has if no launch has the property of `by`.
+const char* MissingInLaunches(StatsAxis by) {
+  switch (by) {
+    case StatsAxis::kDevice:
+      return "no launch has a device number; expected a profile with device numbers";
+    case StatsAxis::kRange:
+      return "no launch has a range; expected a profile with ranges";
+    default:
+      return "no launch has a grid and block; expected a profile with launch configurations";
+  }
 }
 
 // RowGroups maps launches to rows.
@@ -99,12 +113,16 @@ class RowGroups {
   RowGroups(StatsAxis by, model::KernelGroups groups) : by_(by), groups_(std::move(groups)) {}
 
   void Add(const shm::KernelRecord& record, const model::NameTable& names) {
-    is_known_ = is_known_ || (by_ == StatsAxis::kDevice ? record.device != shm::kUnknown16
-                                                        : record.grid[0] != shm::kUnknownExtent);
     if (by_ == StatsAxis::kDevice) {
+      is_known_ = is_known_ || record.device != shm::kUnknown16;
       devices_[record.device].Add(record.duration_ns);
       return;
     }
+    if (by_ == StatsAxis::kRange) {
+      RangeOf(record.name_id, names).Add(record.duration_ns);
+      return;
+    }
+    is_known_ = is_known_ || record.grid[0] != shm::kUnknownExtent;
     const std::uint32_t group = groups_.Of(record, names);
     if (group >= kernels_.size()) kernels_.resize(group + 1);
     kernels_[group].Add(record.duration_ns);
@@ -119,6 +137,10 @@ class RowGroups {
       rows.push_back({{DeviceName(device)}});
       SetDurations(durations, rows.back());
     }
+    for (const auto& [range, durations] : ranges_) {
+      rows.push_back({{range.empty() ? kOutsideOfRanges : range}});
+      SetDurations(durations, rows.back());
+    }
     for (std::uint32_t i = 0; i < kernels_.size(); ++i) {
       rows.push_back({groups_.group(i)});
       SetDurations(kernels_[i], rows.back());
@@ -127,9 +149,19 @@ class RowGroups {
   }
 
  private:
+  Durations& RangeOf(std::uint32_t name_id, const model::NameTable& names) {
+    for (auto id = static_cast<std::uint32_t>(range_of_.size()); id <= name_id; ++id) {
+      is_known_ = is_known_ || !names.range(id).empty();
+      range_of_.push_back(&ranges_[std::string(names.range(id))]);
+    }
+    return *range_of_[name_id];
+  }
+
   StatsAxis by_;
   model::KernelGroups groups_;
   bool is_known_ = false;
+  std::map<std::string, Durations> ranges_;
+  std::vector<Durations*> range_of_;  // by name id
   std::vector<Durations> kernels_;
   std::map<std::uint16_t, Durations> devices_;
 };
@@ -296,7 +328,7 @@ bool AddSample(const model::PlanKernel& kernel, const model::PlanCluster& cluste
     row.name = DeviceName(record.device);
   } else if (by == StatsAxis::kRange) {
     is_known = !sample.range.empty();
-    row.name = is_known ? sample.range : "(none)";
+    row.name = is_known ? sample.range : kOutsideOfRanges;
   } else {
     is_known = record.grid[0] != shm::kUnknownExtent;
     row.name = model::KernelNameOf(kernel, sample);
@@ -423,13 +455,9 @@ Result<StatsTable> TableOfProfile(model::ProfileReader& reader, StatsAxis by,
     table.duration_ns += record.duration_ns;
   }));
   if (table.launches != 0 && !groups.is_known()) {
-    return Lacks(source,
-                 by == StatsAxis::kDevice
-                     ? "no launch has a device number; expected a profile with device numbers"
-                     : "no launch has a grid and block; expected a profile with launch "
-                       "configurations");
+    return Lacks(source, MissingInLaunches(by));
   }
-  table.kernels = reader.names().size();
+  table.kernels = reader.names().CountWithoutRanges();
   table.rows = groups.Rows();
   SortRows(table);
   return table;

@@ -64,8 +64,8 @@ struct StatsTable {
   std::vector<std::string> notes = {};
 };
 
-// Reads `reader` to its end. Memory: O(rows). Axes: kernel, shape and device. Fails with exit code
-// 2 if the profile lacks the property. `source` names the run.
+// Reads `reader` to its end. Memory: O(rows). Axes: kernel, shape, device and range. Fails with
+// exit code 2 if the profile lacks the property. `source` names the run.
 Result<StatsTable> TableOfProfile(model::ProfileReader& reader, StatsAxis by,
                                   const std::string& source);
 

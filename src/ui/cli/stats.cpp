@@ -36,7 +36,10 @@ Result<StatsTable> ProfileTable(const StatsArguments& arguments, ReadProgress& p
     };
     return analysis::TableOfRanks(arguments.runs, open, name);
   }
-  std::unique_ptr<model::ProfileReader> reader = STEMTAP_TRY(OpenRun(arguments.runs, "", progress));
+  model::LaunchSelection selection;
+  selection.by_range = arguments.by == StatsAxis::kRange;
+  std::unique_ptr<model::ProfileReader> reader =
+      STEMTAP_TRY(OpenRun(arguments.runs, "", progress, selection));
   Result<StatsTable> table = analysis::TableOfProfile(*reader, arguments.by, name);
   progress.Clear();
   Warn(reader->warnings());
