@@ -430,8 +430,9 @@ Result<Run> LoadRun(model::ProfileReader& reader, const std::string& source) {
   STEMTAP_TRY(model::ForEachLaunch(reader, add));
   // The reader keeps its name table. The ids stay valid, because both tables number names by first
   // appearance.
-  for (std::uint32_t id = 0; id < reader.names().size(); ++id) {
-    run.names.Intern(reader.names().name(id));
+  const model::NameTable& names = reader.names();
+  for (std::uint32_t id = 0; id < names.size(); ++id) {
+    run.names.Intern(names.name(id), names.process(id), names.range(id));
   }
   run.warnings = reader.warnings();
   return run;

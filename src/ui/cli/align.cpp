@@ -13,7 +13,7 @@
 #include "analysis/alignment/alignment.h"
 #include "analysis/alignment/plan_transfer.h"
 #include "base/text.h"
-#include "formats/importers/registry.h"
+#include "formats/importers/ranks.h"
 #include "model/json_text.h"
 #include "model/plan_reader.h"
 #include "ui/cli/command_table.h"
@@ -43,7 +43,7 @@ struct AlignArguments {
 };
 
 Result<analysis::Run> Load(const std::string& path) {
-  const std::unique_ptr<model::ProfileReader> reader = STEMTAP_TRY(formats::OpenProfile(path));
+  const std::unique_ptr<model::ProfileReader> reader = STEMTAP_TRY(formats::OpenRanks({&path, 1}));
   analysis::Run run = STEMTAP_TRY(analysis::LoadRun(*reader, model::NameOfSource(path)));
   Warn(run.warnings);
   return run;

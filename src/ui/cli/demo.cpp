@@ -15,6 +15,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "formats/importers/ranks.h"
 #include "formats/importers/registry.h"
 #include "model/plan_summary.h"
 #include "model/profile_writer.h"
@@ -149,7 +150,7 @@ Result<int> Demo(const DemoArguments& arguments) {
     generated.launches = arguments.launches;
     reader = research::MakeLlmDecode(generated);
   } else {
-    reader = STEMTAP_TRY(formats::OpenProfile(arguments.profile));
+    reader = STEMTAP_TRY(formats::OpenRanks({&arguments.profile, 1}));
   }
   STEMTAP_TRY(WriteProfile(*reader, profile));
   const bool live = Exists(InstalledLibrary("libstemtap_inject.so")) &&

@@ -10,6 +10,7 @@
 #include "formats/importers/registry.h"
 #include "shm/record.h"
 #include "support/shared_data.h"
+#include "support/temp_dir.h"
 
 namespace stemtap::analysis {
 namespace {
@@ -251,6 +252,16 @@ TEST_CASE("a profile is read into a run completely") {
   CHECK(run.launches[1].shared_bytes == 8192);
   CHECK(run.launches[1].grid[1] == 128);
   CHECK(run.names.name(run.launches[2].name_id) == "say \"hello\", world");
+}
+
+TEST_CASE("a profile with ranges is read into a run with the names of its launches") {
+  test::TempDir directory;
+  const Run run = LoadProfileOf(
+      directory.Write("marked.csv", "name,duration_ns,range\na,1,x\na,2,y\nb,3,\nb,4,x\n"));
+  REQUIRE(run.launches.size() == 4);
+  std::string names;
+  for (const RunLaunch& launch : run.launches) names += run.names.name(launch.name_id);
+  CHECK(names == "aabb");
 }
 
 TEST_CASE("the counts of an alignment of two recorded runs add up") {
