@@ -34,6 +34,13 @@ struct ClusterPeriod {
   stats::Moments launches;     // as of the last allocation
   std::uint64_t captured = 0;  // by credit
   double positions = 0.0;      // sum of the positions of these captures
+  double repeats = 0.0;        // sum of the correlations of all ordered pairs of these captures
+
+  // Returns how many independent captures say as much as these.
+  double independent() const {
+    const auto all = static_cast<double>(captured);
+    return captured == 0 ? 0.0 : all * all / (all + repeats);
+  }
 };
 
 // Decision is how many captures a cluster should get. WRITER: OnlineSampler, with the results of
@@ -69,11 +76,13 @@ struct Cluster {
   Decision decision;
   Request request;
 
-  // Adds a capture of the launch at `position`, which is in `period`.
-  void AddCapture(std::size_t period, std::uint64_t position) {
+  // Adds a capture of the launch at `position`, which is in `period`. `repeats`: the sum of its
+  // correlations with the captures before it in the period.
+  void AddCapture(std::size_t period, std::uint64_t position, double repeats = 0.0) {
     ++captured;
     ++periods[period].captured;
     periods[period].positions += static_cast<double>(position);
+    periods[period].repeats += 2.0 * repeats;
   }
   // Returns the cost per capture of the cluster.
   double price_ns() const { return std::max(source.price_ns, moments.mean()); }

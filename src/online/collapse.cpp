@@ -93,6 +93,7 @@ void SplitByPeriod(std::span<const SampledRange> strata, const JointStratum& who
       joint.samples = home.explored.count();
       joint.sampled = home.explored;
     }
+    joint.independent = static_cast<double>(joint.samples);
     for (std::size_t i = joint.first; i < joint.end; ++i) joint.all.Merge(strata[i].launches);
     joint.bias_ns = joint.covered() ? BiasOf(joint.all, joint.sampled) : 0.0;
     bias_ns += joint.covered() ? joint.bias_ns : -joint.all.sum();
@@ -113,6 +114,7 @@ void SplitByPeriod(std::span<const SampledRange> strata, const JointStratum& who
     while (period < whole.end_period && home.periods[period].captured == 0) ++period;
     joint.end_period = period;
     joint.samples = home.periods[joint.home_period].captured;
+    joint.independent = home.periods[joint.home_period].independent();
     joint.sampled = home.periods[joint.home_period].launches;
     for (std::size_t i = joint.first; i < joint.end; ++i) {
       for (std::size_t p = joint.first_period; p < period; ++p) {
@@ -154,7 +156,8 @@ double JointVariance(const JointStratum& joint) {
   const double scale =
       static_cast<double>(joint.all.count()) / static_cast<double>(joint.sampled.count());
   return scale * scale *
-         sampling::EstimateVariance(sampling::Stratum(joint.sampled), joint.samples);
+         sampling::EstimateVariance(sampling::Stratum(joint.sampled), joint.samples) *
+         static_cast<double>(joint.samples) / joint.independent;
 }
 
 }  // namespace stemtap::online

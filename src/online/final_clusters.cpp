@@ -102,6 +102,7 @@ std::vector<sampling::SampledCluster> FinalClusters(const KernelState& kernel,
   }
   for (std::size_t i = 0; i < clusters.size(); ++i) {
     clusters[i].target = clusters[i].samples.size() + MissingCaptures(joined[i], kernel);
+    clusters[i].independent = static_cast<std::uint64_t>(std::max(1.0, joined[i].independent));
     clusters[i].moments = stats::Without(clusters[i].moments, unused[i]);
     clusters[i].other_periods = stats::Without(clusters[i].other_periods, unused[i]);
     if (!joined[i].covered() || kernel.periods().size() == 1) continue;

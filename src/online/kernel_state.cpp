@@ -43,6 +43,9 @@ void KernelState::Observe(std::span<const Observation> batch,
       }
     }
     const std::uint32_t bin = sketch_.AddNative(seen);
+    correlation_.Add(bin, cluster_of, [this](std::size_t cluster) {
+      return cluster < mean_bins_.size() ? mean_bins_[cluster] : 0;
+    });
     predictions_.Add(
         bin, contexts_.Observe(seen.history_key, seen.config_key, bin, cluster_of, seen.node_key));
   }
@@ -77,15 +80,21 @@ std::size_t KernelState::AddCaptured(const Capture& captured) {
       counted.explored = {};
     }
     periods_.CountIn(clusters_);
-    captures_.CountIn(clusters_, periods_);
+    captures_.CountIn(clusters_, periods_, correlation_);
   }
   return cluster;
 }
 
 void KernelState::SetCut(std::span<const std::size_t> first_cells, bool anew) {
   clusters_.SetCut(sketch_.cells(), first_cells, anew);
+  if (anew) correlation_.Fade();
+  mean_bins_.clear();
+  for (const Cluster& cluster : clusters()) {
+    mean_bins_.push_back(
+        stats::LogSketch::BinOf(static_cast<std::uint64_t>(cluster.moments.mean())));
+  }
   periods_.CountIn(clusters_);
-  captures_.CountIn(clusters_, periods_);
+  captures_.CountIn(clusters_, periods_, correlation_);
   if (clusters_.SetSources(sketch_.cells(), predictions_) || anew) RequestPublication();
 }
 
@@ -99,15 +108,27 @@ void KernelCaptures::Impute(const KernelSketch& sketch) {
   }
 }
 
-void KernelCaptures::CountIn(KernelClusters& clusters, const KernelPeriods& periods) const {
+void KernelCaptures::CountIn(KernelClusters& clusters, const KernelPeriods& periods,
+                             const stats::SerialCorrelation& correlation) const {
+  std::vector<std::vector<std::uint64_t>> positions(clusters.list().size());
   for (const Capture& launch : explored_) {
     clusters.list()[clusters.ClusterOf(launch.bin)].explored.Add(
         static_cast<double>(launch.sample.record.duration_ns));
   }
   for (const Capture& launch : by_credit_) {
     const std::uint64_t position = launch.place.position;
-    clusters.list()[clusters.ClusterOf(launch.bin)].AddCapture(periods.PeriodOf(position),
-                                                               position);
+    const std::size_t cluster = clusters.ClusterOf(launch.bin);
+    const std::size_t period = periods.PeriodOf(position);
+    double repeats = 0.0;
+    std::vector<std::uint64_t>& before = positions[cluster];
+    for (auto p = before.rbegin(); p != before.rend(); ++p) {
+      if (position - *p > stats::SerialCorrelation::kLongest || periods.PeriodOf(*p) != period) {
+        break;
+      }
+      repeats += correlation.At(position - *p);
+    }
+    before.push_back(position);
+    clusters.list()[cluster].AddCapture(period, position, repeats);
   }
 }
 

@@ -17,6 +17,7 @@
 #include "online/kernel_periods.h"
 #include "online/kernel_sketch.h"
 #include "shm/context_key.h"
+#include "stats/serial_correlation.h"
 
 namespace stemtap::online {
 
@@ -45,7 +46,8 @@ class KernelCaptures {
   // Updates imputed durations.
   void Impute(const KernelSketch& sketch);
   // Adds the captures to their clusters. REQUIRES: the periods of the clusters are up to date.
-  void CountIn(KernelClusters& clusters, const KernelPeriods& periods) const;
+  void CountIn(KernelClusters& clusters, const KernelPeriods& periods,
+               const stats::SerialCorrelation& correlation) const;
 
   const std::vector<Capture>& by_credit() const { return by_credit_; }
   // One per process that launched the name before the gate table contained it.
@@ -96,6 +98,7 @@ class KernelState {
     sketch_.UpdateCells();
     periods_.Update(sketch_);
     captures_.Impute(sketch_);
+    correlation_.Update();
   }
   const sampling::KernelCells& cells() const { return sketch_.cells().moments; }
 
@@ -129,6 +132,8 @@ class KernelState {
   const KernelSketch& sketch() const { return sketch_; }
   const KernelCaptures& captures() const { return captures_; }
   const KernelPeriods& periods() const { return periods_; }
+  // Of the durations of launches of one cluster.
+  const stats::SerialCorrelation& correlation() const { return correlation_; }
 
   // All launches and their time. Imputed durations are as of the last UpdateCells.
   std::uint64_t launches() const { return sketch_.launches() + captures_.explored().size(); }
@@ -167,6 +172,8 @@ class KernelState {
   KernelCaptures captures_;
   ContextPredictor contexts_;
   PredictionRecord predictions_;
+  stats::SerialCorrelation correlation_;   // of the sketch bins of the durations
+  std::vector<std::uint32_t> mean_bins_;  // by cluster, as of the last cut
   bool publish_all_ = false;
   bool allocated_ = false;
 };

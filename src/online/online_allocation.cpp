@@ -125,7 +125,8 @@ struct Part {
 struct Choice {
   std::size_t place = 0;      // in the result
   double cost = 0.0;          // of a capture
-  double captured = 0.0;      // captures in the current period
+  double captured = 0.0;      // captures in the current period, as independent ones
+  double repeated = 0.0;      // further captures in it, which say nothing more
   double before = 0.0;        // captures in earlier periods
   double least = 0.0;         // captures that must be made in the current period, unless another
                               // cluster's captures represent this one
@@ -144,8 +145,9 @@ struct Choice {
 
   Choice(const Cluster& cluster, const sampling::SamplingOptions& options)
       : cost(cluster.price_ns()),
-        captured(static_cast<double>(cluster.periods.back().captured)),
-        before(static_cast<double>(cluster.captured) - captured),
+        captured(cluster.periods.back().independent()),
+        repeated(static_cast<double>(cluster.periods.back().captured) - captured),
+        before(static_cast<double>(cluster.captured - cluster.periods.back().captured)),
         replaces(before == 0.0 || cluster.decision.enough <= 1),
         asked(cluster.captured > 0 && cluster.decision.target > cluster.captured),
         all(cluster.moments.count(), cluster),
@@ -246,7 +248,10 @@ struct TargetProblem {
       Limit(&Choice::lateness_ns, lateness_ns, kLateShare * bound, worth);
     }
     for (const Choice& choice : choices) {
-      targets[choice.place].target = static_cast<std::uint64_t>(choice.before + choice.chosen);
+      // Captures that were made are whole; less than a thousandth is rounding.
+      const double current = choice.chosen > 0.0 ? choice.chosen + choice.repeated : 0.0;
+      targets[choice.place].target =
+          static_cast<std::uint64_t>(choice.before + std::ceil(current - 1e-3));
     }
   }
 };
@@ -294,7 +299,7 @@ double AddRepresented(std::span<const Cluster> clusters, const JointStratum& joi
   // With the mean of the captured period, captures of short launches would be kept longest, and
   // estimates would be low.
   const double cluster_ns = cluster.moments.mean();
-  const auto samples = static_cast<double>(joint.samples);
+  const double samples = joint.independent;
   const double variance = Part(joint.all.count(), cluster).Variance(samples);
   if (choice.captured == 0.0 && choice.replaces) {
     choice.without = variance;

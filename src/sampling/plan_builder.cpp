@@ -33,8 +33,11 @@ void ErrorSources::Add(const model::PlanCluster& cluster, const Stratum& drawn) 
     uncovered_ns_ += static_cast<double>(cluster.count) * cluster.mean_ns;
     return;
   }
-  sampled_.push_back(
-      {cluster.cells, drawn, cluster.samples.size(), cluster.count - model::DrawnCount(cluster)});
+  // A stratum that is sampled completely has no sampling error.
+  const std::uint64_t samples = cluster.samples.size();
+  const bool repeats = cluster.independent != 0 && samples < drawn.count;
+  sampled_.push_back({cluster.cells, drawn, repeats ? cluster.independent : samples,
+                      cluster.count - model::DrawnCount(cluster)});
   bias_ns_ += cluster.joined_bias_ns;
   joined_ns_ += std::max(model::JoinedTime(cluster), 0.0);
 }
@@ -146,6 +149,7 @@ void PlanBuilder::Add(model::PlanKernel kernel, std::uint64_t zero_duration,
     planned.captured = captured;
     Stratum drawn(all);
     planned.mean_index = cluster.mean_index;
+    if (cluster.independent < captured) planned.independent = cluster.independent;
     // Without a sample, no launch represents others.
     if (captured != 0 && cluster.joined_launches + cluster.other_periods.count() != 0) {
       drawn = Stratum(MomentsOf(cluster.cells));

@@ -38,6 +38,7 @@ struct SampledCluster {
   std::uint64_t joined_launches = 0;
   stats::Moments other_periods;
   double mean_index = std::numeric_limits<double>::quiet_NaN();  // as in PlanCluster
+  std::uint64_t independent = 0;                                 // likewise
 };
 
 // ErrorSources collects the sources of a plan's estimation error: the strata that samples were

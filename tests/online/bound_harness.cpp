@@ -85,15 +85,18 @@ BoundOutcome RunStream(const LaunchStream& stream, const sampling::SamplingOptio
   WorkerPool pool(1);
   session::Engine engine(options, *gate, session::GateAsked::kByEngine, lag, pool);
   std::vector<std::uint32_t> ids;
-  for (std::uint16_t process = 0; process < stream.processes; ++process) {
-    for (std::uint32_t k = 0; k < stream.kernels; ++k) {
-      ids.push_back(engine.AddKernel(KernelName(k), ProcessId(stream, process)));
+  for (const std::string& range : stream.ranges) {
+    for (std::uint16_t process = 0; process < stream.processes; ++process) {
+      for (std::uint32_t k = 0; k < stream.kernels; ++k) {
+        ids.push_back(engine.AddKernel(KernelName(k), ProcessId(stream, process), range));
+      }
     }
   }
   std::vector<shm::KernelRecord> records = RecordsOf(stream);
   for (std::size_t i = 0; i < records.size(); ++i) {
     const std::uint16_t process = stream.launches[i].process;
-    records[i].name_id = ids[process * stream.kernels + records[i].name_id];
+    const std::size_t first = (stream.launches[i].range * stream.processes + process);
+    records[i].name_id = ids[first * stream.kernels + records[i].name_id];
     engine.Push(records[i], process);
   }
   model::Plan made = engine.Finish();
@@ -107,8 +110,15 @@ BoundOutcome RunStream(const LaunchStream& stream, const sampling::SamplingOptio
 BoundOutcome PlanStream(const LaunchStream& stream, const sampling::SamplingOptions& options,
                         model::Plan* plan) {
   model::Profile profile;
-  for (std::uint32_t k = 0; k < stream.kernels; ++k) profile.names.Intern(KernelName(k));
+  for (const std::string& range : stream.ranges) {
+    for (std::uint32_t k = 0; k < stream.kernels; ++k) {
+      profile.names.Intern(KernelName(k), 0, range);
+    }
+  }
   profile.records = RecordsOf(stream);
+  for (std::size_t i = 0; i < profile.records.size(); ++i) {
+    profile.records[i].name_id += stream.launches[i].range * stream.kernels;
+  }
   Result<sampling::TwoPassPlan> made = sampling::PlanTwoPass(
       [&]() -> Result<std::unique_ptr<model::ProfileReader>> {
         return model::ReadProfile(profile);

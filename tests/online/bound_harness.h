@@ -29,6 +29,7 @@ struct StreamLaunch {
   std::uint32_t grid = 1;
   std::uint64_t duration_ns = 0;
   std::uint16_t process = 0;
+  std::uint16_t range = 0;  // in LaunchStream::ranges
 };
 
 // LaunchStream holds the launches of a run in order. Processes do not share kernels: kernel 0 of
@@ -37,6 +38,7 @@ struct LaunchStream {
   std::uint32_t kernels = 0;  // per process
   std::uint16_t processes = 1;
   std::vector<StreamLaunch> launches;
+  std::vector<std::string> ranges = {""};
 };
 
 std::string KernelName(std::uint32_t kernel);

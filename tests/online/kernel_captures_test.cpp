@@ -41,7 +41,7 @@ TEST_CASE("exploratory captures are counted separately from captures by credit")
   clusters.SetCut(sketch.cells(), std::vector<std::size_t>{0}, true);
   KernelPeriods periods;
   periods.CountIn(clusters);
-  captures.CountIn(clusters, periods);
+  captures.CountIn(clusters, periods, {});
   const Cluster& cluster = clusters.list().at(0);
   CHECK(cluster.moments.count() == 50);
   CHECK(cluster.captured == 0);

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// SerialCorrelation measures how much consecutive launches of a kernel have in common. The layers
+// of one prompt all last as long as the prompt is long, so sixteen captures of one prompt say
+// hardly more than one: they are one draw, not sixteen.
+//
+// Values are compared at distances of 1, 2, 4, ..., kLongest launches, and only with values of the
+// same group (a cluster of durations), because a capture represents its cluster only. Half of the
+// mean squared difference at distance d is (1 - rho(d)) times the variance within the groups
+// (von Neumann, 1941).
+//
+// THREADS: none.  UNITS: launches; values in any unit.  SOURCE: docs/math/bursts.md.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
+namespace stemtap::stats {
+
+class SerialCorrelation {
+ public:
+  static constexpr std::size_t kDistances = 7;
+  static constexpr std::uint64_t kLongest = std::uint64_t{1} << (kDistances - 1);
+
+  // Adds the next value, below 65,536. group_of(value) is its group and mean_of(group) the mean of
+  // that group.
+  template <typename GroupOf, typename MeanOf>
+  void Add(std::uint32_t value, const GroupOf& group_of, const MeanOf& mean_of) {
+    recent_[count_ % kRecent] = static_cast<std::uint16_t>(value);
+    ++count_;
+    if (count_ <= kLongest || (count_ > kEach && count_ % kEvery != 0)) return;
+    const auto group = group_of(value);
+    const double deviation = static_cast<double>(value) - static_cast<double>(mean_of(group));
+    squares_ += deviation * deviation;
+    compared_ += 1.0;
+    for (std::size_t i = 0; i < kDistances; ++i) {
+      const std::uint32_t before = recent_[(count_ - 1 - (std::uint64_t{1} << i)) % kRecent];
+      if (group_of(before) != group) continue;
+      const double difference = static_cast<double>(value) - static_cast<double>(before);
+      differences_[i].squares += difference * difference;
+      differences_[i].count += 1.0;
+    }
+  }
+
+  // Halves the weight of the comparisons so far, because the groups have changed.
+  void Fade() {
+    squares_ *= 0.5;
+    compared_ *= 0.5;
+    for (Differences& d : differences_) {
+      d.squares *= 0.5;
+      d.count *= 0.5;
+    }
+  }
+
+  // Computes the correlations of the values so far.
+  void Update() {
+    if (compared_ < kMinCompared || !(squares_ > 0.0)) return;
+    const double variance = squares_ / compared_;
+    for (std::size_t i = 0; i < kDistances; ++i) {
+      const Differences& d = differences_[i];
+      if (d.count < kMinCompared) {
+        rho_[i] = 0.0;
+        continue;
+      }
+      const double half = 0.5 * d.squares / d.count;
+      const double rho = 1.0 - half / variance;
+      // A correlation that chance explains counts as none.
+      const double chance = kDeviations / std::sqrt(d.count);
+      rho_[i] = rho > chance ? std::min(rho, 1.0) : 0.0;
+    }
+  }
+
+  // Returns the correlation of launches that are `distance` apart, as of the last Update, >= 0.
+  double At(std::uint64_t distance) const {
+    if (distance == 0) return 1.0;
+    if (distance > kLongest) return 0.0;
+    const auto below = static_cast<std::size_t>(std::bit_width(distance)) - 1;
+    if (below + 1 >= kDistances) return rho_[below];
+    const double first = static_cast<double>(std::uint64_t{1} << below);
+    const double share = static_cast<double>(distance) / first - 1.0;
+    return rho_[below] + share * (rho_[below + 1] - rho_[below]);
+  }
+
+  // Returns the number of consecutive launches that say as much as one independent launch:
+  // 1 + 2 sum rho(d), at least 1.
+  double Length() const {
+    double sum = 0.0;
+    for (std::size_t i = 0; i + 1 < kDistances; ++i) {
+      sum += 0.5 * (rho_[i] + rho_[i + 1]) * static_cast<double>(std::uint64_t{1} << i);
+    }
+    return 1.0 + rho_[0] + 2.0 * sum;
+  }
+
+ private:
+  static constexpr std::size_t kRecent = 2 * kLongest;
+  // The first values are all compared with earlier ones, later ones only one in so many.
+  static constexpr std::uint64_t kEach = 4096;
+  static constexpr std::uint64_t kEvery = 4;
+  // With fewer comparisons, values count as independent.
+  static constexpr double kMinCompared = 32.0;
+  // Standard deviations of a correlation that chance may explain: one pair in 170 exceeds it.
+  static constexpr double kDeviations = 2.5;
+
+  struct Differences {
+    double squares = 0.0;
+    double count = 0.0;
+  };
+
+  std::array<std::uint16_t, kRecent> recent_ = {};
+  std::uint64_t count_ = 0;
+  double squares_ = 0.0;  // of the deviations from the means of the groups
+  double compared_ = 0.0;
+  std::array<Differences, kDistances> differences_ = {};
+  std::array<double, kDistances> rho_ = {};
+};
+
+}  // namespace stemtap::stats
