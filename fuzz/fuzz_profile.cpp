@@ -35,7 +35,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (const auto unread = formats::RefuseUnread("input", content)) ExpectOneLine(*unread, "input");
   // Small pieces find defects that occur only at read boundaries.
   const std::size_t piece = size % 3 == 0 ? 7 : kReadBytes;
-  auto opened = format.open(std::make_unique<MemorySource>("input", content, piece));
+  auto opened =
+      format.open(std::make_unique<MemorySource>("input", content, piece), formats::Marks::kRead);
   if (!opened.ok()) {
     ExpectOneLine(opened.error(), "input");
     return 0;

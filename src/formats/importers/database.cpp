@@ -243,10 +243,9 @@ Result<TableRows> TableRows::Select(Database& database, const std::string& table
   rows.max_rows_ = static_cast<std::uint64_t>(file_bytes / kMinRowBytes);
   std::string list;
   for (const char* column : columns) {
-    const bool found = std::string_view(column) == kRowId ||
-                       std::any_of(stored.begin(), stored.end(), [&](const std::string& name) {
-                         return sqlite3_stricmp(name.c_str(), column) == 0;
-                       });
+    const bool found = std::any_of(stored.begin(), stored.end(), [&](const std::string& name) {
+      return sqlite3_stricmp(name.c_str(), column) == 0;
+    });
     rows.found_.push_back(found);
     list += list.empty() ? "" : ", ";
     list += found ? fmt::format("\"{}\"", column) : "NULL";
@@ -273,6 +272,13 @@ Result<std::int64_t> TableRows::Number(int column, std::int64_t min, std::int64_
   return At(fmt::format("{} is {}; expected a whole number from {} to {}",
                         columns_[static_cast<std::size_t>(column)],
                         type == SQLITE_INTEGER ? std::to_string(value) : kTypes[type], min, max));
+}
+
+std::string_view TableRows::Text(int column) const {
+  if (sqlite3_column_type(rows_.get(), column) != SQLITE_TEXT) return {};
+  const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(rows_.get(), column));
+  if (text == nullptr) return {};
+  return {text, static_cast<std::size_t>(sqlite3_column_bytes(rows_.get(), column))};
 }
 
 Result<bool> TableRows::Times(int start_column, int end_column, RowTimes& times,
@@ -348,7 +354,7 @@ Error CutShort(const std::string& name, std::int64_t bytes, std::int64_t expecte
                   name, bytes, expected)};
 }
 
-using ReadKernels = Status (*)(Database& database, std::int64_t file_bytes,
+using ReadKernels = Status (*)(Database& database, std::int64_t file_bytes, Marks marks,
                                RecordedLaunches& launches);
 
 // Tables that identify the tool that wrote a database. If `read` is null, the database is rejected
@@ -378,10 +384,11 @@ constexpr std::array kKnownTables = {
                "--timestamp on -o results.csv PROGRAM', or use rocprofv3"},
 };
 
-Status ReadLaunches(Database& database, std::int64_t file_bytes, RecordedLaunches& launches) {
+Status ReadLaunches(Database& database, std::int64_t file_bytes, Marks marks,
+                    RecordedLaunches& launches) {
   for (const KnownTable& known : kKnownTables) {
     if (!STEMTAP_TRY(database.HasTableWithPrefix(known.prefix))) continue;
-    if (known.read != nullptr) return known.read(database, file_bytes, launches);
+    if (known.read != nullptr) return known.read(database, file_bytes, marks, launches);
     return Error{fmt::format("{}: {}", database.name(), AdviceFor(database.name(), known.advice))};
   }
   return Error{
@@ -390,15 +397,15 @@ Status ReadLaunches(Database& database, std::int64_t file_bytes, RecordedLaunche
                   database.name())};
 }
 
-Status ReadDatabase(Database& database, std::int64_t bytes, std::int64_t by_header,
+Status ReadDatabase(Database& database, std::int64_t bytes, std::int64_t by_header, Marks marks,
                     RecordedLaunches& launches) {
   if (bytes < by_header) return CutShort(database.name(), bytes, by_header);
   database.Allow(bytes);
-  return ReadLaunches(database, bytes, launches);
+  return ReadLaunches(database, bytes, marks, launches);
 }
 
 Status ReadPlainFile(const std::string& name, const std::string& path, std::int64_t by_header,
-                     RecordedLaunches& launches) {
+                     Marks marks, RecordedLaunches& launches) {
   // Changes that a writer has not yet moved into the file itself would be missing.
   for (const char* suffix : {"-wal", "-journal"}) {
     if (StateOf(path + suffix).bytes == 0) continue;
@@ -410,7 +417,7 @@ Status ReadPlainFile(const std::string& name, const std::string& path, std::int6
   const FileState before = StateOf(path);
   Database database(name);
   STEMTAP_TRY(database.Open(path, kFinished));
-  const Status read = ReadDatabase(database, before.bytes, by_header, launches);
+  const Status read = ReadDatabase(database, before.bytes, by_header, marks, launches);
   if (!(StateOf(path) == before)) {
     return Error{
         fmt::format("{}: was changed while it was read; expected a finished export", name)};
@@ -420,7 +427,8 @@ Status ReadPlainFile(const std::string& name, const std::string& path, std::int6
 
 // SQLite opens files only by name and reads nothing before the first query. The name is therefore
 // removed before the content is written, so no file is left behind however this process ends.
-Status ReadSpooled(ByteSource& source, std::int64_t by_header, RecordedLaunches& launches) {
+Status ReadSpooled(ByteSource& source, std::int64_t by_header, Marks marks,
+                   RecordedLaunches& launches) {
   const char* set = std::getenv("TMPDIR");
   const std::string directory = set == nullptr || *set == '\0' ? "/tmp" : set;
   const std::int64_t room = STEMTAP_TRY(RoomToSpool(source.name(), directory, by_header));
@@ -437,10 +445,10 @@ Status ReadSpooled(ByteSource& source, std::int64_t by_header, RecordedLaunches&
   ::unlink(path.c_str());
   if (!opened.ok()) return opened.error();
   const std::int64_t bytes = STEMTAP_TRY(Spool(source, file.get(), directory, room, by_header));
-  return ReadDatabase(database, bytes, by_header, launches);
+  return ReadDatabase(database, bytes, by_header, marks, launches);
 }
 
-Status ReadSource(std::unique_ptr<ByteSource> source, RecordedLaunches& launches) {
+Status ReadSource(std::unique_ptr<ByteSource> source, Marks marks, RecordedLaunches& launches) {
   const std::string_view header = STEMTAP_TRY(source->Peek(kHeaderBytes));
   if (header.size() < kHeaderBytes) {
     return CutShort(source->name(), static_cast<std::int64_t>(header.size()), 512);
@@ -448,9 +456,9 @@ Status ReadSource(std::unique_ptr<ByteSource> source, RecordedLaunches& launches
   STEMTAP_TRY(CheckHeader(source->name(), header));
   const std::int64_t by_header = BytesByHeader(header);
   const std::string path = source->PlainPath();
-  if (!path.empty()) return ReadPlainFile(source->name(), path, by_header, launches);
+  if (!path.empty()) return ReadPlainFile(source->name(), path, by_header, marks, launches);
   source = LimitUnpacking(std::move(source));
-  return ReadSpooled(*source, by_header, launches);
+  return ReadSpooled(*source, by_header, marks, launches);
 }
 
 }  // namespace
@@ -465,10 +473,10 @@ bool LooksLikeNsysSqlite(std::string_view leading) {
 }
 
 Result<std::unique_ptr<model::ProfileReader>> OpenDatabaseProfile(
-    std::unique_ptr<ByteSource> source) {
+    std::unique_ptr<ByteSource> source, Marks marks) {
   auto launches = std::make_unique<RecordedLaunches>();
   const std::string name = source->name();
-  STEMTAP_TRY(ReadSource(std::move(source), *launches));
+  STEMTAP_TRY(ReadSource(std::move(source), marks, *launches));
   launches->Finish(name);
   return std::unique_ptr<model::ProfileReader>(std::move(launches));
 }

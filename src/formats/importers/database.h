@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "formats/importers/importers.h"
 #include "formats/importers/launch_fields.h"
 #include "formats/importers/recorded_launches.h"
 #include "shm/record.h"
@@ -76,9 +77,6 @@ class Database {
   std::int64_t steps_left_;
 };
 
-// A column that every table has: a number by which a row is found.
-inline constexpr std::string_view kRowId = "rowid";
-
 // TableRows is one pass over a table. It checks the type of each cell, because SQLite stores any
 // type in any column, and the number of rows, because damaged pages can form cycles.
 class TableRows {
@@ -96,6 +94,8 @@ class TableRows {
   // Returns the whole number in a cell, or `missing` if the cell is NULL.
   Result<std::int64_t> Number(int column, std::int64_t min, std::int64_t max,
                               std::int64_t missing) const;
+  // Returns the text in a cell, or "" if it contains none. Valid until the next call.
+  std::string_view Text(int column) const;
   // Sets the times of `record` from two columns; see RowTimes::Set.
   Result<bool> Times(int start_column, int end_column, RowTimes& times,
                      shm::KernelRecord& record) const;
@@ -116,7 +116,8 @@ class TableRows {
 
 // Adds the kernels in an export of Nsight Systems (docs/formats/nsys-sqlite.md) of `file_bytes`
 // bytes to `launches`.
-Status ReadNsysKernels(Database& database, std::int64_t file_bytes, RecordedLaunches& launches);
+Status ReadNsysKernels(Database& database, std::int64_t file_bytes, Marks marks,
+                       RecordedLaunches& launches);
 
 // Sets the ranges of the launches, which are the NVTX ranges in the export.
 Status ReadNsysRanges(Database& database, std::int64_t file_bytes, RecordedLaunches& launches);
@@ -126,6 +127,7 @@ inline constexpr std::string_view kRocpdDispatchTable = "rocpd_kernel_dispatch";
 
 // Adds the kernel dispatches in a database of `file_bytes` bytes to `launches`. rocprofv3 writes
 // such databases, rocpd, since ROCm 7 (docs/formats/rocpd.md).
-Status ReadRocpdDispatches(Database& database, std::int64_t file_bytes, RecordedLaunches& launches);
+Status ReadRocpdDispatches(Database& database, std::int64_t file_bytes, Marks marks,
+                           RecordedLaunches& launches);
 
 }  // namespace stemtap::formats

@@ -20,6 +20,10 @@
 
 namespace stemtap::formats {
 
+// Marks is whether the caller needs the ranges and steps of the launches. An importer may return
+// them in any case: only formats in which they are recorded apart from the kernels skip them.
+enum class Marks : std::uint8_t { kSkip, kRead };
+
 // Reads binary profiles (.stemtap) and validates every byte. See docs/formats/profile-binary.md.
 bool LooksLikeBinaryProfile(std::string_view leading);
 
@@ -92,13 +96,14 @@ bool LooksLikeRocpd(std::string_view leading);
 bool LooksLikeNsysSqlite(std::string_view leading);
 
 Result<std::unique_ptr<model::ProfileReader>> OpenDatabaseProfile(
-    std::unique_ptr<ByteSource> source);
+    std::unique_ptr<ByteSource> source, Marks marks);
 
 // Reads the JSON trace of torch.profiler (Kineto), see docs/formats/kineto.md, and other Chrome
 // traces that contain kernels, primarily from XLA, see docs/formats/jax.md.
 bool LooksLikeKinetoJson(std::string_view leading);
 
-Result<std::unique_ptr<model::ProfileReader>> OpenKinetoJson(std::unique_ptr<ByteSource> source);
+Result<std::unique_ptr<model::ProfileReader>> OpenKinetoJson(std::unique_ptr<ByteSource> source,
+                                                             Marks marks);
 
 // Reads the profile of JAX, TensorFlow and PyTorch/XLA (.xplane.pb), a serialized XSpace message.
 // See docs/formats/xplane.md.

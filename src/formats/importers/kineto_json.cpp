@@ -42,8 +42,10 @@ struct OtherKernels {
 
 class KinetoReader {
  public:
-  explicit KinetoReader(std::unique_ptr<ByteSource> source)
-      : stream_(std::move(source)), launches_(std::make_unique<RecordedLaunches>()) {}
+  KinetoReader(std::unique_ptr<ByteSource> source, Marks marks)
+      : stream_(std::move(source)),
+        marks_(marks),
+        launches_(std::make_unique<RecordedLaunches>()) {}
 
   Result<std::unique_ptr<model::ProfileReader>> ReadAll();
 
@@ -59,6 +61,7 @@ class KinetoReader {
   void WarnAtEnd();
 
   JsonStream stream_;
+  Marks marks_;
   std::unique_ptr<RecordedLaunches> launches_;
   KernelEvents kernels_;
   bool any_array_ = false;  // an array of events was read
@@ -181,7 +184,7 @@ void KinetoReader::ReadEvents(const JsonStream::Run& run) {
     } else {
       is_kineto_ = is_kineto_ || std::find(kKinetoCategories.begin(), kKinetoCategories.end(),
                                            category) != kKinetoCategories.end();
-      ranges_.Read(object, category);
+      if (marks_ == Marks::kRead) ranges_.Read(object, category);
     }
   }
 }
@@ -316,8 +319,9 @@ bool LooksLikeKinetoJson(std::string_view leading) {
                      : leading.front() == '{' || leading.front() == ']';
 }
 
-Result<std::unique_ptr<model::ProfileReader>> OpenKinetoJson(std::unique_ptr<ByteSource> source) {
-  return KinetoReader(std::move(source)).ReadAll();
+Result<std::unique_ptr<model::ProfileReader>> OpenKinetoJson(std::unique_ptr<ByteSource> source,
+                                                             Marks marks) {
+  return KinetoReader(std::move(source), marks).ReadAll();
 }
 
 }  // namespace stemtap::formats

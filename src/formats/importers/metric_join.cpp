@@ -270,7 +270,7 @@ Result<std::unique_ptr<model::ProfileReader>> OpenMetrics(std::unique_ptr<ByteSo
   source = LimitUnpacking(std::move(source));  // every format keeps the whole content
   const std::string_view leading = STEMTAP_TRY(source->Peek(kDetectBytes));
   if (LooksLikeNcuCsv(leading)) return OpenNcuMetrics(std::move(source));
-  return OpenProfile(std::move(source));
+  return OpenProfile(std::move(source), Marks::kSkip);
 }
 
 Result<std::unique_ptr<model::ProfileReader>> JoinMetrics(

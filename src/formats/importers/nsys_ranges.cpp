@@ -38,8 +38,8 @@ constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kNone = kMin;  // an empty cell
 
 // NsysRanges reads the launch calls and the NVTX ranges of an export, and joins them to the
-// launches. Ranges without a launch call are skipped, and names are found only as they are needed,
-// so memory does not grow with the number of other ranges.
+// launches. Ranges without a launch call are skipped with their names, so memory does not grow with
+// their number.
 class NsysRanges {
  public:
   NsysRanges(Database& database, std::int64_t file_bytes, RecordedLaunches& launches)
@@ -54,31 +54,45 @@ class NsysRanges {
   Status ReadCalls(const char* table, const std::vector<std::uint64_t>& wanted);
   Status ReadRanges();
   Status AddRange(const TableRows& rows);
-  Status PrepareNames();
-  Result<std::string> NameOf(std::int64_t row);
-  // Returns the text of a row of NVTX_EVENTS.
-  Result<std::string> TextOf(std::int64_t row);
-  Result<std::string> DomainOf(const Domain& domain);
-
-  // The low 24 bits of a globalTid are the thread; without them, it is the globalPid.
-  std::optional<std::uint32_t> ProcessOf(std::int64_t global_tid) const {
-    return launches_.NumberOfProcess(
-        static_cast<std::uint64_t>(global_tid & ~std::int64_t{0xFFFFFF}));
-  }
+  // Returns the number of a domain, which is 0 if its ranges have no prefix.
+  std::uint32_t NumberOf(const Domain& domain);
+  // Returns the number of the text of a row of NVTX_EVENTS.
+  Result<std::uint32_t> TextOf(const TableRows& rows);
+  std::uint32_t NumberOf(std::string_view text);
+  // Returns the id of the range in a row.
+  Result<std::int64_t> IdOf(const TableRows& rows, std::uint32_t process);
+  std::string NameOf(std::int64_t id) const;
+  std::optional<std::uint32_t> ProcessOf(std::int64_t global_tid);
 
   Database& database_;
   std::int64_t file_bytes_;
   RecordedLaunches& launches_;
   RecordedRanges ranges_{CallMatch::kProcessAndId};
   std::unordered_map<std::int64_t, std::uint32_t> threads_;  // by globalTid; those with calls
-  std::map<Domain, std::int64_t> domains_;                   // row that creates it
-  std::map<Domain, std::string> domain_names_;               // those that were needed
-  Statement find_range_;
+  // The process of the last globalTid: rows repeat their thread.
+  std::optional<std::int64_t> last_thread_;
+  std::optional<std::uint32_t> last_process_;
+  std::map<Domain, std::uint32_t> domains_;
+  std::vector<std::optional<std::uint32_t>> domain_names_ = {{}};  // text by number, once created
+  std::unordered_map<std::string, std::uint32_t> text_numbers_;
+  std::vector<const std::string*> texts_;                         // keys of text_numbers_
+  std::unordered_map<std::int64_t, std::uint32_t> shared_texts_;  // by textId
+  std::string text_;                                              // of the last row
   Statement find_text_;
 };
 
 std::uint64_t KeyOf(std::uint32_t process, std::uint32_t correlation_id) {
   return std::uint64_t{process} << 32 | correlation_id;
+}
+
+// The low 24 bits of a globalTid are the thread; without them, it is the globalPid.
+std::optional<std::uint32_t> NsysRanges::ProcessOf(std::int64_t global_tid) {
+  if (last_thread_ != global_tid) {
+    last_thread_ = global_tid;
+    last_process_ =
+        launches_.NumberOfProcess(static_cast<std::uint64_t>(global_tid & ~std::int64_t{0xFFFFFF}));
+  }
+  return last_process_;
 }
 
 // Returns whether there are ranges to join. A view in place of a table is not read.
@@ -110,8 +124,8 @@ Status NsysRanges::Read() {
   if (!ranges_.has_calls()) return Success{};
   ranges_.EndCalls();
   STEMTAP_TRY(ReadRanges());
-  STEMTAP_TRY(PrepareNames());
-  return ranges_.Finish([this](std::int64_t row) { return NameOf(row); }, launches_);
+  return ranges_.Finish([this](std::int64_t id) -> Result<std::string> { return NameOf(id); },
+                        launches_);
 }
 
 // `wanted`: keys of the launches.
@@ -119,6 +133,7 @@ Status NsysRanges::ReadCalls(const char* table, const std::vector<std::uint64_t>
   enum : int { kStart, kThread, kCorrelation };
   constexpr std::array kColumns = {"start", "globalTid", "correlationId"};
   TableRows rows = STEMTAP_TRY(TableRows::Select(database_, table, kColumns, file_bytes_));
+  auto next = wanted.begin();  // most calls are in the order of the keys
   while (STEMTAP_TRY(rows.Next())) {
     const std::int64_t correlation = STEMTAP_TRY(rows.Number(kCorrelation, kMin, kMax, 0));
     const std::int64_t start = STEMTAP_TRY(rows.Number(kStart, kMin, kMax, kNone));
@@ -129,23 +144,27 @@ Status NsysRanges::ReadCalls(const char* table, const std::vector<std::uint64_t>
     RecordedCall call;
     call.process = *process;
     call.correlation_id = static_cast<std::uint32_t>(correlation);
-    if (!std::binary_search(wanted.begin(), wanted.end(),
-                            KeyOf(call.process, call.correlation_id))) {
-      continue;
-    }
-    const auto next = static_cast<std::uint32_t>(threads_.size());
-    call.thread = threads_.try_emplace(thread, next).first->second;
+    const std::uint64_t key = KeyOf(call.process, call.correlation_id);
+    const bool is_next =
+        next != wanted.end() && key <= *next && (next == wanted.begin() || *(next - 1) < key);
+    if (!is_next) next = std::lower_bound(wanted.begin(), wanted.end(), key);
+    if (next == wanted.end() || *next != key) continue;
+    ++next;
+    const auto number = static_cast<std::uint32_t>(threads_.size());
+    call.thread = threads_.try_emplace(thread, number).first->second;
     call.start_ns = start;
     ranges_.AddCall(call);
   }
   return Success{};
 }
 
-enum RangeColumn : int { kRow, kStart, kEnd, kType, kThread, kDomain };
-constexpr std::array kRangeColumns = {"rowid",     "start",     "end",
-                                      "eventType", "globalTid", "domainId"};
+enum RangeColumn : int { kStart, kEnd, kType, kThread, kDomain, kSharedText, kText };
+constexpr std::array kRangeColumns = {"start",    "end",    "eventType", "globalTid",
+                                      "domainId", "textId", "text"};
 
 Status NsysRanges::ReadRanges() {
+  find_text_ = STEMTAP_TRY(
+      database_.Prepare(fmt::format("SELECT value FROM {} WHERE id = ?1 LIMIT 1", kTextTable)));
   TableRows rows =
       STEMTAP_TRY(TableRows::Select(database_, kRangeTable, kRangeColumns, file_bytes_));
   while (STEMTAP_TRY(rows.Next())) STEMTAP_TRY(AddRange(rows));
@@ -159,12 +178,10 @@ Status NsysRanges::AddRange(const TableRows& rows) {
   const std::optional<std::uint32_t> process = ProcessOf(thread);
   if (!process) return Success{};
   ProgramRange range;
-  range.id = STEMTAP_TRY(rows.Number(kRow, kMin, kMax, kNone));
   if (type == kDomainCreate) {
-    const std::int64_t domain = STEMTAP_TRY(rows.Number(kDomain, kMin, kMax, 0));
-    if (domain != 0 && domains_.size() < kMaxDomains) {
-      domains_.try_emplace({*process, domain}, range.id);
-    }
+    const std::int64_t id = STEMTAP_TRY(rows.Number(kDomain, kMin, kMax, 0));
+    const std::uint32_t domain = NumberOf({*process, id});
+    if (domain != 0 && !domain_names_[domain]) domain_names_[domain] = STEMTAP_TRY(TextOf(rows));
     return Success{};
   }
   range.start_ns = STEMTAP_TRY(rows.Number(kStart, kMin, kMax, kNone));
@@ -172,57 +189,64 @@ Status NsysRanges::AddRange(const TableRows& rows) {
   if (range.start_ns == kNone) return Success{};
   if (type == kStartEndRange) {
     range.owner = *process;
-    if (ranges_.ProcessCallsIn(range)) ranges_.AddProcessRange(range);
+    if (!ranges_.ProcessCallsIn(range)) return Success{};
+    range.id = STEMTAP_TRY(IdOf(rows, *process));
+    ranges_.AddProcessRange(range);
     return Success{};
   }
   const auto known = threads_.find(thread);
   if (known == threads_.end()) return Success{};
   range.owner = known->second;
-  if (ranges_.ThreadCallsIn(range)) ranges_.AddThreadRange(range);
+  if (!ranges_.ThreadCallsIn(range)) return Success{};
+  range.id = STEMTAP_TRY(IdOf(rows, *process));
+  ranges_.AddThreadRange(range);
   return Success{};
 }
 
-Status NsysRanges::PrepareNames() {
-  const std::vector<std::string> columns = STEMTAP_TRY(database_.Columns(kRangeTable));
-  std::string list;
-  for (const char* column : {"text", "textId", "domainId", "globalTid"}) {
-    const bool found = std::find(columns.begin(), columns.end(), column) != columns.end();
-    list += fmt::format("{}{}", list.empty() ? "" : ", ", found ? column : "NULL");
-  }
-  find_range_ = STEMTAP_TRY(database_.Prepare(
-      fmt::format("SELECT {} FROM {} WHERE {} = ?1 LIMIT 1", list, kRangeTable, kRowId)));
-  find_text_ = STEMTAP_TRY(
-      database_.Prepare(fmt::format("SELECT value FROM {} WHERE id = ?1 LIMIT 1", kTextTable)));
-  return Success{};
+std::uint32_t NsysRanges::NumberOf(const Domain& domain) {
+  if (domain.second == 0) return 0;
+  const auto known = domains_.find(domain);
+  if (known != domains_.end()) return known->second;
+  if (domains_.size() == kMaxDomains) return 0;
+  const auto number = static_cast<std::uint32_t>(domain_names_.size());
+  domain_names_.emplace_back();
+  domains_.emplace(domain, number);
+  return number;
 }
 
-Result<std::string> NsysRanges::NameOf(std::int64_t row) {
-  const std::string text = STEMTAP_TRY(TextOf(row));
-  // TextOf left the statement at the row.
-  const std::int64_t domain = sqlite3_column_int64(find_range_.get(), 2);
-  const std::int64_t thread = sqlite3_column_int64(find_range_.get(), 3);
-  if (domain == 0) return RangeNameOf("", text);
-  const std::string prefix = STEMTAP_TRY(DomainOf({ProcessOf(thread).value_or(0), domain}));
-  return RangeNameOf(prefix, text);
+Result<std::uint32_t> NsysRanges::TextOf(const TableRows& rows) {
+  const std::string_view own = rows.Text(kText);
+  if (!own.empty()) return NumberOf(own);
+  const std::int64_t id = STEMTAP_TRY(rows.Number(kSharedText, kMin, kMax, kNone));
+  if (id == kNone) return NumberOf(std::string_view());
+  const auto known = shared_texts_.find(id);
+  if (known != shared_texts_.end()) return known->second;
+  const std::optional<std::string_view> text = STEMTAP_TRY(database_.FindText(find_text_, id));
+  const std::uint32_t number = NumberOf(text.value_or(std::string_view()));
+  shared_texts_.emplace(id, number);
+  return number;
 }
 
-Result<std::string> NsysRanges::TextOf(std::int64_t row) {
-  const std::optional<std::string_view> own = STEMTAP_TRY(database_.FindText(find_range_, row));
-  if (!own) return std::string();
-  if (!own->empty()) return std::string(*own);
-  if (sqlite3_column_type(find_range_.get(), 1) != SQLITE_INTEGER) return std::string();
-  const std::optional<std::string_view> shared =
-      STEMTAP_TRY(database_.FindText(find_text_, sqlite3_column_int64(find_range_.get(), 1)));
-  return std::string(shared.value_or(std::string_view()));
+std::uint32_t NsysRanges::NumberOf(std::string_view text) {
+  text_ = OwnNameOf(text);
+  const auto [at, is_new] =
+      text_numbers_.try_emplace(text_, static_cast<std::uint32_t>(texts_.size()));
+  if (is_new) texts_.push_back(&at->first);
+  return at->second;
 }
 
-// Returns "" for a domain whose creation is not in the export.
-Result<std::string> NsysRanges::DomainOf(const Domain& domain) {
-  const auto known = domain_names_.find(domain);
-  if (known != domain_names_.end()) return known->second;
-  const auto created = domains_.find(domain);
-  if (created == domains_.end()) return std::string();
-  return domain_names_[domain] = STEMTAP_TRY(TextOf(created->second));
+// The id of a range is the numbers of its domain and its text.
+Result<std::int64_t> NsysRanges::IdOf(const TableRows& rows, std::uint32_t process) {
+  const std::int64_t domain = STEMTAP_TRY(rows.Number(kDomain, kMin, kMax, 0));
+  const std::uint32_t text = STEMTAP_TRY(TextOf(rows));
+  return std::int64_t{NumberOf({process, domain})} << 32 | text;
+}
+
+// A domain whose creation is not in the export has no prefix.
+std::string NsysRanges::NameOf(std::int64_t id) const {
+  const std::optional<std::uint32_t> domain = domain_names_[static_cast<std::size_t>(id >> 32)];
+  const std::string& text = *texts_[static_cast<std::uint32_t>(id)];
+  return RangeNameOf(domain ? std::string_view(*texts_[*domain]) : std::string_view(), text);
 }
 
 }  // namespace

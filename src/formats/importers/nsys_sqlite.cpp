@@ -222,8 +222,10 @@ Status KernelTable::Read() {
 
 }  // namespace
 
-Status ReadNsysKernels(Database& database, std::int64_t file_bytes, RecordedLaunches& launches) {
+Status ReadNsysKernels(Database& database, std::int64_t file_bytes, Marks marks,
+                       RecordedLaunches& launches) {
   STEMTAP_TRY(KernelTable(database, file_bytes, launches).Read());
+  if (marks == Marks::kSkip) return Success{};
   return ReadNsysRanges(database, file_bytes, launches);
 }
 

@@ -31,8 +31,8 @@ bool CanReopen(const std::string& path) {
 class RankReader : public model::ProfileReader {
  public:
   RankReader(std::span<const std::string> paths,
-             std::vector<std::unique_ptr<model::ProfileReader>> ranks)
-      : paths_(paths.begin(), paths.end()), ranks_(std::move(ranks)) {
+             std::vector<std::unique_ptr<model::ProfileReader>> ranks, Marks wanted)
+      : paths_(paths.begin(), paths.end()), ranks_(std::move(ranks)), wanted_(wanted) {
     for (const auto& rank : ranks_) {
       marks_.ranges = marks_.ranges || rank->marks().ranges;
       marks_.steps = marks_.steps || rank->marks().steps;
@@ -86,7 +86,8 @@ class RankReader : public model::ProfileReader {
       rank->Rewind();
       return Success{};
     }
-    std::unique_ptr<model::ProfileReader> again = STEMTAP_TRY(OpenProfile(paths_[rank_]));
+    std::unique_ptr<model::ProfileReader> again =
+        STEMTAP_TRY(OpenProfile(paths_[rank_], {}, wanted_));
     if (again->metric_names() != rank->metric_names() || !(again->marks() == rank->marks())) {
       return Changed();
     }
@@ -185,6 +186,7 @@ class RankReader : public model::ProfileReader {
 
   std::vector<std::string> paths_;
   std::vector<std::unique_ptr<model::ProfileReader>> ranks_;
+  Marks wanted_;
   std::vector<std::vector<std::size_t>> columns_;  // index into metric_names_, by rank and column
   std::size_t rank_ = 0;                           // the current rank
   std::uint16_t next_device_ = 0;
@@ -211,8 +213,9 @@ class RankReader : public model::ProfileReader {
 Result<std::unique_ptr<model::ProfileReader>> OpenRanks(std::span<const std::string> paths,
                                                         const WatchOf& watch_of,
                                                         const model::LaunchSelection& selection) {
+  const Marks marks = selection.is_set() ? Marks::kRead : Marks::kSkip;
   const auto open = [&](const std::string& path) {
-    return OpenProfile(path, watch_of ? watch_of(path) : ReadWatch());
+    return OpenProfile(path, watch_of ? watch_of(path) : ReadWatch(), marks);
   };
   if (paths.size() == 1) {
     std::unique_ptr<model::ProfileReader> run = STEMTAP_TRY(open(paths[0]));
@@ -223,7 +226,8 @@ Result<std::unique_ptr<model::ProfileReader>> OpenRanks(std::span<const std::str
     std::unique_ptr<model::ProfileReader> rank = STEMTAP_TRY(open(path));
     ranks.push_back(std::move(rank));
   }
-  std::unique_ptr<model::ProfileReader> run = std::make_unique<RankReader>(paths, std::move(ranks));
+  std::unique_ptr<model::ProfileReader> run =
+      std::make_unique<RankReader>(paths, std::move(ranks), marks);
   run->SetSource(EscapeForTerminal(fmt::format("{}", fmt::join(paths, ", "))));
   return model::SelectLaunches(std::move(run), selection);
 }

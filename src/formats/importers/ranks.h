@@ -28,8 +28,9 @@ namespace stemtap::formats {
 // Returns the read watch for the file at `path`.
 using WatchOf = std::function<ReadWatch(const std::string& path)>;
 
-// Opens all of `paths`. A metric that a rank lacks is NaN in its launches. `selection`: which ranges
-// the names have; by default, none. REQUIRES: not empty.
+// Opens all of `paths`. A metric that a rank lacks is NaN in its launches. `selection`: which
+// ranges the names have; by default none, and the files are read without their marks. REQUIRES: not
+// empty.
 Result<std::unique_ptr<model::ProfileReader>> OpenRanks(
     std::span<const std::string> paths, const WatchOf& watch_of = {},
     const model::LaunchSelection& selection = {});

@@ -2,6 +2,7 @@
 #include "formats/importers/recorded_ranges.h"
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 #include <tuple>
 #include <utility>
@@ -16,6 +17,9 @@ constexpr std::size_t kMaxRangeNameBytes = 250;
 constexpr std::size_t kMaxNested = shm::kMaxRangeBytes / 2;
 // Maximum open ranges of a process.
 constexpr std::size_t kMaxStarted = 64;
+// Maximum bytes of the ids whose paths are kept, so that ranges that overlap in any way do not fill
+// memory. A program has some thousand paths of a few ranges, which are 8 bytes each.
+constexpr std::size_t kMaxKeptIdBytes = std::size_t{16} << 20;
 
 const std::string kOther = shm::kOtherRangePath;
 
@@ -44,36 +48,32 @@ class OpenRanges {
     if (open_.size() >= max_) Close(range.start_ns);
     has_changed_ = true;
     if (open_.size() < max_) {
-      open_.push_back({range.end_ns, range.id, {}});
+      open_.push_back({range.end_ns, range.id});
     } else {
       full_until_ = std::max(full_until_, range.end_ns);
     }
   }
 
-  // Returns the path of all open ranges, or the name of the innermost, or "(other)" if there were
-  // too many. Valid until the next call.
-  Result<const std::string*> PathAt(std::int64_t time, bool whole,
-                                    const RecordedRanges::NameOf& name_of) {
-    if (time < full_until_) return &kOther;
+  // Returns the bytes of the ids of all open ranges, or of the innermost, or null if there were too
+  // many. Valid until the next call.
+  const std::string* IdsAt(std::int64_t time, bool whole) {
+    if (time < full_until_) return nullptr;
     Close(time);
-    if (!has_changed_) return &path_;
-    path_.clear();
+    if (!has_changed_) return &ids_;
+    ids_.clear();
     for (std::size_t i = whole || open_.empty() ? 0 : open_.size() - 1; i < open_.size(); ++i) {
-      if (open_[i].name.empty()) open_[i].name = STEMTAP_TRY(name_of(open_[i].id));
-      if (!path_.empty()) path_ += '/';
-      path_ += open_[i].name;
-      if (path_.size() > shm::kMaxRangeBytes) break;
+      char bytes[sizeof(open_[i].id)];
+      std::memcpy(bytes, &open_[i].id, sizeof(bytes));
+      ids_.append(bytes, sizeof(bytes));
     }
-    if (path_.size() > shm::kMaxRangeBytes) path_ = kOther;
     has_changed_ = false;
-    return &path_;
+    return &ids_;
   }
 
  private:
   struct Range {
     std::int64_t end_ns;
     std::int64_t id;
-    std::string name;  // empty: not found yet
   };
 
   void Close(std::int64_t time) {
@@ -84,18 +84,15 @@ class OpenRanges {
   std::size_t max_;
   std::vector<Range> open_;
   std::int64_t full_until_ = std::numeric_limits<std::int64_t>::min();
-  std::string path_;
-  bool has_changed_ = true;  // since path_ was set
+  std::string ids_;
+  bool has_changed_ = true;  // since ids_ was set
 };
 
-// Sorts ranges by owner, then from the first and outermost to the last and innermost.
+// Sorts ranges by owner, then from the first and outermost to the last and innermost. Equal ranges
+// keep their order.
 void Sort(std::vector<ProgramRange>& ranges) {
-  const auto key = [](const ProgramRange& range) {
-    return std::tuple(range.owner, range.start_ns);
-  };
-  std::sort(ranges.begin(), ranges.end(), [&](const ProgramRange& a, const ProgramRange& b) {
-    if (key(a) != key(b)) return key(a) < key(b);
-    return a.end_ns != b.end_ns ? a.end_ns > b.end_ns : a.id < b.id;
+  std::stable_sort(ranges.begin(), ranges.end(), [](const ProgramRange& a, const ProgramRange& b) {
+    return std::tuple(a.owner, a.start_ns, b.end_ns) < std::tuple(b.owner, b.start_ns, a.end_ns);
   });
 }
 
@@ -128,10 +125,15 @@ Status ForEachCall(Calls& calls, const OwnerOf& owner_of, const std::vector<Prog
 
 }  // namespace
 
+std::string_view OwnNameOf(std::string_view text) {
+  return Cut(text, kMaxRangeNameBytes);
+}
+
 std::string RangeNameOf(std::string_view domain, std::string_view text) {
   std::string name(Cut(domain, kMaxDomainBytes));
   if (!name.empty()) name += ':';
-  name += text.empty() ? std::string_view("(unnamed)") : text;
+  const std::string_view own = OwnNameOf(text);
+  name += own.empty() ? std::string_view("(unnamed)") : own;
   return std::string(Cut(name, kMaxRangeNameBytes));
 }
 
@@ -142,6 +144,10 @@ void RecordedRanges::EndCalls() {
   std::sort(calls_.begin(), calls_.end(), [&](const RecordedCall& a, const RecordedCall& b) {
     return by_thread(a) < by_thread(b);
   });
+}
+
+const std::vector<std::uint32_t>& RecordedRanges::ByProcess() {
+  if (!by_process_.empty()) return by_process_;
   const auto by_process = [&](std::uint32_t at) {
     return std::tuple(calls_[at].process, calls_[at].start_ns, at);
   };
@@ -149,6 +155,7 @@ void RecordedRanges::EndCalls() {
   std::iota(by_process_.begin(), by_process_.end(), 0u);
   std::sort(by_process_.begin(), by_process_.end(),
             [&](std::uint32_t a, std::uint32_t b) { return by_process(a) < by_process(b); });
+  return by_process_;
 }
 
 bool RecordedRanges::ThreadCallsIn(const ProgramRange& range) const {
@@ -160,13 +167,14 @@ bool RecordedRanges::ThreadCallsIn(const ProgramRange& range) const {
   return at != calls_.end() && at->thread == range.owner && at->start_ns < range.end_ns;
 }
 
-bool RecordedRanges::ProcessCallsIn(const ProgramRange& range) const {
-  const auto at = std::lower_bound(by_process_.begin(), by_process_.end(), range,
+bool RecordedRanges::ProcessCallsIn(const ProgramRange& range) {
+  const std::vector<std::uint32_t>& calls = ByProcess();
+  const auto at = std::lower_bound(calls.begin(), calls.end(), range,
                                    [&](std::uint32_t call, const ProgramRange& wanted) {
                                      return std::pair(calls_[call].process, calls_[call].start_ns) <
                                             std::pair(wanted.owner, wanted.start_ns);
                                    });
-  return at != by_process_.end() && calls_[*at].process == range.owner &&
+  return at != calls.end() && calls_[*at].process == range.owner &&
          calls_[*at].start_ns < range.end_ns;
 }
 
@@ -191,8 +199,7 @@ Status RecordedRanges::FindThreadRanges(const NameOf& name_of) {
   Sort(thread_ranges_);
   const auto owner_of = [](const RecordedCall& call) { return call.thread; };
   const auto visit = [&](RecordedCall& call, OpenRanges& open) -> Status {
-    const std::string* path = STEMTAP_TRY(open.PathAt(call.start_ns, true, name_of));
-    call.range = NumberOf(*path);
+    call.range = STEMTAP_TRY(NumberOf(open.IdsAt(call.start_ns, true), name_of));
     return Success{};
   };
   STEMTAP_TRY(ForEachCall(calls_, owner_of, thread_ranges_, kMaxNested, visit));
@@ -204,13 +211,12 @@ Status RecordedRanges::FindProcessRanges(const NameOf& name_of) {
   if (process_ranges_.empty()) return Success{};
   Sort(process_ranges_);
   std::vector<RecordedCall> calls;  // those outside of the ranges of their threads
-  for (const std::uint32_t at : by_process_) {
+  for (const std::uint32_t at : ByProcess()) {
     if (calls_[at].range == shm::kNoRange) calls.push_back(calls_[at]);
   }
   const auto owner_of = [](const RecordedCall& call) { return call.process; };
   const auto visit = [&](RecordedCall& call, OpenRanges& open) -> Status {
-    const std::string* path = STEMTAP_TRY(open.PathAt(call.start_ns, false, name_of));
-    call.range = NumberOf(*path);
+    call.range = STEMTAP_TRY(NumberOf(open.IdsAt(call.start_ns, false), name_of));
     return Success{};
   };
   STEMTAP_TRY(ForEachCall(calls, owner_of, process_ranges_, kMaxStarted, visit));
@@ -223,10 +229,11 @@ Status RecordedRanges::FindProcessRanges(const NameOf& name_of) {
 }
 
 void RecordedRanges::FindSteps() {
+  if (steps_.empty()) return;
   Sort(steps_);
   std::size_t next = 0;
   std::uint32_t number = 0;  // of the next step in its process
-  for (const std::uint32_t at : by_process_) {
+  for (const std::uint32_t at : ByProcess()) {
     RecordedCall& call = calls_[at];
     const auto precedes = [&](std::size_t i) {
       return steps_[i].owner < call.process ||
@@ -242,6 +249,30 @@ void RecordedRanges::FindSteps() {
   steps_ = {};
 }
 
+// Returns the number of the path of the ranges whose ids are in `ids`, shm::kNoRange if there are
+// none. Null is the path of too many ranges.
+Result<std::uint32_t> RecordedRanges::NumberOf(const std::string* ids, const NameOf& name_of) {
+  if (ids == nullptr) return NumberOf(kOther);
+  const auto known = by_ids_.find(*ids);
+  if (known != by_ids_.end()) return known->second;
+  std::string path;
+  for (std::size_t at = 0; at < ids->size() && path.size() <= shm::kMaxRangeBytes;) {
+    std::int64_t id = 0;
+    std::memcpy(&id, ids->data() + at, sizeof(id));
+    at += sizeof(id);
+    if (!path.empty()) path += '/';
+    path += STEMTAP_TRY(name_of(id));
+  }
+  const std::uint32_t number = NumberOf(path.size() > shm::kMaxRangeBytes ? kOther : path);
+  id_bytes_ += ids->size();
+  if (id_bytes_ > kMaxKeptIdBytes) {
+    by_ids_.clear();
+    id_bytes_ = ids->size();
+  }
+  by_ids_.emplace(*ids, number);
+  return number;
+}
+
 // Returns the number of a path; shm::kNoRange if it is empty.
 std::uint32_t RecordedRanges::NumberOf(const std::string& path) {
   if (path.empty()) return shm::kNoRange;
@@ -255,20 +286,24 @@ std::uint32_t RecordedRanges::NumberOf(const std::string& path) {
   return number;
 }
 
-const RecordedCall* RecordedRanges::CallOf(std::uint32_t process,
-                                           std::uint32_t correlation_id) const {
+const RecordedCall* RecordedRanges::CallOf(std::uint32_t process, std::uint32_t correlation_id,
+                                           std::size_t& next) const {
   const auto key = [](const RecordedCall& call) {
     return std::pair(call.process, call.correlation_id);
   };
   const std::pair wanted(process, correlation_id);
-  const auto first = std::lower_bound(
-      calls_.begin(), calls_.end(), wanted,
-      [&](const RecordedCall& call, const auto& value) { return key(call) < value; });
-  if (first == calls_.end() || key(*first) != wanted) return nullptr;
-  for (auto at = first; at != calls_.end() && key(*at) == wanted; ++at) {
-    if (at->thread != first->thread) return nullptr;
+  if (next == calls_.size() || key(calls_[next]) != wanted) {
+    const auto first = std::lower_bound(
+        calls_.begin(), calls_.end(), wanted,
+        [&](const RecordedCall& call, const auto& value) { return key(call) < value; });
+    next = static_cast<std::size_t>(first - calls_.begin());
   }
-  return &*first;
+  const std::size_t first = next;
+  bool one_thread = true;
+  for (; next < calls_.size() && key(calls_[next]) == wanted; ++next) {
+    one_thread = one_thread && calls_[next].thread == calls_[first].thread;
+  }
+  return next != first && one_thread ? &calls_[first] : nullptr;
 }
 
 void RecordedRanges::Mark(RecordedLaunches& launches) const {
@@ -276,10 +311,12 @@ void RecordedRanges::Mark(RecordedLaunches& launches) const {
   std::vector<std::uint64_t> steps(launches.size(), shm::kNoStep);
   bool any_range = false;
   bool any_step = false;
+  std::size_t next = 0;
   for (std::size_t i = 0; i < launches.size(); ++i) {
     const std::uint32_t id = launches.correlation_id(i);
     if (id == 0) continue;
-    const RecordedCall* call = CallOf(match_ == CallMatch::kId ? 0 : launches.ProcessOf(i), id);
+    const RecordedCall* call =
+        CallOf(match_ == CallMatch::kId ? 0 : launches.ProcessOf(i), id, next);
     if (call == nullptr) continue;
     ranges[i] = call->range;
     if (call->step != RecordedCall::kNoStep) steps[i] = call->step;

@@ -19,6 +19,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "base/result.h"
@@ -51,6 +52,9 @@ struct ProgramRange {
   std::int64_t id = 0;  // its importer finds the name by it
 };
 
+// Returns the part of a range's text that its name contains: at most the limit.
+std::string_view OwnNameOf(std::string_view text);
+
 // Returns the name that launches show for a range: "domain:text", cut to the limits. An empty
 // domain has no prefix.
 std::string RangeNameOf(std::string_view domain, std::string_view text);
@@ -76,7 +80,7 @@ class RecordedRanges {
 
   // Return whether a call of the thread or process began in the range. REQUIRES: EndCalls.
   bool ThreadCallsIn(const ProgramRange& range) const;
-  bool ProcessCallsIn(const ProgramRange& range) const;
+  bool ProcessCallsIn(const ProgramRange& range);
 
   void AddThreadRange(const ProgramRange& range) { thread_ranges_.push_back(range); }
   void AddProcessRange(const ProgramRange& range) { process_ranges_.push_back(range); }
@@ -91,19 +95,27 @@ class RecordedRanges {
   Status FindThreadRanges(const NameOf& name_of);
   Status FindProcessRanges(const NameOf& name_of);
   void FindSteps();
+  // Returns the places in calls_, in order of process and start. REQUIRES: EndCalls.
+  const std::vector<std::uint32_t>& ByProcess();
+  Result<std::uint32_t> NumberOf(const std::string* ids, const NameOf& name_of);
   std::uint32_t NumberOf(const std::string& path);
-  // Returns the call of a launch, or null. REQUIRES: calls_ is in order of process and id.
-  const RecordedCall* CallOf(std::uint32_t process, std::uint32_t correlation_id) const;
+  // Returns the call of a launch, or null. `next`: a place in calls_, which is tried first, and
+  // then the place after the call. REQUIRES: calls_ is in order of process and id.
+  const RecordedCall* CallOf(std::uint32_t process, std::uint32_t correlation_id,
+                             std::size_t& next) const;
   void Mark(RecordedLaunches& launches) const;
 
   CallMatch match_;
   std::vector<RecordedCall> calls_;
-  std::vector<std::uint32_t> by_process_;  // places in calls_, in order of process and start
+  std::vector<std::uint32_t> by_process_;  // see ByProcess; empty until it is needed
   std::vector<ProgramRange> thread_ranges_;
   std::vector<ProgramRange> process_ranges_;
   std::vector<ProgramRange> steps_;
   std::vector<std::string> paths_;  // by number - 1
   std::map<std::string, std::uint32_t, std::less<>> numbers_;
+  // Numbers of the latest paths by the bytes of the ids of their ranges, at most kMaxKeptIdBytes.
+  std::unordered_map<std::string, std::uint32_t> by_ids_;
+  std::size_t id_bytes_ = 0;
 };
 
 }  // namespace stemtap::formats

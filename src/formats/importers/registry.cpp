@@ -11,7 +11,6 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "formats/importers/importers.h"
 #include "formats/importers/ncu_page.h"
 #include "model/plan_reader.h"
 #include "shm/session_env.h"
@@ -22,10 +21,17 @@ namespace {
 constexpr bool kHeld = true;
 constexpr bool kStreamed = false;
 
+// Opens a format whose marks cost nothing to read, or that has none.
+template <Result<std::unique_ptr<model::ProfileReader>> (*open)(std::unique_ptr<ByteSource>)>
+Result<std::unique_ptr<model::ProfileReader>> Whole(std::unique_ptr<ByteSource> source,
+                                                    Marks /*marks*/) {
+  return open(std::move(source));
+}
+
 constexpr std::array kFormats = {
     ProfileFormat{"stemtap", "binary profile, plain, .gz or .zst",
                   "stemtap convert profile.csv -o profile.stemtap.zst", LooksLikeBinaryProfile,
-                  kStreamed, OpenBinaryProfile},
+                  kStreamed, Whole<OpenBinaryProfile>},
     ProfileFormat{"nsys-sqlite", "Nsight Systems SQLite export",
                   "nsys export --type sqlite report.nsys-rep", LooksLikeNsysSqlite, kHeld,
                   OpenDatabaseProfile},
@@ -34,32 +40,32 @@ constexpr std::array kFormats = {
     ProfileFormat{"nsys-csv",
                   "Nsight Systems reports cuda_gpu_trace, cuda_kern_exec_trace (CSV, TSV, JSON)",
                   "nsys stats --report cuda_gpu_trace --format csv report.nsys-rep",
-                  LooksLikeNsysCsv, kHeld, OpenNsysCsv},
+                  LooksLikeNsysCsv, kHeld, Whole<OpenNsysCsv>},
     ProfileFormat{"ncu-csv", "Nsight Compute CSV, raw or details page",
                   "ncu --csv --page raw --metrics gpu__time_duration.sum ./app", LooksLikeNcuCsv,
-                  kHeld, OpenNcuCsv},
+                  kHeld, Whole<OpenNcuCsv>},
     ProfileFormat{"nvprof-csv", "nvprof GPU trace CSV",
                   "nvprof --csv --print-gpu-trace --log-file trace.csv ./app", LooksLikeNvprofCsv,
-                  kHeld, OpenNvprofCsv},
+                  kHeld, Whole<OpenNvprofCsv>},
     ProfileFormat{"rocprofv3-csv", "kernel trace CSV of rocprofv3, rocprofv2, rocprof, Omniperf",
                   "rocprofv3 --kernel-trace --output-format csv -- ./app", LooksLikeRocprofCsv,
-                  kHeld, OpenRocprofCsv},
+                  kHeld, Whole<OpenRocprofCsv>},
     ProfileFormat{"ascend-csv",
                   "Ascend NPU: kernel_details.csv (torch_npu) and op_summary CSV (msprof)",
                   "stemtap plan ASCEND_PROFILER_OUTPUT/kernel_details.csv", LooksLikeAscendCsv,
-                  kHeld, OpenAscendCsv},
+                  kHeld, Whole<OpenAscendCsv>},
     ProfileFormat{"kineto",
                   "trace JSON of torch.profiler (Kineto), JAX, Proton, unitrace or Ascend",
                   "torch.profiler.profile(...).export_chrome_trace(\"trace.json.gz\")",
                   LooksLikeKinetoJson, kHeld, OpenKinetoJson},
     ProfileFormat{"xplane", "JAX, TensorFlow or PyTorch/XLA profile (.xplane.pb)",
                   "with jax.profiler.trace(\"/tmp/profile\"): step()", LooksLikeXplane, kHeld,
-                  OpenXplane},
+                  Whole<OpenXplane>},
     ProfileFormat{"csv", "canonical profile CSV, plain, .gz or .zst", "stemtap plan profile.csv.gz",
-                  LooksLikeCanonicalCsv, kStreamed, OpenCanonicalCsv},
+                  LooksLikeCanonicalCsv, kStreamed, Whole<OpenCanonicalCsv>},
     ProfileFormat{"stem-csv", "durations, one column per kernel (STEM artifact)",
                   "stemtap plan runtime.csv", LooksLikeStemColumnsCsv, kStreamed,
-                  OpenStemColumnsCsv},
+                  Whole<OpenStemColumnsCsv>},
 };
 
 // Returns whether `path` is the directory of a session that runs or has ended.
@@ -96,7 +102,8 @@ std::span<const ProfileFormat> ProfileFormats() {
   return kFormats;
 }
 
-Result<std::unique_ptr<model::ProfileReader>> OpenProfile(std::unique_ptr<ByteSource> source) {
+Result<std::unique_ptr<model::ProfileReader>> OpenProfile(std::unique_ptr<ByteSource> source,
+                                                          Marks marks) {
   const std::string_view leading = STEMTAP_TRY(source->Peek(kDetectBytes));
   if (leading.empty()) {
     return Error{fmt::format("{}: empty file; expected a profile", source->name())};
@@ -115,7 +122,7 @@ Result<std::unique_ptr<model::ProfileReader>> OpenProfile(std::unique_ptr<ByteSo
     if (!format.detect(leading)) continue;
     const std::string name = source->name();
     Result<std::unique_ptr<model::ProfileReader>> reader =
-        format.open(format.held ? LimitUnpacking(std::move(source)) : std::move(source));
+        format.open(format.held ? LimitUnpacking(std::move(source)) : std::move(source), marks);
     if (reader.ok()) reader.value()->SetSource(name);
     return reader;
   }
@@ -134,14 +141,14 @@ Result<std::unique_ptr<model::ProfileReader>> OpenProfile(std::unique_ptr<ByteSo
                   source->name(), names)};
 }
 
-Result<std::unique_ptr<model::ProfileReader>> OpenProfile(const std::string& path,
-                                                          ReadWatch watch) {
+Result<std::unique_ptr<model::ProfileReader>> OpenProfile(const std::string& path, ReadWatch watch,
+                                                          Marks marks) {
   if (path != "-" && IsSessionDirectory(path)) {
     return Error{fmt::format("{}: is a session directory; expected a recorded run",
                              EscapeForTerminal(path))};
   }
   std::unique_ptr<ByteSource> source = STEMTAP_TRY(OpenStream(path, std::move(watch)));
-  return OpenProfile(std::move(source));
+  return OpenProfile(std::move(source), marks);
 }
 
 }  // namespace stemtap::formats

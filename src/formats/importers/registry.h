@@ -12,6 +12,7 @@
 
 #include "base/byte_source.h"
 #include "base/result.h"
+#include "formats/importers/importers.h"
 #include "model/profile.h"
 
 namespace stemtap::formats {
@@ -30,7 +31,8 @@ struct ProfileFormat {
   // Whether the reader stores all launches in memory or on disk before it returns the first. The
   // decompressed size of compressed content is then limited.
   bool held;
-  Result<std::unique_ptr<model::ProfileReader>> (*open)(std::unique_ptr<ByteSource> source);
+  Result<std::unique_ptr<model::ProfileReader>> (*open)(std::unique_ptr<ByteSource> source,
+                                                        Marks marks);
 };
 
 // Returns the formats in order of detection.
@@ -38,9 +40,11 @@ std::span<const ProfileFormat> ProfileFormats();
 
 // Opens the profile at `path`; "-" is standard input.
 Result<std::unique_ptr<model::ProfileReader>> OpenProfile(const std::string& path,
-                                                          ReadWatch watch = {});
+                                                          ReadWatch watch = {},
+                                                          Marks marks = Marks::kRead);
 
 // Opens a profile from a source of decompressed content.
-Result<std::unique_ptr<model::ProfileReader>> OpenProfile(std::unique_ptr<ByteSource> source);
+Result<std::unique_ptr<model::ProfileReader>> OpenProfile(std::unique_ptr<ByteSource> source,
+                                                          Marks marks = Marks::kRead);
 
 }  // namespace stemtap::formats

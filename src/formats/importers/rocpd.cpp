@@ -216,7 +216,7 @@ Status DispatchTable::Read(Processes& processes, std::set<std::int64_t>& nodes) 
 
 }  // namespace
 
-Status ReadRocpdDispatches(Database& database, std::int64_t file_bytes,
+Status ReadRocpdDispatches(Database& database, std::int64_t file_bytes, Marks /*marks*/,
                            RecordedLaunches& launches) {
   const std::vector<std::string> tables =
       STEMTAP_TRY(database.TablesWithPrefix(kRocpdDispatchTable));

@@ -867,6 +867,22 @@ TEST_CASE("kineto: annotations of the thread of the launch call are its ranges")
               " -"});
 }
 
+TEST_CASE("kineto: a trace is read without its ranges and steps if they are not wanted") {
+  const std::string trace =
+      "{\"traceEvents\":[" + HostEvent("user_annotation", "ProfilerStep#1", "0", "9") + "," +
+      HostEvent("user_annotation", "r", "1", "5") + "," + Launch(1, "2") + "]}";
+  for (const bool is_wanted : {false, true}) {
+    const auto reader = OpenKinetoJson(std::make_unique<MemorySource>("t.json", trace),
+                                       is_wanted ? formats::Marks::kRead : formats::Marks::kSkip);
+    REQUIRE(reader.ok());
+    CHECK(reader.value()->marks() == model::ProfileMarks{is_wanted, is_wanted});
+    const Result<model::Profile> profile = model::LoadProfile(*reader.value());
+    REQUIRE(profile.ok());
+    REQUIRE(profile.value().records.size() == 1);
+    CHECK(profile.value().names.range(0) == (is_wanted ? "r" : ""));
+  }
+}
+
 TEST_CASE("kineto: steps of the process are numbered from 0 in order of their starts") {
   const std::string steps =
       HostEvent("user_annotation", "ProfilerStep#12", "200", "99") + "," +

@@ -78,7 +78,7 @@ Result<model::Profile> LoadFile(const std::filesystem::path& file) {
   const Result<std::string_view> leading = source.value()->Peek(4096);
   REQUIRE(leading.ok());
   CHECK(LooksLikeNsysSqlite(leading.value()));
-  return Load(OpenDatabaseProfile(std::move(source).value()));
+  return Load(OpenDatabaseProfile(std::move(source).value(), Marks::kRead));
 }
 
 model::Profile MustLoad(const std::filesystem::path& file) {
@@ -399,8 +399,8 @@ TEST_CASE("a database truncated at any byte is an error") {
               .starts_with("truncated, " + std::to_string(size) + " bytes"));
     // The same content is read through a pipe.
     const std::string part = content.substr(0, size);
-    const Result<model::Profile> piped =
-        Load(OpenDatabaseProfile(std::make_unique<MemorySource>("standard input", part)));
+    const Result<model::Profile> piped = Load(
+        OpenDatabaseProfile(std::make_unique<MemorySource>("standard input", part), Marks::kRead));
     REQUIRE_FALSE(piped.ok());
     CHECK(piped.error().message.starts_with("standard input: truncated, " + std::to_string(size)));
   }
@@ -482,8 +482,8 @@ TEST_CASE("compressed content is unpacked, and no file remains") {
   const test::TempDir scratch;
   const TmpDirSetting setting(scratch.path());
   for (const std::size_t piece : {std::size_t{1}, std::size_t{4096}, kReadBytes}) {
-    const Result<model::Profile> profile =
-        Load(OpenDatabaseProfile(std::make_unique<MemorySource>("standard input", content, piece)));
+    const Result<model::Profile> profile = Load(OpenDatabaseProfile(
+        std::make_unique<MemorySource>("standard input", content, piece), Marks::kRead));
     if (!profile.ok()) FAIL(profile.error().message);
     CHECK(profile.value().records.size() == 1);
   }
@@ -492,7 +492,8 @@ TEST_CASE("compressed content is unpacked, and no file remains") {
   // A limit on the file size simulates a full disk.
   const Result<model::Profile> full = [&] {
     const test::FileSizeLimit limit(4096);
-    return Load(OpenDatabaseProfile(std::make_unique<MemorySource>("standard input", content)));
+    return Load(OpenDatabaseProfile(std::make_unique<MemorySource>("standard input", content),
+                                    Marks::kRead));
   }();
   REQUIRE_FALSE(full.ok());
   CHECK(full.error().message == "standard input: the database cannot be unpacked into " +
@@ -502,8 +503,8 @@ TEST_CASE("compressed content is unpacked, and no file remains") {
   CHECK(Files(scratch).empty());
 
   const TmpDirSetting nowhere(scratch / "none");
-  const Result<model::Profile> none =
-      Load(OpenDatabaseProfile(std::make_unique<MemorySource>("standard input", content)));
+  const Result<model::Profile> none = Load(
+      OpenDatabaseProfile(std::make_unique<MemorySource>("standard input", content), Marks::kRead));
   REQUIRE_FALSE(none.ok());
   CHECK(none.error().message.find("no temporary file can be made in") != std::string::npos);
 }
@@ -520,8 +521,8 @@ TEST_CASE("a plain file is not modified for any journal mode and name") {
     CHECK(MustLoad(file).records.size() == 1);
     CHECK(test::ReadFile(file) == content);
     CHECK(Files(directory) == std::vector<std::string>{file.filename().string()});
-    const Result<model::Profile> piped =
-        Load(OpenDatabaseProfile(std::make_unique<MemorySource>("standard input", content)));
+    const Result<model::Profile> piped = Load(OpenDatabaseProfile(
+        std::make_unique<MemorySource>("standard input", content), Marks::kRead));
     if (!piped.ok()) FAIL(piped.error().message);
     CHECK(piped.value().records.size() == 1);
   }
@@ -619,6 +620,34 @@ TEST_CASE("names of ranges have domains, registered texts and limits as in a liv
                  Launch(7)) == Ranges{"lib:gemm", "shared", "(unnamed)", "(unnamed)", "no creation",
                                       std::string(64, 'd') + ":" + std::string(185, 'x'),
                                       std::string(249, 'y')});
+}
+
+TEST_CASE("equal ranges nest in the order of their rows") {
+  const std::string sql =
+      kCalls + Nvtx("50", "150", 59, OnThread("b")) + Nvtx("50", "150", 59, OnThread("a")) +
+      Nvtx("150", "250", 59, OnThread("a")) + Nvtx("150", "250", 59, OnThread("b"));
+  CHECK(RangesOf(sql + Launch(1) + Launch(2)) == Ranges{"b/a", "a/b"});
+}
+
+TEST_CASE("kernels of one call share its ranges, whatever the order of the calls is") {
+  const std::string again = Launch(2).substr(0, Launch(2).find(';') + 1);
+  const std::string sql =
+      kCalls + Nvtx("150", "250", 59, OnThread("two")) + Nvtx("250", "350", 59, OnThread("three"));
+  CHECK(RangesOf(sql + Launch(3) + Launch(2) + again + again + Launch(1)) ==
+        Ranges{"", "two", "two", "two", "three"});
+}
+
+TEST_CASE("an export is read without its calls and ranges if they are not wanted") {
+  const test::TempDir directory;
+  const std::filesystem::path file = directory / "t.sqlite";
+  Make(file, kCalls + Nvtx("0", "900", 59, OnThread("r")) + Launch(1) +
+                 Nvtx("'damaged'", "900", 59, OnThread("r")));
+  const auto source = [&] { return OpenByteSource(file.string()).value(); };
+  CHECK_FALSE(OpenDatabaseProfile(source(), Marks::kRead).ok());
+  const Result<model::Profile> profile = Load(OpenDatabaseProfile(source(), Marks::kSkip));
+  REQUIRE(profile.ok());
+  CHECK(profile.value().records.size() == 1);
+  CHECK(profile.value().marks == model::ProfileMarks());
 }
 
 TEST_CASE("paths that are too long, and ranges beyond the limits, are (other)") {

@@ -77,6 +77,27 @@ TEST_CASE("ranks have the ranges and steps that their files contain") {
   CHECK(plain.value().names.size() == 1);
 }
 
+TEST_CASE("a file is read without its marks unless launches are grouped or selected by them") {
+  const test::TempDir directory;
+  constexpr std::string_view kTrace =
+      R"([{"ph":"X","cat":"user_annotation","name":"r","pid":1,"tid":1,"ts":0,"dur":9,"args":{}},)"
+      R"({"ph":"X","cat":"user_annotation","name":"ProfilerStep#1","pid":1,"tid":1,"ts":0,"dur":9},)"
+      R"({"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":1,"tid":1,"ts":1,"dur":1,)"
+      R"("args":{"correlation":5}},)"
+      R"({"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":2,"dur":1,)"
+      R"("args":{"correlation":5,"device":0,"stream":7}}])";
+  const std::string trace(kTrace);
+  model::LaunchSelection by_step;
+  by_step.steps.first = 1;
+  using Paths = std::vector<std::string>;
+  for (const Paths& paths :
+       {Paths{directory.Write("a.json", trace)},
+        Paths{directory.Write("b.json", trace), directory.Write("c.json", trace)}}) {
+    CHECK(OpenRanks(paths).value()->marks() == model::ProfileMarks{false, false});
+    CHECK(OpenRanks(paths, {}, by_step).value()->marks() == model::ProfileMarks{false, true});
+  }
+}
+
 TEST_CASE("the same recording given twice is reported") {
   const test::TempDir directory;
   const std::string rows = "start_ns,duration_ns,name\n0,7,x\n9,5,y\n";
