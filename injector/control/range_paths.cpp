@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "shm/context_key.h"
+#include "shm/range_name.h"
 
 namespace stemtap::inject {
 namespace {
@@ -44,7 +45,8 @@ std::uint32_t RangePaths::Claim(std::uint64_t key, bool& is_new) noexcept {
 std::uint32_t RangePaths::Intern(std::uint32_t parent, const RangeDomain& domain,
                                  RangeName name) noexcept {
   const std::uint32_t prefix = domain.prefix_bytes();
-  name.bytes = CutLength(name.text, name.bytes, kMaxNameBytes - prefix);
+  name.bytes =
+      CutLength(name.text, shm::StableLength(name.text, name.bytes), kMaxNameBytes - prefix);
   std::uint32_t path_bytes = prefix + name.bytes;
   if (parent != shm::kNoRange) path_bytes += FactsOf(parent).path_bytes + 1u;
   if (path_bytes > shm::kMaxRangeBytes) return shm::kNoRange;

@@ -57,6 +57,15 @@ TEST_CASE("a long name is cut between characters") {
   CHECK(TextOf(*paths, paths->Intern(kTop, (before + "\xC3\xA9").c_str())) == before);
 }
 
+TEST_CASE("numbers that emit_nvtx appends are not part of a path") {
+  const auto paths = std::make_unique<RangePaths>();
+  const std::uint32_t add = paths->Intern(kTop, "aten::add");
+  CHECK(paths->Intern(kTop, "aten::add, seq = 12, op_id = 34") == add);
+  CHECK(paths->Intern(kTop, "aten::add, op_id = 35") == add);
+  CHECK(TextOf(*paths, add) == "aten::add");
+  CHECK(TextOf(*paths, paths->Intern(kTop, "f(a, b)")) == "f(a, b)");
+}
+
 TEST_CASE("a path that is too long is refused") {
   const auto paths = std::make_unique<RangePaths>();
   const std::string name(RangePaths::kMaxNameBytes, 'n');

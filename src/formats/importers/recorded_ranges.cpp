@@ -7,6 +7,8 @@
 #include <tuple>
 #include <utility>
 
+#include "shm/range_name.h"
+
 namespace stemtap::formats {
 namespace {
 
@@ -126,7 +128,8 @@ Status ForEachCall(Calls& calls, const OwnerOf& owner_of, const std::vector<Prog
 }  // namespace
 
 std::string_view OwnNameOf(std::string_view text) {
-  return Cut(text, kMaxRangeNameBytes);
+  text = Cut(text, kMaxRangeNameBytes);
+  return text.substr(0, shm::StableLength(text.data(), static_cast<std::uint32_t>(text.size())));
 }
 
 std::string RangeNameOf(std::string_view domain, std::string_view text) {

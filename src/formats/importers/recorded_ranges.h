@@ -52,7 +52,8 @@ struct ProgramRange {
   std::int64_t id = 0;  // its importer finds the name by it
 };
 
-// Returns the part of a range's text that its name contains: at most the limit.
+// Returns the part of a range's text that its name contains: at most the limit, and without the
+// numbers of a call (shm::StableLength).
 std::string_view OwnNameOf(std::string_view text);
 
 // Returns the name that launches show for a range: "domain:text", cut to the limits. An empty

@@ -870,7 +870,7 @@ TEST_CASE("kineto: annotations of the thread of the launch call are its ranges")
 TEST_CASE("kineto: a trace is read without its ranges and steps if they are not wanted") {
   const std::string trace =
       "{\"traceEvents\":[" + HostEvent("user_annotation", "ProfilerStep#1", "0", "9") + "," +
-      HostEvent("user_annotation", "r", "1", "5") + "," + Launch(1, "2") + "]}";
+      HostEvent("user_annotation", "r, seq = 1", "1", "5") + "," + Launch(1, "2") + "]}";
   for (const bool is_wanted : {false, true}) {
     const auto reader = OpenKinetoJson(std::make_unique<MemorySource>("t.json", trace),
                                        is_wanted ? formats::Marks::kRead : formats::Marks::kSkip);

@@ -622,6 +622,19 @@ TEST_CASE("names of ranges have domains, registered texts and limits as in a liv
                                       std::string(249, 'y')});
 }
 
+TEST_CASE("names of ranges do not contain the numbers that emit_nvtx appends") {
+  const std::string thread = std::to_string(kProcess + 1);
+  const std::string sql = kCalls + "INSERT INTO StringIds VALUES (41, 'aten::mm, op_id = 7');" +
+                          Nvtx("0", "NULL", 75, OnThread("lib", 1, 3)) +
+                          Nvtx("50", "150", 59, OnThread("aten::mm, seq = 1, op_id = 2")) +
+                          Nvtx("150", "250", 59, OnThread("aten::mm, seq = 3, sizes = [[2]]")) +
+                          Nvtx("250", "350", 59, "NULL," + thread + ",41,0") +
+                          Nvtx("350", "450", 59, OnThread("aten::mm, op_id = 4", 1, 3)) +
+                          Nvtx("450", "550", 59, OnThread("f(a, b)"));
+  CHECK(RangesOf(sql + Launch(1) + Launch(2) + Launch(3) + Launch(4) + Launch(5)) ==
+        Ranges{"aten::mm", "aten::mm", "aten::mm", "lib:aten::mm", "f(a, b)"});
+}
+
 TEST_CASE("equal ranges nest in the order of their rows") {
   const std::string sql =
       kCalls + Nvtx("50", "150", 59, OnThread("b")) + Nvtx("50", "150", 59, OnThread("a")) +
