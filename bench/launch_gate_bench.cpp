@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/rng.h"
+#include "control/program_control.h"
 #include "gate/launch_gate.h"
 #include "shm/launch_keys.h"
 #include "shm/session_env.h"
@@ -78,13 +79,14 @@ struct Loop {
     return shm::NameHash(name.data(), name.size());
   }
 
-  void Publish(shm::GateTable& table, Known known) const {
+  // `range`: NameHash of the range of all launches, or 0.
+  void Publish(shm::GateTable& table, Known known, std::uint64_t range) const {
     for (std::size_t i = 0; i < launches; ++i) {
       const std::size_t before = i + launches;
-      const std::uint64_t name = NameOf(i);
-      const shm::LaunchKeys keys(
-          name, shm::ConfigKey(name, {{GridOf(i), 1, 1}, {256, 1, 1}}),
-          shm::Advance(shm::Advance(0, NameOf(before - 2)), NameOf(before - 1)));
+      const auto hash = [&](std::size_t at) { return shm::RangeNameHash(NameOf(at), range); };
+      const std::uint64_t name = hash(i);
+      const shm::LaunchKeys keys(name, shm::ConfigKey(name, {{GridOf(i), 1, 1}, {256, 1, 1}}),
+                                 shm::Advance(shm::Advance(0, hash(before - 2)), hash(before - 1)));
       if (known == Known::kHistory || known == Known::kSpent || known == Known::kRejected) {
         table.Publish(keys.history, known == Known::kHistory ? shm::kClosedSlot : kOpenSlot);
       }
@@ -151,22 +153,44 @@ void CleanUp(const benchmark::State&) {
   delete g_injected;
 }
 
-template <Known known>
+// With kRanges, launches are grouped by range, and made in the range "decode/attention".
+enum class Ranges { kNone, kOn };
+constexpr char kRange[] = "decode/attention";
+
+template <Known known, Ranges ranges = Ranges::kNone>
 void GateCallback(benchmark::State& state) {
   const Loop loop(static_cast<int>(state.range(0)));
+  constexpr bool kRanged = ranges == Ranges::kOn;
+  inject::ProgramControl& control = inject::Control();
+  if (kRanged) {
+    control.PushRange("decode");
+    control.PushRange("attention");
+  }
   // Every thread would publish the same contexts, and the table has a single writer.
-  if (state.thread_index() == 0) loop.Publish(g_injected->session.table(), known);
+  if (state.thread_index() == 0) {
+    control.ranges().Set(kRanged, nullptr, {});
+    if (kRanged) g_injected->engine->places().Init();
+    loop.Publish(g_injected->session.table(), known,
+                 kRanged ? shm::NameHash(kRange, sizeof(kRange) - 1) : 0);
+  }
   CUpti_CallbackFunc callback = known == Known::kNothing ? Nothing : inject::LaunchGate::OnCallback;
   benchmark::DoNotOptimize(callback);
   void* gate = g_injected->gate.get();
   std::size_t i = 0;
+  std::uint32_t id = 0;
   Call call(state.thread_index());
   for (auto _ : state) {
     call.Show(loop, i);
+    // As in a program, every launch has another id.
+    call.entry.correlationId = call.exit.correlationId = ++id;
     benchmark::DoNotOptimize(call);
     callback(gate, CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, &call.entry);
     callback(gate, CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, &call.exit);
     if (++i == loop.launches) i = 0;
+  }
+  if (kRanged) {
+    control.PopRange();
+    control.PopRange();
   }
 }
 
@@ -181,6 +205,8 @@ void Register() {
   add("nothing", GateCallback<Known::kNothing>, 2000);
   add("closed_by_history", GateCallback<Known::kHistory>, 50);
   add("closed_by_history", GateCallback<Known::kHistory>, 2000);
+  add("ranges/closed_by_history", GateCallback<Known::kHistory, Ranges::kOn>, 50);
+  add("ranges/closed_by_history", GateCallback<Known::kHistory, Ranges::kOn>, 2000);
   add("closed_by_shape", GateCallback<Known::kShape>, 50);
   add("closed_by_name", GateCallback<Known::kName>, 50);
   add("unknown", GateCallback<Known::kUnknown>, 50);

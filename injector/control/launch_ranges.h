@@ -26,7 +26,7 @@ class LaunchRanges {
   static constexpr std::uint32_t kIds = kFirstName + kMaxNames;
 
   struct Launch {
-    std::uint64_t hash;  // NameHash of the range, or 0
+    std::uint64_t hash;   // NameHash of the range, or 0
     std::uint16_t range;  // shm::kNoRange: of no range
     bool is_outside;      // not selected
   };

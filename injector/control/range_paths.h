@@ -50,8 +50,8 @@ class RangePaths {
   std::uint32_t CountOf(std::uint32_t id, std::uint32_t domain) const noexcept;
 
   // Writes the text of a path, without a terminating 0, and returns its length. Returns 0 if the
-  // thread that added one of its ranges has not finished. `id` is an id or kOther. Cold: called once
-  // per path, so it is compiled for size.
+  // thread that added one of its ranges has not finished. `id` is an id or kOther. Cold: called
+  // once per path, so it is compiled for size.
   [[gnu::cold]] std::uint32_t Write(std::uint32_t id,
                                     char (&text)[shm::kMaxRangeBytes]) const noexcept;
 

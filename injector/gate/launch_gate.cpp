@@ -42,8 +42,9 @@ bool LaunchGate::Init(const Options& options, SessionFiles& files, DurationEngin
   return false;
 }
 
-[[gnu::cold]] bool LaunchGate::EnableCallbacks(const CuptiApi& api, CUpti_SubscriberHandle subscriber,
-                                 std::uint32_t& failed) noexcept {
+[[gnu::cold]] bool LaunchGate::EnableCallbacks(const CuptiApi& api,
+                                               CUpti_SubscriberHandle subscriber,
+                                               std::uint32_t& failed) noexcept {
   api_ = &api;
   subscriber_ = subscriber;
   const bool is_off = files_->requested() == shm::Recording::kOff;
@@ -163,7 +164,8 @@ bool LaunchGate::Decide(const LaunchCall& call, const CUpti_CallbackData& data,
   return true;
 }
 
-[[gnu::cold, gnu::noinline]] LaunchGate::Outcome LaunchGate::Capture(const Chosen& launch) noexcept {
+[[gnu::cold, gnu::noinline]] LaunchGate::Outcome LaunchGate::Capture(
+    const Chosen& launch) noexcept {
   if (Control().pauses().paused() || !files_->may_capture()) return Outcome::kPassed;
   // EXIT could not recognize the launch.
   if (launch.data.correlationData == nullptr) return Outcome::kDenied;

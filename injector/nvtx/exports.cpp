@@ -11,10 +11,9 @@
 namespace stemtap::inject {
 namespace {
 
-// Only captured launches show ranges, and only level gate captures. At the other levels, NVTX
-// calls have no effect and cost as little as without this library.
+// If launches have no ranges, NVTX calls have no effect and cost as little as without this library.
 bool WantsRanges() noexcept {
-  return ::getauxval(AT_SECURE) == 0 && !Disabled() && ReadLevel() == Level::kGate &&
+  return ::getauxval(AT_SECURE) == 0 && !Disabled() && MarksLaunches() &&
          ToolInProcess() == nullptr && !Control().closed();
 }
 

@@ -16,9 +16,9 @@ DurationEngine* g_engine = nullptr;
 
 }  // namespace
 
-[[gnu::cold]] bool DurationEngine::Start(const CuptiApi& api, SessionFiles& files, const Options& options,
-                           RecordingThreads& threads, char* problem,
-                           std::size_t problem_size) noexcept {
+[[gnu::cold]] bool DurationEngine::Start(const CuptiApi& api, SessionFiles& files,
+                                         const Options& options, RecordingThreads& threads,
+                                         char* problem, std::size_t problem_size) noexcept {
   api_ = api;
   files_ = &files;
   threads_ = &threads;
@@ -251,7 +251,7 @@ void DurationEngine::RunPeriod() noexcept {
   if (!stopped_) CountCost(heard);
 }
 
-void DurationEngine::Finish() noexcept {
+[[gnu::cold]] void DurationEngine::Finish() noexcept {
   static_cast<void>(files_->CollectorFailed());
   Flush(false);
   Flush(true);  // running kernels are delivered as incomplete and counted

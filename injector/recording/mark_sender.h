@@ -28,10 +28,11 @@ class MarkSender {
 
   // Stages the mark of a launch. The caller stages the record of its kernel next. Returns false if
   // the ring has no room for both. A range that cannot be defined is left out and counted.
-  bool Stage(const shm::LaunchMark& mark, std::uint32_t correlation_id, RingWriter& writer) noexcept;
+  bool Stage(const shm::LaunchMark& mark, std::uint32_t correlation_id,
+             RingWriter& writer) noexcept;
 
-  // Returns the id in the ring file of a range, which is an id of LaunchRanges. Returns shm::kNoRange
-  // if it cannot be defined.
+  // Returns the id in the ring file of a range, which is an id of LaunchRanges. Returns
+  // shm::kNoRange if it cannot be defined.
   std::uint32_t RingIdOf(std::uint32_t range) noexcept {
     if (ring_ids_[range] == 0) Define(range);
     return ring_ids_[range];

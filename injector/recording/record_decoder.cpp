@@ -123,8 +123,8 @@ bool RecordDecoder::PushKernel(std::uint32_t id, shm::KernelRecord& kernel,
   if (id == NameIds::kNone) return false;
   if (mark.range_id == RangePaths::kOther) files_->Count(shm::Loss::kRangesRefused);
   if (Control().ranges().on()) id = RangedId(id, PlaceOf(kernel));
-  const bool has_room = mark.empty() ? writer_.MakeRoom(1)
-                                     : marks_.Stage(mark, kernel.correlation_id, writer_);
+  const bool has_room =
+      mark.empty() ? writer_.MakeRoom(1) : marks_.Stage(mark, kernel.correlation_id, writer_);
   if (!has_room) {
     writer_.Lose(shm::Loss::kRingFull);
     return false;
@@ -134,8 +134,8 @@ bool RecordDecoder::PushKernel(std::uint32_t id, shm::KernelRecord& kernel,
   return true;
 }
 
-// Returns the range that the launch counts to, an id of LaunchRanges. Sets the flag of a launch that
-// is not selected.
+// Returns the range that the launch counts to, an id of LaunchRanges. Sets the flag of a launch
+// that is not selected.
 std::uint32_t RecordDecoder::PlaceOf(shm::KernelRecord& kernel) const noexcept {
   std::uint16_t range = shm::kNoRange;
   bool is_outside = Control().ranges().selects();
@@ -153,8 +153,8 @@ std::uint32_t RecordDecoder::RangedId(std::uint32_t id, std::uint32_t range) noe
   const std::uint32_t known = names_.Find(key);
   if (known != NameIds::kNone) return known;
   const std::uint32_t in_file = names_.full() ? shm::kNoRange : marks_.RingIdOf(range);
-  if (in_file == shm::kNoRange || definitions_.WriteRanged(names_.next(), id, in_file) !=
-                                      DefinitionWriter::Result::kWritten) {
+  if (in_file == shm::kNoRange ||
+      definitions_.WriteRanged(names_.next(), id, in_file) != DefinitionWriter::Result::kWritten) {
     files_->Count(shm::Loss::kRangesRefused);
     return id;
   }
@@ -205,7 +205,8 @@ std::uint32_t RecordDecoder::Define(const char* name, std::uint32_t length) noex
   return names_.Add(hash);
 }
 
-[[gnu::cold]] bool RecordDecoder::PassesProbation(const shm::KernelRecord& kernel, const char* name) noexcept {
+[[gnu::cold]] bool RecordDecoder::PassesProbation(const shm::KernelRecord& kernel,
+                                                  const char* name) noexcept {
   const std::uint32_t length = reader_.Read(name);
   if (LooksRight(kernel) && length != NameReader::kGone && length != 0 &&
       NameReader::IsPlausible(reader_.text(), length)) {

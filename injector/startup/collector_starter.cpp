@@ -21,7 +21,7 @@ namespace {
 constexpr std::size_t kPathBytes = 4096;
 constexpr std::size_t kStackBytes = 64 * 1024;
 constexpr std::size_t kMaxArguments = 64;
-// Arguments that follow those of STEMTAP_OPTIONS, with the terminating nullptr.
+// Arguments after the words of STEMTAP_OPTIONS, with the terminating nullptr.
 constexpr std::size_t kLastArguments = 10;
 constexpr int kMaxOfOnePid = 1000;  // session directories; more indicate another problem
 constexpr std::size_t kMaxVariables = 4096;
@@ -274,9 +274,7 @@ int StartCollector(const Options& options, const char* folder, char* problem,
     count += added;
   }
   // Last, so that they override the same options in STEMTAP_OPTIONS.
-  const auto add = [&](const char* word) {
-    launch->arguments[count++] = const_cast<char*>(word);
-  };
+  const auto add = [&](const char* word) { launch->arguments[count++] = const_cast<char*>(word); };
   add("--max-captures-per-second");
   add(captures);
   if (!options.steps.all()) {

@@ -197,6 +197,10 @@ bool StartRecording(Library& library, char* problem) noexcept {
   Control().OnStart(ResumeRecording);
   Control().ranges().Set(library.options.by_range, library.options.only_range,
                          library.options.steps);
+  if (Control().ranges().on() && !library.engine.places().Init()) {
+    ::snprintf(problem, kReasonBytes, "no memory for the ranges of launches");
+    return false;
+  }
   library.threads.BeginSetup();
   void* cupti = LocateCupti(library.options.cupti, header.driver_version, problem, kReasonBytes);
   if (cupti == nullptr) return false;
@@ -274,7 +278,8 @@ void RemarkNvtx(Library& library) noexcept {
         "library now");
   }
   const char* set = ::getenv(kNvtxInjectionPath);
-  if (library.options.session != nullptr || !NeedsCallbacks(library) || set == nullptr || IsOwnPath(set)) {
+  if (library.options.session != nullptr || !NeedsCallbacks(library) || set == nullptr ||
+      IsOwnPath(set)) {
     return;
   }
   library.files.Remark(

@@ -101,14 +101,17 @@ const char* LevelName(Level level) noexcept {
   return level == Level::kGraph ? "graph" : "kernels";
 }
 
-Level ReadLevel() noexcept {
-  return LevelNamed(Text(shm::kEnvLevel));
+bool MarksLaunches() noexcept {
+  const Level level = LevelNamed(Text(shm::kEnvLevel));
+  if (level != Level::kKernels) return level == Level::kGate;
+  return IsSet(shm::kEnvRanges) || IsSet(shm::kEnvOnlyRange) || IsSet(shm::kEnvSkipSteps) ||
+         IsSet(shm::kEnvSteps);
 }
 
 Options ReadOptions() noexcept {
   Options options;
   options.session = Text(shm::kEnvSession);
-  options.level = ReadLevel();
+  options.level = LevelNamed(Text(shm::kEnvLevel));
   ReadActuator(options);
   options.watchdog_ms = Number(shm::kEnvWatchdogMs, 0, 3'600'000);
   options.flush_ms = Number(shm::kEnvFlushMs, 10, 10000);

@@ -46,8 +46,9 @@ void OverrideOptions(const char* text) noexcept;
 // Returns whether STEMTAP_PAUSED is set to a value other than "0" or the empty string.
 bool Paused() noexcept;
 
-// Returns STEMTAP_LEVEL alone.
-Level ReadLevel() noexcept;
+// Returns whether launches have ranges and steps: at level gate, and at level kernels if they are
+// grouped or selected by them.
+bool MarksLaunches() noexcept;
 
 // Returns the STEMTAP_LEVEL value for `level`.
 const char* LevelName(Level level) noexcept;

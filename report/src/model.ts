@@ -132,6 +132,7 @@ export function rangeOf(values: number[]): [number, number] {
 export interface Named {
   name: string;
   process?: number | null;
+  range?: string | null;
   grid?: Triple | null;
   block?: Triple | null;
   invocations: number;
@@ -139,7 +140,8 @@ export interface Named {
 
 // Fields that the plan does not have are also absent in the overview.
 function keyOf(kernel: Named): string {
-  return JSON.stringify([kernel.name, kernel.process || null, kernel.grid ?? null, kernel.block ?? null]);
+  return JSON.stringify([kernel.name, kernel.process || null, kernel.range || null, kernel.grid ?? null,
+    kernel.block ?? null]);
 }
 
 export function labelOf(kernel: Named): string {
@@ -147,6 +149,7 @@ export function labelOf(kernel: Named): string {
   if (kernel.grid) parts.push(`grid ${kernel.grid.join("×")}`);
   if (kernel.block) parts.push(`block ${kernel.block.join("×")}`);
   if (kernel.process) parts.push(`process ${kernel.process}`);
+  if (kernel.range) parts.push(`in ${visible(kernel.range)}`);
   return parts.join(" · ");
 }
 
@@ -156,7 +159,8 @@ export function shortOf(kernel: Named, brief: unknown): string {
   const launch = [kernel.grid, kernel.block].filter((t) => t != null).map(extents).join(", ");
   const name = typeof brief === "string" ? brief : kernel.name;
   return `${visible(name) || "(no name)"}${launch && ` <<<${launch}>>>`}` +
-    (kernel.process ? ` · process ${kernel.process}` : "");
+    (kernel.process ? ` · process ${kernel.process}` : "") +
+    (kernel.range ? ` · in ${visible(kernel.range)}` : "");
 }
 
 // Returns the coefficient of variation of a kernel from the moments of its clusters.

@@ -17,7 +17,7 @@ export interface RangeTotals {
 
 const hasMark = ({ sample }: SampleRow) => typeof sample.range === "string" || typeof sample.step === "number";
 
-export const hasRanges = (model: Model) => model.samples.some(hasMark);
+export const hasRanges = (model: Model) => model.samples.some(hasMark) || (model.data.plan?.ranges ?? []).length > 0;
 
 // Returns the totals of each range, starting with the longest represented time.
 export function rangesOf(samples: SampleRow[]): RangeTotals[] {

@@ -33,7 +33,18 @@ export interface Plan {
   source?: string;
   options?: Options;
   totals?: Partial<PlanTotals>;
+  ranges?: PlanRange[]; // if launches are grouped by range
   kernels?: PlanKernel[];
+}
+
+export interface PlanRange {
+  range: string; // "": outside of all ranges
+  invocations: number;
+  duration_ns: number;
+  samples: number;
+  sampled_duration_ns: number;
+  bound: number | null;
+  observed_error: number | null;
 }
 
 export interface PlanTotals {
@@ -69,6 +80,7 @@ export type Triple = [number, number, number];
 export interface PlanKernel {
   name: string;
   process?: number | null;
+  range?: string | null;
   grid?: Triple | null;
   block?: Triple | null;
   invocations: number;
@@ -155,6 +167,7 @@ export interface Overview {
 export interface OverviewKernel {
   name: string;
   process?: number | null;
+  range?: string | null;
   grid?: Triple | null;
   block?: Triple | null;
   invocations: number;

@@ -41,8 +41,8 @@ void KernelGroups::Learn(const NameTable& names) {
 void OccurrenceCounter::Learn(const NameTable& names) {
   for (auto id = static_cast<std::uint32_t>(counters_.size()); id < names.size(); ++id) {
     const std::string& name = names.name(id);
-    counters_.push_back(counted_.Intern(by_function_ ? FunctionName(name) : name,
-                                        names.process(id)));
+    counters_.push_back(
+        counted_.Intern(by_function_ ? FunctionName(name) : name, names.process(id)));
   }
   counts_.resize(counted_.size(), 0);
 }

@@ -49,8 +49,8 @@ GroupBy GroupByOf(std::string_view name);
 
 inline constexpr std::uint32_t kExcludedKernel = ~std::uint32_t{0};
 
-// ExcludedTotals counts the launches of excluded kernels, and those outside of the selected ranges
-// and steps.
+// ExcludedTotals counts the launches of excluded kernels, and launches outside of the selected
+// ranges and steps.
 struct ExcludedTotals {
   std::uint64_t invocations = 0;
   std::uint64_t duration_ns = 0;
@@ -64,8 +64,8 @@ class OccurrenceCounter {
  public:
   explicit OccurrenceCounter(GroupBy by) : by_function_(by == GroupBy::kFunction) {}
 
-  // Returns the number of this launch, from 0. Call once for each launch whose name is not excluded,
-  // in launch order. `names`: the same table in all calls.
+  // Returns the number of this launch, from 0. Call once for each launch whose name is not
+  // excluded, in launch order. `names`: the same table in all calls.
   std::uint64_t Next(std::uint32_t name_id, const NameTable& names) {
     if (name_id >= counters_.size()) Learn(names);
     return counts_[counters_[name_id]]++;
@@ -75,7 +75,7 @@ class OccurrenceCounter {
   void Learn(const NameTable& names);
 
   bool by_function_;
-  NameTable counted_;  // the names or functions, without ranges
+  NameTable counted_;                    // the names or functions, without ranges
   std::vector<std::uint32_t> counters_;  // by name id: id in counted_
   std::vector<std::uint64_t> counts_;    // by id in counted_
 };

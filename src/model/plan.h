@@ -50,8 +50,8 @@ struct PlanCluster {
   // Moments of the durations of the launches that samples were drawn from, ascending, in the detail
   // that the bound needs. Not in plan.json (plan_cells.h).
   std::vector<stats::Moments> cells;
-  // Number of independent samples that say as much as these, if launches that follow each other have
-  // similar durations (docs/math/bursts.md); 0: all are independent.
+  // Number of independent samples with the information of these, if launches that follow each other
+  // have similar durations (docs/math/bursts.md); 0: all are independent.
   std::uint64_t independent = 0;
   // Numbers of launches, included in `count`, that no sample was drawn from: launches with other
   // durations (joined), and launches in other periods of the run. The estimate uses the mean of the

@@ -284,8 +284,7 @@ class Check {
     for (std::size_t i = 0; i < plan_.ranges.size() && wrong_.empty(); ++i) {
       const PlanRange& range = plan_.ranges[i];
       const std::string path = fmt::format("ranges[{}]", i);
-      Expect(listed.insert(range.range).second, path + ".range", "listed twice",
-             "each range once");
+      Expect(listed.insert(range.range).second, path + ".range", "listed twice", "each range once");
       ExpectCount(sums[range.range].invocations, range.invocations, path + ".invocations",
                   "the kernels' values");
       ExpectCount(sums[range.range].duration_ns, range.duration_ns, path + ".duration_ns",

@@ -85,21 +85,20 @@ inline constexpr auto kTable<PooledKernel> = std::tuple(
     Required<&O::invocations>("invocations"), Required<&O::duration_ns>("duration_ns"));
 
 template <>
-inline constexpr auto kTable<PlanKernel> =
-    std::tuple(Required<&K::name>("name"), Optional<&K::short_name>("short_name").OmitIfAbsent(),
-               Nullable<&K::process>("process").OmitIfAbsent(),
-               Optional<&K::range>("range").OmitIfAbsent(),
-               Nullable<&K::config, &L::grid>("grid").OnlyIf(HasLaunchConfig),
-               Nullable<&K::config, &L::block>("block").OnlyIf(HasLaunchConfig),
-               Required<&K::invocations>("invocations"), Required<&K::duration_ns>("duration_ns"),
-               Optional<&K::uncovered_by_choice>("uncovered_by_choice").OmitIfAbsent(),
-               Optional<&K::pooled>("pooled")
-                   .OmitIfAbsent()
-                   .Lead(",\n      ")
-                   .Items({"\n        ", ",\n        ", "\n      "}),
-               Required<&K::clusters>("clusters")
-                   .Lead(",\n      ")
-                   .Items({"\n        ", ",\n        ", "\n      ", true}));
+inline constexpr auto kTable<PlanKernel> = std::tuple(
+    Required<&K::name>("name"), Optional<&K::short_name>("short_name").OmitIfAbsent(),
+    Nullable<&K::process>("process").OmitIfAbsent(), Optional<&K::range>("range").OmitIfAbsent(),
+    Nullable<&K::config, &L::grid>("grid").OnlyIf(HasLaunchConfig),
+    Nullable<&K::config, &L::block>("block").OnlyIf(HasLaunchConfig),
+    Required<&K::invocations>("invocations"), Required<&K::duration_ns>("duration_ns"),
+    Optional<&K::uncovered_by_choice>("uncovered_by_choice").OmitIfAbsent(),
+    Optional<&K::pooled>("pooled")
+        .OmitIfAbsent()
+        .Lead(",\n      ")
+        .Items({"\n        ", ",\n        ", "\n      "}),
+    Required<&K::clusters>("clusters")
+        .Lead(",\n      ")
+        .Items({"\n        ", ",\n        ", "\n      ", true}));
 
 constexpr bool HasImputed(const PlanTotals& totals) {
   return totals.imputed != 0;
@@ -128,13 +127,13 @@ inline constexpr auto kTable<PlanTotals> = std::tuple(
     Optional<&T::unobserved_intervals>("unobserved_intervals").OmitIfAbsent());
 
 template <>
-inline constexpr auto kTable<PlanRange> = std::tuple(
-    Required<&G::range>("range"), Required<&G::invocations>("invocations"),
-    Required<&G::duration_ns>("duration_ns"), Required<&G::samples>("samples"),
-    Required<&G::sampled_duration_ns>("sampled_duration_ns"), Required<&G::bound>("bound"),
-    Required<&G::certified_bound>("certified_bound"),
-    Required<&G::observed_error>("observed_error"),
-    Required<&G::plain_estimate_ns>("plain_estimate_ns"));
+inline constexpr auto kTable<PlanRange> =
+    std::tuple(Required<&G::range>("range"), Required<&G::invocations>("invocations"),
+               Required<&G::duration_ns>("duration_ns"), Required<&G::samples>("samples"),
+               Required<&G::sampled_duration_ns>("sampled_duration_ns"),
+               Required<&G::bound>("bound"), Required<&G::certified_bound>("certified_bound"),
+               Required<&G::observed_error>("observed_error"),
+               Required<&G::plain_estimate_ns>("plain_estimate_ns"));
 
 template <>
 inline constexpr auto kTable<PlanSession> = std::tuple(
@@ -145,18 +144,16 @@ inline constexpr auto kTable<PlanSession> = std::tuple(
     Required<&M::bound>("bound"), Optional<&M::certified_bound>("certified_bound", kLacking));
 
 template <>
-inline constexpr auto kTable<Plan> =
-    std::tuple(Required<&P::source>("source"), Required<&P::options>("options").Lead(",\n  "),
-               Optional<&P::sessions>("sessions")
-                   .OmitIfAbsent()
-                   .Lead(",\n  ")
-                   .Items({"\n    ", ",\n    ", "\n  "}),
-               Required<&P::totals>("totals").Lead(",\n  "),
-               Optional<&P::ranges>("ranges")
-                   .OmitIfAbsent()
-                   .Lead(",\n  ")
-                   .Items({"\n    ", ",\n    ", "\n  "}),
-               Required<&P::kernels>("kernels").Lead(",\n  ").Items({"\n    ", ",\n    ", "\n  "}));
+inline constexpr auto kTable<Plan> = std::tuple(
+    Required<&P::source>("source"), Required<&P::options>("options").Lead(",\n  "),
+    Optional<&P::sessions>("sessions")
+        .OmitIfAbsent()
+        .Lead(",\n  ")
+        .Items({"\n    ", ",\n    ", "\n  "}),
+    Required<&P::totals>("totals").Lead(",\n  "),
+    Optional<&P::ranges>("ranges").OmitIfAbsent().Lead(",\n  ").Items({"\n    ", ",\n    ",
+                                                                       "\n  "}),
+    Required<&P::kernels>("kernels").Lead(",\n  ").Items({"\n    ", ",\n    ", "\n  "}));
 
 namespace {
 

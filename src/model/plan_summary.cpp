@@ -18,6 +18,7 @@
 
 #include "base/text.h"
 #include "model/brief_name.h"
+#include "model/launch_selection.h"
 #include "model/row_view.h"
 #include "model/text_table.h"
 
@@ -200,8 +201,27 @@ std::string OfOne(std::string_view what) {
   return text;
 }
 
+// Returns the options that left launches out.
+std::string ExcludingOptions(const OptionList& options) {
+  std::string names;
+  const auto add = [&names](bool is_set, const char* name) {
+    if (!is_set) return;
+    names += names.empty() ? "" : ", ";
+    names += name;
+  };
+  const LaunchSelection selection = SelectionOf(options);
+  add(!OptionText(options, "exclude").empty() ||
+          (selection.only_range.empty() && selection.steps.all()),
+      "--exclude");
+  add(!selection.only_range.empty(), "--only-range");
+  add(selection.steps.first != 0, "--skip-steps");
+  add(selection.steps.count != 0, "--steps");
+  return names;
+}
+
 // Returns the warnings of the summary.
-std::string Notes(const PlanTotals& t) {
+std::string Notes(const Plan& plan) {
+  const PlanTotals& t = plan.totals;
   std::string text;
   const auto note = [&text](std::uint64_t count, std::string_view what) {
     if (count == 0) return;
@@ -224,10 +244,10 @@ std::string Notes(const PlanTotals& t) {
        "times without recording: launches in them are not known and not in the figures above");
   if (t.excluded_invocations != 0) {
     const bool one = t.excluded_invocations == 1;
-    text +=
-        fmt::format("{} with {:.3f} ms {} excluded by --exclude and {} not counted above\n",
-                    Plural(t.excluded_invocations, "launch", "launches"),
-                    Milliseconds(t.excluded_duration_ns), one ? "was" : "were", one ? "is" : "are");
+    text += fmt::format("{} with {:.3f} ms {} excluded by {} and {} not counted above\n",
+                        Plural(t.excluded_invocations, "launch", "launches"),
+                        Milliseconds(t.excluded_duration_ns), one ? "was" : "were",
+                        ExcludingOptions(plan.options), one ? "is" : "are");
   }
   return text;
 }
@@ -236,7 +256,8 @@ std::string Notes(const PlanTotals& t) {
 // configuration does.
 std::string PrefixOf(const PlanKernel& kernel) {
   std::string prefix;
-  if (kernel.process != 0) prefix = fmt::format("{} ", kernel.process);
+  if (!kernel.range.empty()) prefix = fmt::format("[{}] ", EscapeForTerminal(kernel.range));
+  if (kernel.process != 0) prefix += fmt::format("{} ", kernel.process);
   const auto& [grid, block] = kernel.config;
   if (grid[0] != shm::kUnknownExtent) {
     prefix +=
@@ -289,6 +310,35 @@ std::vector<std::string> BriefNamesOf(const Plan& plan) {
   std::vector<std::string_view> names;
   for (const PlanKernel& kernel : plan.kernels) names.push_back(kernel.name);
   return BriefNames(names);
+}
+
+// Returns the table of the ranges and an empty line, if launches are grouped by range.
+std::string RangeTable(const Plan& plan, const SummaryTable& table) {
+  if (plan.ranges.empty()) return {};
+  std::vector<TextColumn> columns = {
+      {"   time"}, {"   launches"}, {"samples", {}, 1}, {"   bound"}, {"   error", {}, 2}};
+  TextNames names = {"range"};
+  const std::size_t shown = std::min(plan.ranges.size(), table.rows.top);
+  const auto percent = [](double share) {
+    return std::isnan(share) ? std::string("-") : fmt::format("{:.2f} %", 100.0 * share);
+  };
+  for (std::size_t i = 0; i < shown; ++i) {
+    const PlanRange& range = plan.ranges[i];
+    const double all = std::max(static_cast<double>(plan.totals.duration_ns), 1.0);
+    columns[0].cells.push_back(
+        fmt::format("{:.1f} %", 100.0 * static_cast<double>(range.duration_ns) / all));
+    columns[1].cells.push_back(std::to_string(range.invocations));
+    columns[2].cells.push_back(std::to_string(range.samples));
+    columns[3].cells.push_back(percent(range.bound));
+    columns[4].cells.push_back(percent(range.observed_error));
+    names.names.push_back(range.range.empty() ? "(none)" : EscapeForTerminal(range.range));
+    names.before.emplace_back();
+  }
+  std::string text = TableText(std::move(columns), std::move(names), table.width);
+  if (shown < plan.ranges.size()) {
+    text += fmt::format("... and {}\n", Plural(plan.ranges.size() - shown, "more range"));
+  }
+  return text + '\n';
 }
 
 std::string KernelTable(const Plan& plan, const SummaryTable& table) {
@@ -350,8 +400,8 @@ std::span<const char* const> PlanSortKeys() {
 }
 
 std::string PlanSummary(const Plan& plan, const SummaryTable& table) {
-  return WrappedLines(TotalsText(plan) + Notes(plan.totals), table.text_width) + '\n' +
-         KernelTable(plan, table);
+  return WrappedLines(TotalsText(plan) + Notes(plan), table.text_width) + '\n' +
+         RangeTable(plan, table) + KernelTable(plan, table);
 }
 
 }  // namespace stemtap::model

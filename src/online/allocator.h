@@ -84,10 +84,10 @@ class Allocator {
   AllocationSchedule schedule_;
   ReleaseSchedule releases_;
   Pace pace_ = Pace::kSpread;
-  bool is_met_ = false;      // the captures so far meet the error bound
-  double planned_ns_ = 0.0;  // cost of the samples of the last best cut
+  bool is_met_ = false;             // the captures so far meet the error bound
+  double planned_ns_ = 0.0;         // cost of the samples of the last best cut
   std::vector<double> planned_of_;  // the same by kernel
-  double multiplier_ = 0.0;  // price at the end of the last search for strata
+  double multiplier_ = 0.0;         // price at the end of the last search for strata
   bool captures_ended_ = false;
 };
 

@@ -36,7 +36,7 @@ struct ClusterPeriod {
   double positions = 0.0;      // sum of the positions of these captures
   double repeats = 0.0;        // sum of the correlations of all ordered pairs of these captures
 
-  // Returns how many independent captures say as much as these.
+  // Returns how many independent captures have the information of these.
   double independent() const {
     const auto all = static_cast<double>(captured);
     return captured == 0 ? 0.0 : all * all / (all + repeats);

@@ -48,7 +48,7 @@ struct JointStratum {
   std::size_t end_period = 1;
   std::size_t home_period = 0;   // the period with the captures, unless uncovered or by_explored
   std::uint64_t samples = 0;     // 0: uncovered
-  double independent = 0.0;      // samples that say as much and were drawn independently
+  double independent = 0.0;      // independent samples with the same information
   stats::Moments all;            // of all launches except `explored`
   stats::Moments sampled;        // of the launches that the samples are drawn from
   stats::Moments other_periods;  // of the launches of `home` in other periods than home_period

@@ -43,9 +43,12 @@ void KernelState::Observe(std::span<const Observation> batch,
       }
     }
     const std::uint32_t bin = sketch_.AddNative(seen);
-    correlation_.Add(bin, cluster_of, [this](std::size_t cluster) {
-      return cluster < mean_bins_.size() ? mean_bins_[cluster] : 0;
-    });
+    // If captures perturb launches, the bin is of the mean of a context, which hardly changes.
+    if (!sketch_.imputes()) {
+      correlation_.Add(bin, cluster_of, [this](std::size_t cluster) {
+        return cluster < mean_bins_.size() ? mean_bins_[cluster] : 0;
+      });
+    }
     predictions_.Add(
         bin, contexts_.Observe(seen.history_key, seen.config_key, bin, cluster_of, seen.node_key));
   }

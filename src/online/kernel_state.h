@@ -172,7 +172,7 @@ class KernelState {
   KernelCaptures captures_;
   ContextPredictor contexts_;
   PredictionRecord predictions_;
-  stats::SerialCorrelation correlation_;   // of the sketch bins of the durations
+  stats::SerialCorrelation correlation_;  // of the sketch bins of the durations
   std::vector<std::uint32_t> mean_bins_;  // by cluster, as of the last cut
   bool publish_all_ = false;
   bool allocated_ = false;

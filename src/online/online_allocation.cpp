@@ -335,7 +335,8 @@ std::vector<std::size_t> FirstClusters(std::span<const KernelFacts> kernels) {
   return first;
 }
 
-// Returns the state of the kernels of a range: in a range that takes little time, bias is worth more.
+// Returns the state of the kernels of a range: in a range that takes little time, bias is worth
+// more.
 AllocationState StateOf(std::span<const KernelFacts> kernels, std::span<const std::size_t> range,
                         const AllocationState& all, double error_bound) {
   AllocationState state = all;
@@ -498,8 +499,8 @@ double BoundOf(std::span<const KernelFacts> kernels, const sampling::SamplingOpt
 double GreatestRangeBound(std::span<const KernelFacts> kernels,
                           const sampling::SamplingOptions& options) {
   double greatest = 0.0;
-  for (const std::vector<std::size_t>& range : sampling::KernelsByTotal(
-           sampling::BoundScope::kRange, kernels.size(), RangesOf(kernels))) {
+  for (const std::vector<std::size_t>& range :
+       sampling::KernelsByTotal(sampling::BoundScope::kRange, kernels.size(), RangesOf(kernels))) {
     std::vector<KernelFacts> of;
     double total_ns = 0.0;
     for (const std::size_t k : range) {

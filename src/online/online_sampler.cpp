@@ -203,10 +203,9 @@ void OnlineSampler::SetEnough() {
 Facts OnlineSampler::FactsNow() const {
   Facts facts = {{}, status_.observed, status_.duration_ns};
   for (const KernelState& kernel : kernels_) {
-    facts.kernels.push_back({kernel.clusters(),
-                             static_cast<double>(kernel.captures().explored_ns()),
-                             kernel.periods().begins(), &kernel.sketch().cells(),
-                             range_of_[facts.kernels.size()]});
+    facts.kernels.push_back(
+        {kernel.clusters(), static_cast<double>(kernel.captures().explored_ns()),
+         kernel.periods().begins(), &kernel.sketch().cells(), range_of_[facts.kernels.size()]});
   }
   return facts;
 }

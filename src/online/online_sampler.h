@@ -155,6 +155,8 @@ enum class Publish : std::uint8_t {
   kNever,  // the run has ended, in a copy of the sampler
 };
 
+// MEMBERS: names, ranges and kernels; one for each step from an epoch to the gate; and what the
+// last epoch reports.
 class OnlineSampler {
  public:
   // Publishes into `gate`, which must outlive the sampler and must have no other writer. Only
@@ -255,8 +257,8 @@ class OnlineSampler {
     std::uint64_t index;
   };
   model::NameTable names_;
-  model::NameTable ranges_;               // of the kernels, numbered for BoundScope::kRange
-  std::vector<std::uint32_t> range_of_;   // by kernel, id in ranges_
+  model::NameTable ranges_;              // of the kernels, numbered for BoundScope::kRange
+  std::vector<std::uint32_t> range_of_;  // by kernel, id in ranges_
   std::deque<NewName> new_names_;  // whose first launch is not observed yet, ascending by index
   std::deque<KernelState> kernels_;
   GatePublisher publisher_;

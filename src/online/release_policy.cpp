@@ -63,13 +63,14 @@ constexpr double kUnpredictedWindow = 0.5;
 constexpr double kMinRemaining = 0.1;
 
 // While launches that follow each other have similar durations, captures of a line are on average
-// this share of a burst apart, or more: if nothing predicts a cluster, all launches of a burst would
-// be captured until the first of them has returned, and say as much as one. With 1/4, generated
-// servers whose prefills last as long as their prompts ended with a bound of 6.4 to 6.7 % instead of
-// 4.7 %; without a limit, with 7.2 % and 2.6 times the captured time (docs/math/bursts.md).
+// this share of a burst apart, or more: if nothing predicts a cluster, all launches of a burst
+// would be captured until the first of them has returned, with the information of one. With 1/4,
+// generated servers whose prefills last as long as their prompts ended with a bound of 6.4 to
+// 6.7 % instead of 4.7 %; without a limit, with 7.2 % and 2.6 times the captured time
+// (docs/math/bursts.md).
 constexpr double kBurstShare = 1.0 / 8.0;
-// The captures of a line are at most this share of its launches apart. Longer bursts would delay the
-// captures of a run too much.
+// The captures of a line are at most this share of its launches apart. Longer bursts would delay
+// the captures of a run too much.
 constexpr double kMaxApart = 1.0 / 64.0;
 
 // Maximum credits of one line at a time. More would mean that hardly any launch of the line falls

@@ -59,8 +59,8 @@ void UpdateWaits(std::span<Cluster> clusters);
 // Returns the credits of each line of a kernel: as many as its neediest cluster needs. A cluster
 // that is predicted gets no credits for captures that may fall beside it; its next credit is
 // granted when the capture has returned. `offered`: launches offered to each line so far. `burst`:
-// consecutive launches that say as much as one (stats::SerialCorrelation::Length), whose captures
-// are spread. REQUIRES: UpdateWaits has been called since the clusters changed.
+// consecutive launches with the information of one (stats::SerialCorrelation::Length), whose
+// captures are spread. REQUIRES: UpdateWaits has been called since the clusters changed.
 std::vector<LineCredits> CreditsOfLines(std::span<const Cluster> clusters,
                                         std::span<const double> offered, Pace pace,
                                         double burst = 1.0);

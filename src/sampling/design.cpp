@@ -436,25 +436,23 @@ Design StratifyWorkload(std::span<const CellsView> kernels, const SamplingOption
       return SolveOptimalStrata(kernels, certified, options.min_samples, multiplier, Effort::kQuick,
                                 parallel, fixed_ns);
     }
-    result.kernels =
-        SolveByTotal(kernels, options, ranges, parallel,
-                     [&](std::span<const CellsView> of, const ParallelFor& tasks) {
-                       return SolveOptimalStrata(of, certified, options.min_samples, 0.0,
-                                                 Effort::kQuick, tasks, fixed_ns)
-                           .kernels;
-                     });
+    result.kernels = SolveByTotal(kernels, options, ranges, parallel,
+                                  [&](std::span<const CellsView> of, const ParallelFor& tasks) {
+                                    return SolveOptimalStrata(of, certified, options.min_samples,
+                                                              0.0, Effort::kQuick, tasks, fixed_ns)
+                                        .kernels;
+                                  });
     return result;
   }
-  result.kernels =
-      SolveByTotal(kernels, options, ranges, parallel,
-                   [&](std::span<const CellsView> of, const ParallelFor& tasks) {
-                     Strata strata(of.size());
-                     tasks(of.size(), [&](std::size_t i) {
-                       strata[i] = Stratify(options.method, of[i], target);
-                     });
-                     SizeStrata(strata, options);
-                     return strata;
-                   });
+  result.kernels = SolveByTotal(kernels, options, ranges, parallel,
+                                [&](std::span<const CellsView> of, const ParallelFor& tasks) {
+                                  Strata strata(of.size());
+                                  tasks(of.size(), [&](std::size_t i) {
+                                    strata[i] = Stratify(options.method, of[i], target);
+                                  });
+                                  SizeStrata(strata, options);
+                                  return strata;
+                                });
   return result;
 }
 
@@ -466,8 +464,7 @@ Design DesignSample(std::span<const KernelCells> kernels, const SamplingOptions&
   if (options.bound == BoundScope::kRange) of_total.bound = BoundScope::kWorkload;
   const auto solve = [&of_total](std::span<const KernelCells> of, const ParallelFor& tasks) {
     if (of_total.method != Method::kOptimal) return DesignByRule(of, of_total, tasks);
-    const bool by_choice =
-        of_total.max_uncovered > 0.0 && of_total.bound == BoundScope::kWorkload;
+    const bool by_choice = of_total.max_uncovered > 0.0 && of_total.bound == BoundScope::kWorkload;
     return by_choice ? DesignWithUncovered(of, of_total, tasks)
                      : DesignOptimal(of, of_total, tasks);
   };

@@ -53,9 +53,9 @@ Design StratifyWorkload(std::span<const CellsView> kernels, const SamplingOption
                         double multiplier = 0.0, const ParallelFor& parallel = Serially,
                         std::span<const std::uint32_t> ranges = {});
 
-// bound <= options.error_bound, for each kernel or range if options.bound is kKernel or kRange. kRoot and kStem use
-// the strata of their papers, and the sizes too if those meet the bound; otherwise sizes for a
-// tighter bound. REQUIRES: as for StratifyWorkload.
+// bound <= options.error_bound, for each kernel or range if options.bound is kKernel or kRange.
+// kRoot and kStem use the strata of their papers, and the sizes too if those meet the bound;
+// otherwise sizes for a tighter bound. REQUIRES: as for StratifyWorkload.
 Design DesignSample(std::span<const KernelCells> kernels, const SamplingOptions& options,
                     const ParallelFor& parallel = Serially,
                     std::span<const std::uint32_t> ranges = {});

@@ -210,8 +210,7 @@ Result<model::Plan> MergePlans(std::vector<model::Plan> plans, double confidence
   for (model::Plan& plan : plans) {
     const Place first = next;
     for (const model::PlanRange& range : plan.ranges) {
-      certified_ns[range.range] +=
-          range.certified_bound * static_cast<double>(range.duration_ns);
+      certified_ns[range.range] += range.certified_bound * static_cast<double>(range.duration_ns);
     }
     AddTotals(plan.totals, merged.totals, sums);
     error_known = error_known && !std::isnan(plan.totals.observed_error);

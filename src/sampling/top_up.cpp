@@ -67,8 +67,8 @@ class Adder {
   // Reads the profile. Returns whether it is the run of the plan.
   Result<bool> Read(model::ProfileReader& reader) {
     const model::GroupBy by = model::GroupByOf(model::OptionText(plan_.options, "group_by"));
-    model::KernelGroups groups = STEMTAP_TRY(
-        model::KernelGroups::Create(by, model::OptionText(plan_.options, "exclude")));
+    model::KernelGroups groups =
+        STEMTAP_TRY(model::KernelGroups::Create(by, model::OptionText(plan_.options, "exclude")));
     model::OccurrenceCounter occurrences(by);
     std::uint64_t index = 0;
     for (model::ProfileBatch batch;;) {

@@ -65,8 +65,8 @@ std::uint32_t Engine::PlanName(std::uint32_t name_id) {
   const model::NameTable& names = sampler_.names();
   while (functions_.size() <= name_id) {
     const auto id = static_cast<std::uint32_t>(functions_.size());
-    functions_.push_back(sampler_.AddName(model::FunctionName(names.name(id)), names.process(id),
-                                          names.range(id)));
+    functions_.push_back(
+        sampler_.AddName(model::FunctionName(names.name(id)), names.process(id), names.range(id)));
   }
   return functions_[name_id];
 }

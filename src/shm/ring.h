@@ -29,7 +29,7 @@
 namespace stemtap::shm {
 
 inline constexpr std::uint64_t kRingMagic = 0x31474E5250415453;  // "STAPRNG1"
-inline constexpr std::uint32_t kRingVersion = 6;  // includes the numbering of the losses
+inline constexpr std::uint32_t kRingVersion = 7;  // includes the numbering of the losses
 
 // 262,144 records of 64 bytes take 16 MiB. At 1 million launches per second, more than one GPU can
 // start, the collector can sleep for 260 ms before a record is dropped. If smaller, records are

@@ -57,7 +57,7 @@ inline constexpr EnvSpec kEnvStepRange = {
     "STEMTAP_STEP_RANGE", "",
     "name of the ranges that begin a step of the program; NAME also means NAME#1, NAME#2, ..."};
 inline constexpr EnvSpec kEnvRanges = {
-    "STEMTAP_RANGES", "", "1: launches in different ranges are told apart (--ranges)"};
+    "STEMTAP_RANGES", "", "1: launches in different ranges are different kernels (--ranges)"};
 inline constexpr EnvSpec kEnvOnlyRange = {
     "STEMTAP_ONLY_RANGE", "", "names of the ranges whose launches are sampled (--only-range)"};
 inline constexpr EnvSpec kEnvSkipSteps = {"STEMTAP_SKIP_STEPS", "0",
@@ -70,10 +70,10 @@ inline constexpr EnvSpec kEnvPaused = {
 inline constexpr EnvSpec kEnvDisable = {"STEMTAP_DISABLE", "", "1: disables the library"};
 
 inline constexpr EnvSpec kEnvTable[] = {
-    kEnvSession, kEnvLevel,       kEnvActuator, kEnvMaxCaptures, kEnvWatchdogMs,
-    kEnvFlushMs, kEnvMaxOverhead, kEnvBufferKb, kEnvCupti,       kEnvCollector,
-    kEnvOptions, kEnvChain,       kEnvPaused,   kEnvStepRange,   kEnvRanges,
-    kEnvOnlyRange, kEnvSkipSteps, kEnvSteps, kEnvDisable};
+    kEnvSession,   kEnvLevel,       kEnvActuator, kEnvMaxCaptures, kEnvWatchdogMs,
+    kEnvFlushMs,   kEnvMaxOverhead, kEnvBufferKb, kEnvCupti,       kEnvCollector,
+    kEnvOptions,   kEnvChain,       kEnvPaused,   kEnvStepRange,   kEnvRanges,
+    kEnvOnlyRange, kEnvSkipSteps,   kEnvSteps,    kEnvDisable};
 
 // STEMTAP_ACTUATOR is this prefix and a path if the actuator is a library.
 inline constexpr char kLibraryActuator[] = "library:";

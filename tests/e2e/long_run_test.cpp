@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A server that runs for long, with everything at once: windows, snapshots, recording switched off
-// and on, and metrics. The launches of all windows and those that were made while recording was off
-// are the launches of the simulated driver, and the collector's memory does not grow.
+// A server that runs for long, with everything at once: ranges, windows, snapshots, recording
+// switched off and on, and metrics. The launches of all windows, with the launches that were made
+// while recording was off, are the launches of the simulated driver, and the collector's memory
+// does not grow.
 //
 //   STEMTAP_LONG_RUN=20 tests/long_run_test     20 million launches
 #include <doctest/doctest.h>
@@ -10,6 +11,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -59,6 +61,31 @@ std::uint64_t LaunchesOf(const fs::path& session) {
          report["counters"]["dropped"].get<std::uint64_t>();
 }
 
+// Adds ranges and steps to the rows of a CSV: of each 1,000 launches, which are a step, the first
+// 100 are prefill, and the last 50 are in no range.
+void MarkRows(const std::string& from, const std::string& to) {
+  std::ifstream in(from);
+  std::ofstream out(to);
+  std::string line;
+  std::getline(in, line);
+  out << line << ",range,step\n";
+  for (std::uint64_t row = 0; std::getline(in, line); ++row) {
+    const std::uint64_t at = row % 1000;
+    const char* const range = at < 100 ? "serve/prefill" : at < 950 ? "serve/decode" : "";
+    out << line << ',' << range << ',' << row / 1000 << '\n';
+  }
+}
+
+// Returns the launches of a session's plan in a range.
+std::uint64_t LaunchesIn(const fs::path& session, const std::string& name) {
+  const auto plan = ReadJson(session / "plan.json");
+  REQUIRE(plan.is_object());
+  for (const auto& range : plan["ranges"]) {
+    if (range["range"] == name) return range["invocations"].get<std::uint64_t>();
+  }
+  return 0;
+}
+
 // Returns the value of a metric without labels.
 double MetricIn(const std::string& text, const std::string& name) {
   const std::size_t at = text.find("\n" + name + " ");
@@ -67,19 +94,45 @@ double MetricIn(const std::string& text, const std::string& name) {
 
 TEST_CASE("a long run with windows, snapshots, pauses and metrics accounts for every launch") {
   TempDir scratch;
-  const std::string profile = (scratch / "run.stemtap").string();
+  const std::string unmarked = (scratch / "run.csv").string();
   REQUIRE(RunProcess({StemtapProgram().string(), "generate", "llm-serve", "--launches",
-                      std::to_string(kOnce), "-q", "-o", profile})
+                      std::to_string(kOnce), "-q", "-o", unmarked})
               .exit_code == 0);
+  const std::string profile = (scratch / "run.stemtap").string();
+  {
+    const std::string marked = (scratch / "marked.csv").string();
+    MarkRows(unmarked, marked);
+    REQUIRE(
+        RunProcess({StemtapProgram().string(), "convert", marked, "-q", "-o", profile}).exit_code ==
+        0);
+  }
   ProcessOptions options = OnFakeGpu(scratch);
   options.timeout = std::chrono::minutes(10);
   options.env.emplace_back("FAKE_GPU_TRUTH", (scratch / "truth").string());
   const std::string session = (scratch / "session").string();
   // Below the rate at which a busy machine drops records.
-  Process run({StemtapProgram().string(), "run", "-o", session, "--level", "gate", "--window",
-               "300000launches", "--keep", "200", "--metrics-address", "127.0.0.1:0", "--",
-               (FakeGpuDir() / "stemtap_play").string(), profile, "--repeat",
-               std::to_string(Millions()), "--rate", "300000"},
+  Process run({StemtapProgram().string(),
+               "run",
+               "-o",
+               session,
+               "--level",
+               "gate",
+               "--window",
+               "300000launches",
+               "--keep",
+               "200",
+               "--ranges",
+               "--bound",
+               "range",
+               "--metrics-address",
+               "127.0.0.1:0",
+               "--",
+               (FakeGpuDir() / "stemtap_play").string(),
+               profile,
+               "--repeat",
+               std::to_string(Millions()),
+               "--rate",
+               "300000"},
               options);
   REQUIRE(run.WaitForError("/metrics\n"));
   const std::size_t at = run.err().find("127.0.0.1:");
@@ -120,6 +173,15 @@ TEST_CASE("a long run with windows, snapshots, pauses and metrics accounts for e
     if (!entry.is_directory()) continue;
     ++windows;
     accounted += LaunchesOf(entry.path());
+    // Windows begin and end anywhere in the pattern of the ranges, and recording is off at times.
+    const auto all = static_cast<double>(LaunchesOf(entry.path()));
+    CHECK(std::fabs(static_cast<double>(LaunchesIn(entry.path(), "serve/prefill")) - 0.1 * all) <=
+          0.01 * all + 1000);
+    CHECK(std::fabs(static_cast<double>(LaunchesIn(entry.path(), "serve/decode")) - 0.85 * all) <=
+          0.01 * all + 1000);
+    CHECK(LaunchesIn(entry.path(), "serve/prefill") + LaunchesIn(entry.path(), "serve/decode") +
+              LaunchesIn(entry.path(), "") ==
+          ReadJson(entry.path() / "plan.json")["totals"]["invocations"]);
   }
   const std::uint64_t launches = OfTruth(scratch / "truth", "launches");
   const std::uint64_t unrecorded = OfTruth(scratch / "truth", "unrecorded");

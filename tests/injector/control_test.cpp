@@ -234,6 +234,115 @@ TEST_CASE("at the other levels, ranges and steps are not recorded") {
   }
 }
 
+// Returns the launches of a plan by kernel and range.
+std::map<std::pair<std::string, std::string>, std::uint64_t> Launches(const Json& plan) {
+  std::map<std::pair<std::string, std::string>, std::uint64_t> launches;
+  for (const Json& kernel : plan["kernels"]) {
+    launches[{kernel["name"], kernel.value("range", "")}] += kernel["invocations"].get<int>();
+  }
+  return launches;
+}
+
+constexpr std::uint64_t kStepCount = 40;
+
+TEST_CASE("with --ranges, every launch counts to its range, at the levels gate and kernels") {
+  for (const std::string level : {"gate", "kernels"}) {
+    CAPTURE(level);
+    const Run run({"--level", level, "--ranges"});
+    const Json plan = Json::parse(ReadFile(run.session() / "plan.json"));
+    std::map<std::string, std::uint64_t> by_range;
+    for (const auto& [kernel, count] : Launches(plan)) {
+      const auto& [name, range] = kernel;
+      CAPTURE(name);
+      const std::string expected = name.substr(0, name.find('@'));
+      CHECK((range.empty() ? "none" : range) == expected);
+      by_range[range] += count;
+    }
+    const std::uint64_t each = kEach * kStepCount + kStepCount / kRareSteps;
+    const std::map<std::string, std::uint64_t> expected = {
+        {"", each + 1},   {"prefill", each}, {"decode", each}, {"decode/attention", each},
+        {"worker", each}, {"setup", 1}};
+    CHECK(by_range == expected);
+    REQUIRE(plan["ranges"].size() == expected.size());
+    for (const Json& range : plan["ranges"]) {
+      CHECK(range["invocations"] == by_range[range["range"]]);
+      CHECK(range["observed_error"].get<double>() <= range["bound"].get<double>());
+    }
+    const Json report = run.report();
+    CHECK(report["counters"]["dropped"] == 0);
+    CHECK(report["counters"]["losses"].value("ranges_refused", 0) == 0);
+    CHECK(report["processes"][0]["launches_gated"].get<std::uint64_t>() > 0);
+    const std::string summary = ReadFile(run.session() / "summary.txt");
+    CHECK(summary.find("decode/attention") != std::string::npos);
+    CHECK(summary.find("(none)") != std::string::npos);
+  }
+}
+
+TEST_CASE("--only-range samples the launches inside of the listed ranges, and counts the others") {
+  for (const std::string level : {"gate", "kernels"}) {
+    CAPTURE(level);
+    const Run run({"--level", level, "--only-range", "decode,worker"});
+    const Json plan = Json::parse(ReadFile(run.session() / "plan.json"));
+    const std::uint64_t rare = kStepCount / kRareSteps;
+    std::map<std::string, std::uint64_t> by_range;
+    for (const auto& [kernel, count] : Launches(plan)) {
+      const std::string& name = kernel.first;
+      CAPTURE(name);
+      CHECK(kernel.second == (name.starts_with("worker") ? "worker" : "decode"));
+      by_range[kernel.second] += count;
+    }
+    CHECK(by_range["decode"] == 2 * (kEach * kStepCount + rare));
+    CHECK(by_range["worker"] == kEach * kStepCount + rare);
+    // Launches outside of the ranges: of prefill and of none, and one each of setup and none.
+    CHECK(plan["totals"]["excluded_invocations"] == 2 * (kEach * kStepCount + rare) + 2);
+    for (const Json& event : Captures(run.session())) {
+      CAPTURE(event.dump());
+      const std::string kernel = event["kernel"];
+      CHECK((kernel.starts_with("decode") || kernel.starts_with("worker")));
+    }
+    CHECK(ReadFile(run.session() / "summary.txt").find("excluded by --only-range") !=
+          std::string::npos);
+  }
+}
+
+TEST_CASE("--skip-steps and --steps sample the launches of these steps exactly") {
+  for (const std::string level : {"gate", "kernels"}) {
+    CAPTURE(level);
+    const Run run({"--level", level, "--skip-steps", "10", "--steps", "5"});
+    const Json plan = Json::parse(ReadFile(run.session() / "plan.json"));
+    std::map<std::string, std::uint64_t> expected;
+    for (const std::string range : kRanges) {
+      expected[range] = kEach * 5;
+      expected[range + "@10"] = 1;
+    }
+    std::map<std::string, std::uint64_t> found;
+    for (const auto& [kernel, count] : Launches(plan)) {
+      CHECK(kernel.second.empty());
+      found[kernel.first] += count;
+    }
+    CHECK(found == expected);
+    for (const Json& event : Captures(run.session())) {
+      CAPTURE(event.dump());
+      if (level == "gate") CHECK((event["step"] >= 10 && event["step"] < 15));
+      // Occurrences count the launches of all steps.
+      const std::string kernel = event["kernel"];
+      if (kernel.find('@') != std::string::npos) continue;
+      const auto occurrence = event["occurrence"].get<std::uint64_t>();
+      CHECK((occurrence >= kEach * 10 && occurrence < kEach * 15));
+    }
+  }
+}
+
+TEST_CASE("level graph has no ranges") {
+  TempDir dir;
+  ProcessOptions process = BareOptions(kVariables);
+  process.cwd = dir.path();
+  const ProcessResult result =
+      RunProcess({StemtapProgram(), "run", "--level", "graph", "--ranges", "--", "true"}, process);
+  CHECK(result.exit_code == 2);
+  CHECK(result.err.find("not supported at level graph") != std::string::npos);
+}
+
 TEST_CASE("launches in ranges beyond the maximum share one range and are counted") {
   const Run run({"--level", "gate"}, {kSteps, "many"});
   std::uint64_t others = 0;

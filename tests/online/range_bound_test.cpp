@@ -4,7 +4,7 @@
 // prefill and a number of decode steps that share most of their kernels, and a sampling step. How
 // often the bound of each range holds, how often it is as asked, and what it costs.
 //
-// The short test runs 24 seeds. The full test prints the table of docs/math/ranges.md:
+// The short test runs 24 seeds. The full test prints the table of docs/math/bursts.md:
 //   STEMTAP_RANGE_SEEDS=500 range_bound_test --no-skip --test-case='*full*'
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -59,18 +59,17 @@ class Server {
   }
   void Launch(std::uint32_t kernel, Range range, double duration_ns) {
     const double noise = 1.0 + 0.02 * normal_(random_);
-    stream_.launches.push_back({kernel, 1,
-                                static_cast<std::uint64_t>(std::max(200.0, duration_ns * noise)),
-                                0, range});
+    stream_.launches.push_back(
+        {kernel, 1, static_cast<std::uint64_t>(std::max(200.0, duration_ns * noise)), 0, range});
   }
   void Layers(Range range, double tokens, double context) {
     for (int layer = 0; layer < kLayers; ++layer) {
-      Launch(0, range, 1'500.0 + 2.0 * tokens);          // norm
-      Launch(1, range, 9'000.0 + 160.0 * tokens);        // qkv
+      Launch(0, range, 1'500.0 + 2.0 * tokens);                             // norm
+      Launch(1, range, 9'000.0 + 160.0 * tokens);                           // qkv
       Launch(2, range, 2'500.0 + 0.02 * tokens * context + 1.5 * context);  // attention
-      Launch(3, range, 5'000.0 + 70.0 * tokens);         // projection
-      Launch(4, range, 12'000.0 + 320.0 * tokens);       // up
-      Launch(5, range, 7'000.0 + 180.0 * tokens);        // down
+      Launch(3, range, 5'000.0 + 70.0 * tokens);                            // projection
+      Launch(4, range, 12'000.0 + 320.0 * tokens);                          // up
+      Launch(5, range, 7'000.0 + 180.0 * tokens);                           // down
     }
   }
   void Request() {
@@ -164,7 +163,7 @@ void PrintHeader() {
 
 TEST_CASE("with --bound range, each range has its own bound, and it holds") {
   const std::uint64_t seeds = kSlowBuild ? 6 : 24;
-  const Tallies tallies = Measure(sampling::BoundScope::kRange, Way::kOnline, 60'000, seeds);
+  const Tallies tallies = Measure(sampling::BoundScope::kRange, Way::kOnline, 400'000, seeds);
   REQUIRE(tallies.size() == 4);
   for (const auto& [range, tally] : tallies) {
     CAPTURE(range);
@@ -174,6 +173,7 @@ TEST_CASE("with --bound range, each range has its own bound, and it holds") {
   }
   for (const char* range : {"prefill", "decode", "sampling"}) {
     CAPTURE(range);
+    // Measured over 500 seeds: 81 to 100 %.
     CHECK(tallies.at(range).Share(tallies.at(range).met) >= 0.5);
   }
   const Tallies planned = Measure(sampling::BoundScope::kRange, Way::kTwoPass, 60'000, 4);

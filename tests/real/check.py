@@ -3,6 +3,7 @@
 simulated GPU ran."""
 
 import collections
+import contextlib
 import dataclasses
 import json
 import os
@@ -14,6 +15,7 @@ import shutil
 import signal
 import subprocess
 import time
+import urllib.request
 
 LEVELS = ('graph', 'kernels', 'gate')
 TIMEOUT_S = 600
@@ -32,6 +34,7 @@ class Outcome:
     kernels: collections.Counter  # launches by name
     graph_launches: int
     graph_kernels: int
+    unrecorded: int  # launches while CUPTI recorded none
 
     @property
     def launches(self):
@@ -40,7 +43,7 @@ class Outcome:
 
 def read_truth(directory):
     """Adds up the files that the simulated GPU wrote, one per process."""
-    kernels, graph_launches, graph_kernels = collections.Counter(), 0, 0
+    kernels, graph_launches, graph_kernels, unrecorded = collections.Counter(), 0, 0, 0
     for file in directory.glob('truth.*'):
         for line in file.read_text(encoding='utf-8').splitlines():
             if line.startswith('#'):
@@ -48,10 +51,11 @@ def read_truth(directory):
                 values = dict(zip(fields[1::2], fields[2::2]))
                 graph_launches += int(values['graph_launches'])
                 graph_kernels += int(values['graph_kernels'])
+                unrecorded += int(values['unrecorded'])
             else:
                 launches, _, name = line.split('\t')
                 kernels[name] += int(launches)
-    return kernels, graph_launches, graph_kernels
+    return kernels, graph_launches, graph_kernels, unrecorded
 
 
 def environment_of(build, program):
@@ -172,6 +176,104 @@ def judge(bare, outcome, level, sessions):
         faults.append('the program launched no kernels')
     text = f'{sum(recorded.values()):,} launches of {len(recorded)} kernels recorded'
     return f'{text}, {outcome.launches:,} launched, {outcome.seconds:.1f} s', faults
+
+
+def range_launches(plan):
+    """Returns the launches of a plan by range."""
+    return collections.Counter({entry['range']: entry['invocations'] for entry in plan.get('ranges', [])})
+
+
+SERVER_RANGES = {'', 'request/prefill', 'request/decode'}
+
+
+def check_server(build, program, work):
+    """Runs a server with prefill and decode ranges, windows, snapshots, pauses and metrics at once. Every launch is in
+    a window, or was made while recording was off. Returns a summary and the list of faults."""
+    session = work.parent / f'{work.name}-session'
+    shutil.rmtree(session, ignore_errors=True)
+    stemtap = build / 'bin/stemtap'
+    process = start(build, program, work,
+                    [stemtap, 'run', '-q', '-o', session, '--level', 'gate', '--ranges', '--bound', 'range', '--window',
+                     '20000launches', '--keep', '10000', '--metrics-address', '127.0.0.1:0', '--'])
+    faults, rounds, memory, scraped = [], 0, [], 0.0
+
+    def control(*words):
+        return subprocess.run([stemtap, *words], capture_output=True, text=True, check=False).returncode == 0
+
+    deadline = time.monotonic() + TIMEOUT_S
+    while process.poll() is None and time.monotonic() < deadline:
+        time.sleep(1)
+        log = session / 'stemtap.log'
+        address = re.search(r'metrics are at (http://\S+)', log.read_text(encoding='utf-8')) if log.exists() else None
+        now = work.parent / f'{work.name}-now'
+        if address is None or not control('snapshot', session, '-q', '-o', now, '--force'):
+            continue
+        plan = json.loads((now / 'plan.json').read_text(encoding='utf-8'))
+        if not set(range_launches(plan)) <= SERVER_RANGES:
+            faults.append(f'a snapshot has the ranges {sorted(range_launches(plan))}')
+        if not control('stop', session, '-q'):
+            continue
+        time.sleep(0.3)
+        control('start', session, '-q')
+        with contextlib.suppress(OSError, AttributeError):
+            with urllib.request.urlopen(address[1], timeout=5) as answer:
+                text = answer.read().decode()
+            launches = float(re.search(r'^stemtap_launches_observed_total (\S+)$', text, re.M)[1])
+            if launches < scraped:
+                faults.append(f'the launches of the metrics decrease from {scraped} to {launches}')
+            scraped = launches
+            status = pathlib.Path(f'/proc/{process.pid}/status').read_text(encoding='utf-8')
+            rounds += 1
+            if launches > 0:  # the program has begun
+                memory.append(int(re.search(r'VmRSS:\s+(\d+)', status)[1]))
+    outcome = finish(process, work)
+    if outcome.code != 0:
+        return 'ended early', [*faults, f'exit code {outcome.code}: {outcome.err[-2000:]}']
+    kept, windows, ranges = 0, 0, collections.Counter()
+    for directory in [session, *sorted(session.glob('window-*'))]:
+        plan = json.loads((directory / 'plan.json').read_text(encoding='utf-8'))
+        counters = json.loads((directory / 'session.json').read_text(encoding='utf-8'))['counters']
+        kept += counters['kept'] + counters['dropped']
+        windows += 1
+        ranges += range_launches(plan)
+        if sum(range_launches(plan).values()) != plan['totals']['invocations']:
+            faults.append(f'{directory.name}: the ranges do not add up to {plan["totals"]["invocations"]} launches')
+    if kept + outcome.unrecorded != outcome.launches:
+        faults.append(f'{kept} launches in windows and {outcome.unrecorded} while off; {outcome.launches} launched')
+    if set(ranges) != SERVER_RANGES:
+        faults.append(f'ranges are {sorted(ranges)}')
+    if rounds < 5 or outcome.unrecorded == 0 or windows < 3:
+        faults.append(f'only {rounds} rounds of commands, {windows} windows, {outcome.unrecorded} launches while off')
+    # The first rounds are before the first windows end.
+    first = memory[3] if len(memory) > 3 else max(memory, default=0)
+    if max(memory[4:], default=0) > first + 5 * 1024:
+        faults.append(f'memory grew from {first} to {max(memory)} KiB: {memory}')
+    summary = (f'{outcome.launches:,} launches, {outcome.unrecorded:,} while off, {windows} windows, {rounds} rounds; '
+               f'prefill {ranges["request/prefill"]:,}, decode {ranges["request/decode"]:,}; '
+               f'memory {first} to {max(memory, default=0)} KiB')
+    return summary, [*faults, *whole_ranges(build, program, work)]
+
+
+def whole_ranges(build, program, work):
+    """Returns what is wrong with the launches by range of a run without pauses: every forward pass launches as many
+    kernels as every other of its kind."""
+    session = work.parent / f'{work.name}-whole'
+    shutil.rmtree(session, ignore_errors=True)
+    short = dataclasses.replace(program, command=[*program.command[:-1], '--requests=20'])
+    outcome = run(build, short, work, [build / 'bin/stemtap', 'run', '-q', '-o', session, '--ranges', '--'])
+    if outcome.code != 0:
+        return [f'with --requests=20: exit code {outcome.code}: {outcome.err[-500:]}']
+    counts = json.loads(outcome.out.splitlines()[-1])
+    plan = json.loads((session / 'plan.json').read_text(encoding='utf-8'))
+    ranges = range_launches(plan)
+    decoded = counts['passes'] - counts['requests']
+    faults = []
+    if sum(ranges.values()) != outcome.launches:
+        faults.append(f'at level kernels, {sum(ranges.values())} launches in ranges; {outcome.launches} launched')
+    for name, passes in (('request/prefill', counts['requests']), ('request/decode', decoded)):
+        if ranges[name] == 0 or ranges[name] % passes != 0:
+            faults.append(f'{ranges[name]} launches in {name}, for {passes} equal forward passes')
+    return faults
 
 
 def read_trace(file):

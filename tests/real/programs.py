@@ -219,6 +219,7 @@ def pytorch(build):
             # Each part takes a second or more, several times as long as records wait to be fetched.
             **{f'profiled-{part}': script('generate.py', '--profile=trace.json', f'--when={part}', '--tokens=400')
                for part in ('middle', 'twice')},
+            'serve': script('serve.py', '--seconds=25'),
             'train': script(*train),
             'compile': script(*train, '--compile'),
             'compile-cold': dataclasses.replace(

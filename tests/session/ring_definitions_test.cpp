@@ -134,11 +134,12 @@ TEST_CASE("random definitions, sizes and truncations never change a name that wa
         } else if (!path.empty()) {
           ranges[id] = path;
         }
-        const std::uint32_t kernel = definitions.KernelOf(id, [&](std::string_view name, std::string_view) {
-          REQUIRE(name.size() <= shm::kMaxNameBytes);
-          REQUIRE_FALSE(ids.contains(id));
-          return next++;
-        });
+        const std::uint32_t kernel =
+            definitions.KernelOf(id, [&](std::string_view name, std::string_view) {
+              REQUIRE(name.size() <= shm::kMaxNameBytes);
+              REQUIRE_FALSE(ids.contains(id));
+              return next++;
+            });
         if (const auto known = ids.find(id); known != ids.end()) {
           REQUIRE(kernel == known->second);
         } else if (kernel != RingDefinitions::kUndefined) {

@@ -75,7 +75,7 @@ TEST_CASE("damaged records are counted and not used") {
   head.name_id = 0;
   head.length = shm::kMaxNameBytes + 1;
   writer.Append(shm::Record(head));
-  writer.Append(shm::Record(shm::NameBytes{}));    // does not belong to a name
+  writer.Append(shm::Record(shm::NameBytes{}));     // does not belong to a name
   writer.Append(shm::Record(shm::KernelRecord{}));  // is not a definition
   writer.Kernel(3, 1);                              // never defined
   shm::KernelRecord none;
@@ -222,7 +222,11 @@ TEST_CASE("kernels whose names the session does not accept are counted") {
   }
   writer.ring->header.seen = writer.ring->header.kept = 20;
   reader.value().Drain(
-      1000, [](std::string_view name, std::string_view) { return name < "k4" ? 0u : RingReader::kRefused; }, kernels);
+      1000,
+      [](std::string_view name, std::string_view) {
+        return name < "k4" ? 0u : RingReader::kRefused;
+      },
+      kernels);
   CHECK(kernels.size() == 8);
   const ProcessReport report = reader.value().FinalReport();
   CHECK(report.malformed == 0);

@@ -30,8 +30,8 @@ class WrittenRing {
   explicit WrittenRing(const std::string& path, std::int32_t pid = ::getpid()) {
     file = FileDescriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC, 0600));
     REQUIRE(::ftruncate(file.get(), sizeof(shm::RingFile)) == 0);
-    void* memory = ::mmap(nullptr, sizeof(shm::RingFile), PROT_READ | PROT_WRITE, MAP_SHARED,
-                          file.get(), 0);
+    void* memory =
+        ::mmap(nullptr, sizeof(shm::RingFile), PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
     REQUIRE(memory != MAP_FAILED);
     ring = new (memory) shm::RingFile;
     ring->header.file_bytes = sizeof(shm::RingFile);
@@ -104,7 +104,9 @@ struct ReadKernels {
   std::vector<shm::KernelRecord> kernels;
   std::size_t Drain(RingReader& reader, std::size_t limit = 1000) {
     return reader.Drain(
-        limit, [this](std::string_view n, std::string_view range) { return names.Intern(n, 0, range); }, kernels);
+        limit,
+        [this](std::string_view n, std::string_view range) { return names.Intern(n, 0, range); },
+        kernels);
   }
 };
 

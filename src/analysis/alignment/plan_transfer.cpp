@@ -37,6 +37,9 @@ shm::KernelRecord RecordOf(const RunLaunch& launch) {
   return record;
 }
 
+constexpr const char* kGroupedByRange =
+    "groups launches by range; expected a plan without --ranges and --only-range";
+
 // Population is the launches of a run by kernel, with the plan's options for grouping.
 struct Population {
   std::vector<std::vector<std::uint32_t>> launches;  // by group, ascending
@@ -484,6 +487,9 @@ class Transfer {
 
 Result<PlanTransfer> TransferPlan(const model::Plan& plan, const Run& a, const Run& b,
                                   const Alignment& alignment, const PlanTransferOptions& options) {
+  if (!plan.ranges.empty()) {
+    return Error{fmt::format("{}: {}", EscapeForTerminal(options.plan_name), kGroupedByRange)};
+  }
   if (model::HasPool(plan)) {
     return Error{fmt::format("{}: {}", EscapeForTerminal(options.plan_name), model::kHasPool)};
   }

@@ -309,6 +309,23 @@ std::vector<StatsRow> SessionRows(const model::Plan& plan) {
   return rows;
 }
 
+// Returns one row for each range of a plan that groups launches by range.
+std::vector<StatsRow> RangeRows(const model::Plan& plan) {
+  std::vector<StatsRow> rows;
+  for (const model::PlanRange& range : plan.ranges) {
+    StatsRow row{{range.range.empty() ? kOutsideOfRanges : range.range}};
+    row.launches = range.invocations;
+    row.duration_ns = range.duration_ns;
+    if (row.launches != 0) {
+      row.mean_ns = static_cast<double>(row.duration_ns) / static_cast<double>(row.launches);
+    }
+    row.samples = range.samples;
+    row.bound = range.bound;
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
 // SampleRow is a row that is estimated from samples.
 struct SampleRow {
   StatsRow row;
@@ -432,6 +449,10 @@ Status SetOtherRows(const model::FinishedSession& run, StatsTable& table) {
           "has no sample with a launch configuration; expected a run with launch configurations";
       break;
     case StatsAxis::kRange:
+      if (!plan.ranges.empty()) {
+        table.rows = RangeRows(plan);
+        return Success{};
+      }
       missing = model::kNoRanges;
       break;
     case StatsAxis::kKernel:

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "model/kernel_groups.h"
 #include "model/kernel_name.h"
+#include "model/launch_selection.h"
 
 namespace stemtap::formats {
 namespace {
@@ -169,6 +170,19 @@ class Counter {
     });
     if (counted_.excepted != 0 && counted_.samples.empty()) {
       return Error{"--except: the plan has no other samples; expected a plan with more samples"};
+    }
+    if (!options_.only_range.empty()) {
+      model::LaunchSelection selection;
+      selection.only_range = options_.only_range;
+      counted_.in_other_ranges = std::erase_if(counted_.samples, [&](const CountedSample& s) {
+        return !model::CountedRangeOf(selection, s.kernel->range).is_selected;
+      });
+      if (counted_.samples.empty()) {
+        return Error{fmt::format(
+            "--only-range: no sample is in a range called '{}'; expected a plan with --ranges or "
+            "--only-range, and one of its ranges (see its summary)",
+            EscapeForTerminal(options_.only_range))};
+      }
     }
     if (options_.device) {
       const auto other =

@@ -57,6 +57,7 @@ struct CountingOptions {
   // Files of the profile; each is a process. If each used one device, `processes` may be unsaid.
   std::size_t ranks = 1;
   std::set<std::uint64_t> except;  // launch indices of samples to leave out
+  std::string only_range;          // only samples in these ranges (LaunchSelection::only_range)
 };
 
 struct CountedSample {
@@ -84,6 +85,7 @@ struct CountedPlan {
   std::vector<CountedSample> samples;              // by launch index; a launch may occur twice
   std::size_t left_out = 0;                        // samples of other devices
   std::size_t excepted = 0;                        // samples left out by `except`
+  std::size_t in_other_ranges = 0;                 // samples left out by `only_range`
   std::map<std::uint16_t, std::uint64_t> devices;  // launches counted per device; needs the profile
   std::uint64_t graph_kernels = 0;                 // number of graph kernels in the profile
   // Kernel names of the counted launches, in order of first launch; needs the profile.

@@ -82,8 +82,6 @@ std::string CaptureCostHelp() {
   return help;
 }
 
-namespace {
-
 std::string OnlyRangeError(std::string& value) {
   const auto names = static_cast<std::uint32_t>(std::count(value.begin(), value.end(), ',')) + 1;
   const std::string bounded = "," + value + ",";
@@ -91,10 +89,13 @@ std::string OnlyRangeError(std::string& value) {
       value.size() < shm::kMaxRangeBytes) {
     return {};
   }
-  return fmt::format("expected 1 to {} names of ranges, separated by commas, in less than {} bytes, "
-                     "found '{}'",
-                     shm::kMaxOnlyRanges, shm::kMaxRangeBytes, ShownCell(value));
+  return fmt::format(
+      "expected 1 to {} names of ranges, separated by commas, in less than {} bytes, "
+      "found '{}'",
+      shm::kMaxOnlyRanges, shm::kMaxRangeBytes, ShownCell(value));
 }
+
+namespace {
 
 constexpr Word<sampling::BoundScope> kBounds[] = {{sampling::BoundScope::kWorkload, "workload"},
                                                   {sampling::BoundScope::kKernel, "kernel"},
@@ -240,14 +241,16 @@ Status SamplingFlags::CheckTwoPass() const {
 Status SamplingFlags::CheckSelection() const {
   const bool has_ranges = options_.launches.has_ranges();
   if (options_.bound == sampling::BoundScope::kRange && !has_ranges) {
-    return Error{"--bound range: launches are not grouped by range; expected --ranges or "
-                 "--only-range NAME too",
-                 2};
+    return Error{
+        "--bound range: launches are not grouped by range; expected --ranges or "
+        "--only-range NAME too",
+        2};
   }
   if (has_ranges && options_.pool_small > 0.0) {
-    return Error{"--pool-small: not supported with --ranges and --only-range, because a pool "
-                 "would join kernels of several ranges",
-                 2};
+    return Error{
+        "--pool-small: not supported with --ranges and --only-range, because a pool "
+        "would join kernels of several ranges",
+        2};
   }
   return Success{};
 }
@@ -270,18 +273,18 @@ sampling::SamplingOptions SamplingFlags::Options() const {
 
 model::OptionList SamplingFlags::Listed() const {
   model::OptionList listed = {{"error_bound", options_.error_bound},
-          {"confidence", options_.confidence},
-          {"method", method()},
-          {"bound", NameIn(kBounds, options_.bound)},
-          {"min_samples", options_.min_samples},
-          {"selection", NameIn(sampling::kSelections, options_.selection)},
-          {"capture_cost", capture_cost_},
-          {"max_uncovered", MaxUncovered()},
-          {"pool_small", options_.pool_small},
-          {"group_by", NameIn(model::kGroupings, options_.group_by)},
-          {"exclude", options_.exclude},
-          {"weights", NameIn(kWeights, options_.weights)},
-          {"seed", options_.seed}};
+                              {"confidence", options_.confidence},
+                              {"method", method()},
+                              {"bound", NameIn(kBounds, options_.bound)},
+                              {"min_samples", options_.min_samples},
+                              {"selection", NameIn(sampling::kSelections, options_.selection)},
+                              {"capture_cost", capture_cost_},
+                              {"max_uncovered", MaxUncovered()},
+                              {"pool_small", options_.pool_small},
+                              {"group_by", NameIn(model::kGroupings, options_.group_by)},
+                              {"exclude", options_.exclude},
+                              {"weights", NameIn(kWeights, options_.weights)},
+                              {"seed", options_.seed}};
   model::AppendOptions(options_.launches, listed);
   return listed;
 }

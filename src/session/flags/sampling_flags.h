@@ -35,6 +35,9 @@ std::string CaptureCostHelp();
 inline constexpr double kMinErrorBound = 1e-6;
 inline constexpr double kMaxErrorBound = 0.99;
 
+// Returns what is wrong with the value of --only-range; empty if nothing is.
+std::string OnlyRangeError(std::string& value);
+
 class SamplingFlags {
  public:
   // Adds the options to `command`, which refers to this object. `more_methods` (name, help) are

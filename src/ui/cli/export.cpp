@@ -98,6 +98,12 @@ Status CheckUse(const ExportArguments& arguments, const formats::Consumer& consu
         "samples; expected --to ncu without --except",
         2};
   }
+  if (!arguments.options.counting.only_range.empty() && name == "ncu") {
+    return Error{
+        "--only-range: ncu numbers the launches that it profiled, so its results must be of all "
+        "samples; expected --to ncu without --only-range, and a plan of these launches only",
+        2};
+  }
   if (arguments.json && arguments.explain)
     return Error{"--json and --explain both go to standard output; expected one of them", 2};
   if (arguments.json && to_stdout) {
@@ -383,6 +389,10 @@ Result<std::string> Export(const ExportArguments& arguments) {
                                 Plural(counted.excepted, "sample is", "samples are"),
                                 EscapeForTerminal(arguments.except)));
   }
+  if (counted.in_other_ranges != 0) {
+    notes.push_back(fmt::format("{} in other ranges; omitted (--only-range)",
+                                Plural(counted.in_other_ranges, "sample is", "samples are")));
+  }
   if (!arguments.options.weights_name.empty()) {
     STEMTAP_TRY(WriteOutput(arguments.options.weights_name, formats::WeightsCsv(counted)));
     written.push_back(arguments.options.weights_name);
@@ -423,6 +433,11 @@ CommandSpec ExportCommand() {
       .Add("--except", &arguments->except,
            "leave out the samples of this plan, which 'stemtap plan --top-up' added others to")
       .File(PlanPath);
+  command
+      .Add("--only-range", &arguments->options.counting.only_range,
+           "only samples in ranges with this name; the plan was made with --ranges or --only-range")
+      .Type("NAME")
+      .check = session::OnlyRangeError;
   command.Add("--device", &arguments->options.counting.device, "only samples of this device")
       .In(0, shm::kUnknown16 - 1);
   command.Add("--list", &arguments->list, "existing kernelslist.g or kernel_config.txt to filter")

@@ -224,7 +224,8 @@ Result<std::unique_ptr<model::ProfileReader>> OpenRun(const std::vector<std::str
     return Error{"standard input is named twice; expected once", 2};
   }
   const auto watch_of = [&progress](const std::string& path) { return progress.Of(path); };
-  Result<std::unique_ptr<model::ProfileReader>> run = formats::OpenRanks(paths, watch_of, selection);
+  Result<std::unique_ptr<model::ProfileReader>> run =
+      formats::OpenRanks(paths, watch_of, selection);
   if (!run.ok() || metrics.empty()) return run;
   return formats::JoinMetricsFile(std::move(run).value(), RunName(paths), metrics);
 }

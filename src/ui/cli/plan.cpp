@@ -129,10 +129,10 @@ Result<model::Plan> MakePlan(const PlanArguments& arguments) {
     if (hold) return model::ReadProfile(held);
     return OpenRun(arguments.profiles, "", progress, selection);
   };
-  sampling::TwoPassPlan planned = STEMTAP_TRY(
-      before ? sampling::TopUpPlan(*before, arguments.top_up, open, run,
-                                   arguments.sampling.Options().seed)
-             : PlanRun(open, run, arguments.sampling));
+  sampling::TwoPassPlan planned =
+      STEMTAP_TRY(before ? sampling::TopUpPlan(*before, arguments.top_up, open, run,
+                                               arguments.sampling.Options().seed)
+                         : PlanRun(open, run, arguments.sampling));
   progress.Clear();
   if (!hold) Warn(planned.warnings);
   return std::move(planned.plan);

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/text.h"
 #include "model/brief_name.h"
 #include "model/session.h"
 #include "ui/top/draw.h"
@@ -119,6 +120,7 @@ std::string Apart(const model::OverviewKernel& kernel) {
   if (kernel.config.grid[0] != 0) {
     text = fmt::format("<{} {}> ", ExtentsOf(kernel.config.grid), ExtentsOf(kernel.config.block));
   }
+  if (!kernel.range.empty()) text += fmt::format("[{}] ", EscapeForTerminal(kernel.range));
   if (kernel.process != 0) text += fmt::format("[{}] ", kernel.process);
   return text;
 }
