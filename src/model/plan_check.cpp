@@ -156,6 +156,8 @@ class Check {
            fmt::format("{}, the number of samples", c.samples.size()));
     Expect(c.captured <= c.count, path + ".captured", c.captured,
            fmt::format("at most count, {}", c.count));
+    Expect(c.independent <= c.captured, path + ".independent", c.independent,
+           fmt::format("at most captured, {}", c.captured));
     Joined(c, path);
     for (std::size_t i = 0; i < c.samples.size() && wrong_.empty(); ++i) {
       Sample(c.samples[i], i == 0 ? nullptr : &c.samples[i - 1], path, i);

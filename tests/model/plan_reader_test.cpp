@@ -455,6 +455,71 @@ TEST_CASE("launches in other periods read back and must be consistent with their
   CHECK(error("mean_index", 1e9).starts_with(at + "mean_index: is 1000000000"));
 }
 
+TEST_CASE("independent samples read back, and are at most the samples") {
+  using nlohmann::json;
+  Plan plan = WithJoined();
+  plan.kernels[0].clusters[0].independent = 1;
+  const std::string text = PlanToJson(plan);
+  const Result<Plan> read = ParsePlan(text, "p");
+  if (!read.ok()) FAIL(read.error().message);
+  CHECK(PlanToJson(read.value()) == text);
+  CHECK(read.value().kernels[0].clusters[0].independent == 1);
+  CHECK(read.value().kernels[0].clusters[1].independent == 0);
+  json edited = json::parse(text);
+  edited["kernels"][0]["clusters"][0]["independent"] = 1000;
+  const Result<Plan> refused = ParsePlan(edited.dump(), "p");
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().message.starts_with(
+      "p: kernels[0].clusters[0].independent: is 1000; expected at most captured"));
+}
+
+TEST_CASE("the ranges of a plan read back, and must be the ranges of its kernels") {
+  using nlohmann::json;
+  Plan plan = WithJoined();
+  for (std::size_t k = 0; k < plan.kernels.size(); ++k) {
+    plan.kernels[k].range = k == 0 ? "decode" : "";
+  }
+  for (const char* name : {"decode", ""}) {
+    PlanRange& range = plan.ranges.emplace_back();
+    range.range = name;
+    for (const PlanKernel& kernel : plan.kernels) {
+      if (kernel.range != name) continue;
+      range.invocations += kernel.invocations;
+      range.duration_ns += kernel.duration_ns;
+    }
+    range.bound = range.certified_bound = 0.05;
+    range.observed_error = std::nan("");
+  }
+  const std::string text = PlanToJson(plan);
+  const Result<Plan> read = ParsePlan(text, "p");
+  if (!read.ok()) FAIL(read.error().message);
+  CHECK(PlanToJson(read.value()) == text);
+  CHECK(read.value().kernels[0].range == "decode");
+  CHECK(read.value().ranges[0].bound == 0.05);
+  CHECK(std::isnan(read.value().ranges[0].observed_error));
+  const auto error = [&](const auto& edit) {
+    json edited = json::parse(text);
+    edit(edited);
+    const Result<Plan> refused = ParsePlan(edited.dump(), "p");
+    return refused.ok() ? std::string("read") : refused.error().message;
+  };
+  CHECK(error([](json& p) {
+          p.erase("ranges");
+        }).starts_with("p: kernels[0].range: is decode; expected a range that the plan lists"));
+  CHECK(error([](json& p) {
+          p["ranges"][0]["invocations"] = 1;
+        }).starts_with("p: ranges[0].invocations: is 1"));
+  CHECK(error([](json& p) {
+          p["ranges"][1]["range"] = "decode";
+        }).starts_with("p: ranges[1].range: is listed twice"));
+  CHECK(error([](json& p) {
+          p["ranges"].erase(1);
+        }).starts_with("p: ranges: is 1 ranges; expected 2"));
+  CHECK(error([](json& p) {
+          p["ranges"][0]["bound"] = -1;
+        }).starts_with("p: ranges[0].bound: is -1"));
+}
+
 TEST_CASE(
     "the bound of an older plan becomes its certified bound, and a larger observed error becomes "
     "its bound") {

@@ -333,6 +333,7 @@ class Transfer {
       return x.index < y.index;
     });
     cluster.samples = std::move(kept);
+    cluster.independent = std::min<std::uint64_t>(cluster.independent, cluster.captured);
     if (cluster.samples.empty()) {
       cluster.joined = cluster.other_periods = 0;
       cluster.joined_bias_ns = cluster.other_periods_ns = 0.0;
