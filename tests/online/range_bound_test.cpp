@@ -27,7 +27,7 @@ namespace stemtap::test {
 namespace {
 
 constexpr double kAsked = 0.05;
-constexpr double kRounding = 1e-9;
+constexpr double kSlack = 1e-9;
 
 enum Range : std::uint16_t { kNone, kPrefill, kDecode, kSampling };
 
@@ -110,7 +110,7 @@ void Add(const model::Plan& plan, Tallies& tallies) {
     const auto truth = static_cast<double>(range.duration_ns);
     const double error = std::fabs(range.plain_estimate_ns - truth) / truth;
     ++tally.runs;
-    tally.covered += error <= range.certified_bound + kRounding;
+    tally.covered += error <= range.certified_bound + kSlack;
     tally.met += range.certified_bound <= kAsked;
     tally.bound += range.certified_bound;
     tally.error += error;

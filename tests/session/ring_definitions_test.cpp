@@ -82,6 +82,52 @@ TEST_CASE("a truncated file is an early end, and is read on when it has grown ag
   CHECK(none.Read(shm::kMaxDefinitions) == 0);
 }
 
+shm::NameRecord Range(std::uint32_t id, std::string_view path) {
+  shm::NameRecord record = Name(id, path);
+  record.kind = shm::RecordKind::kRange;
+  return record;
+}
+
+shm::RangedName Ranged(std::uint32_t id, std::uint32_t base, std::uint32_t range) {
+  shm::RangedName record;
+  record.name_id = id;
+  record.base_id = base;
+  record.range_id = range;
+  return record;
+}
+
+TEST_CASE("a name in a range is the name and the range that are defined before it") {
+  HostileFile file;
+  RingDefinitions definitions = file.Reader();
+  const shm::Record records[] = {Name(0, "gemm"),
+                                 Range(1, "decode"),
+                                 Ranged(1, 0, 1),
+                                 Ranged(1, 0, 1),               // the id is defined
+                                 Ranged(2, 7, 1),               // no such name
+                                 Ranged(2, 0, 9),               // no such range
+                                 Ranged(2, 0, shm::kNoRange),   // no range
+                                 Ranged(2, 1, 1),               // the base has a range itself
+                                 Ranged(shm::kMaxNames, 0, 1),  // above the maximum
+                                 Ranged(2, 2, 1),               // itself
+                                 Range(2, "prefill"),
+                                 Ranged(2, 0, 2)};
+  std::uint32_t count = 0;
+  for (const shm::Record& record : records) file.Write(count++, record);
+  CHECK(definitions.Read(count) == 7);
+  const auto found = [&](std::uint32_t id) {
+    std::string text = "undefined";
+    definitions.KernelOf(id, [&](std::string_view name, std::string_view range) {
+      text = std::string(name) + " in " + std::string(range);
+      return id;
+    });
+    return text;
+  };
+  CHECK(found(2) == "gemm in prefill");
+  CHECK(found(1) == "gemm in decode");
+  CHECK(found(0) == "gemm in ");
+  CHECK(found(7) == "undefined");
+}
+
 // A text that fits into one record.
 std::string AnyText(std::mt19937_64& random) {
   return std::string(random() % (sizeof(shm::NameRecord::bytes) + 1), 'a' + random() % 26);
@@ -97,6 +143,11 @@ shm::Record AnyRecord(std::mt19937_64& random) {
     more.count = static_cast<std::uint8_t>(random() % 80);
     std::memset(more.bytes, 'm', sizeof(more.bytes));
     record = more;
+  }
+  if (random() % 4 == 0) {
+    record =
+        Ranged(static_cast<std::uint32_t>(random() % 64), static_cast<std::uint32_t>(random() % 64),
+               static_cast<std::uint32_t>(random() % 8));
   }
   if (random() % 3 == 0) {
     unsigned char bytes[sizeof(record)];
