@@ -92,7 +92,9 @@ class LiveRun {
   void Describe(model::Overview& overview) const;
   void ServeMetrics(const model::Overview& overview);
   // Adds what the processes and the engine report to the result.
-  void AddReports(SessionResult& outcome) const;
+  // `whole`: of all windows of the run.
+  void AddReports(SessionResult& outcome, std::vector<ProcessReport> whole) const;
+  void AddReports(SessionResult& outcome) const { AddReports(outcome, processes_.WholeReports()); }
   // Answers a request of session/control.h.
   Result<std::string> Answer(std::string_view request);
   Result<std::string> Snapshot(std::string_view request) const;
@@ -130,6 +132,7 @@ class LiveRun {
     // In windows that have ended, how often the number of launches is not known.
     std::uint64_t uncounted = 0;
     std::vector<std::string> problems;
+    std::uint64_t more_problems = 0;  // that `problems` does not list
   };
   Windows windows_;
   BoundWatch bound_;
@@ -253,8 +256,9 @@ void LiveRun::UpdateWindow() {
 void LiveRun::EndWindow() {
   const Result<Directory> to = ClaimSession(
       session_.directory().PathOf(WindowName(windows_.ended + 1)), SessionPlace::kReplaced);
+  const std::vector<ProcessReport> whole = processes_.WholeReports();
   const Result<SessionResult> ended =
-      session_.EndWindow(to, [this](SessionResult& result) { AddReports(result); });
+      session_.EndWindow(to, [&](SessionResult& result) { AddReports(result, whole); });
   ++windows_.ended;
   if (ended.ok()) {
     const model::PlanTotals& totals = ended.value().plan.totals;
@@ -268,9 +272,13 @@ void LiveRun::EndWindow() {
     const std::string problem =
         fmt::format("window {} could not be written: {}", windows_.ended, ended.error().message);
     progress_.Say(problem);
-    if (windows_.problems.size() < kMaxWindowProblems) windows_.problems.push_back(problem);
+    if (windows_.problems.size() < kMaxWindowProblems) {
+      windows_.problems.push_back(problem);
+    } else {
+      ++windows_.more_problems;
+    }
   }
-  processes_.StartOver();
+  processes_.StartOver(whole);
   metrics_.EndWindow();
   bound_.Reset();
   has_acted_ = false;
@@ -394,19 +402,23 @@ std::string LiveRun::WhyAllDisabled(const std::vector<ProcessReport>& processes)
   return fmt::format("nothing was recorded: {}", EscapeForTerminal(processes.front().reason));
 }
 
-void LiveRun::AddReports(SessionResult& outcome) const {
+void LiveRun::AddReports(SessionResult& outcome, std::vector<ProcessReport> whole) const {
   outcome.plan.source = options_.command.empty()
                             ? fmt::format("pid {}", options_.attach_pid)
                             : fmt::format("{}", fmt::join(options_.command, " "));
   model::RecordedSession& recorded = outcome.session;
   recorded.devices = processes_.devices();
-  recorded.processes = processes_.Reports();
+  recorded.processes = processes_.InWindow(std::move(whole));
   recorded.unobserved = processes_.unobserved();
   // A run that ends in its first window is a whole run.
   recorded.window = !has_windows() || (windows_.ended == 0 && is_ended_) ? 0 : windows_.ended + 1;
   outcome.plan.totals.unobserved_intervals = windows_.uncounted;
   recorded.warnings.insert(recorded.warnings.end(), windows_.problems.begin(),
                            windows_.problems.end());
+  if (windows_.more_problems != 0) {
+    recorded.warnings.push_back(fmt::format("{} more could not be written",
+                                            Plural(windows_.more_problems, "window", "windows")));
+  }
   if (const std::uint64_t more = processes_.unlisted_intervals(); more != 0) {
     recorded.warnings.push_back(fmt::format("recording was off {} more than the {} that are listed",
                                             Plural(more, "time", "times"),

@@ -56,6 +56,7 @@ struct TracedProcesses::Source {
   std::size_t remarked = 0;      // bytes of its remarks that NewRemarks has returned
   std::uint64_t switches = 0;    // that FollowSwitches has seen
   std::uint64_t pushed = 0;      // launches passed to the engine
+  bool is_read = false;          // the process has ended, and its ring is empty
 };
 
 TracedProcesses::TracedProcesses(const Directory& directory, Engine& engine,
@@ -140,14 +141,18 @@ std::uint32_t TracedProcesses::AddKernel(std::string_view name, std::string_view
 bool TracedProcesses::Drain(bool final) {
   const std::int64_t now_ms = NowMs();
   bool any = false;
-  std::erase_if(open_, [&](const auto& source) {
+  for (const auto& source : open_) {
     // Checked before the ring is drained, so that records pushed before the process ended are still
     // found.
     const bool ended = source->replaced || source->ring.Ended();
     const bool more = DrainOne(*source, ended || final, now_ms);
     any |= more;
-    if (ended && !more) Close(*source);
-    return ended && !more;
+    source->is_read = ended && !more;
+  }
+  // Not in the same pass: a window that ends in DrainOne reads the reports of all open rings.
+  std::erase_if(open_, [&](const auto& source) {
+    if (source->is_read) Close(*source);
+    return source->is_read;
   });
   return any;
 }
@@ -401,8 +406,7 @@ std::vector<TracedProcesses::RingProgress> TracedProcesses::Progress() const {
   return all;
 }
 
-std::vector<ProcessReport> TracedProcesses::Reports() const {
-  std::vector<ProcessReport> reports = WholeReports();
+std::vector<ProcessReport> TracedProcesses::InWindow(std::vector<ProcessReport> reports) const {
   for (std::size_t i = 0; i < before_.size(); ++i) {
     SubtractProcess(before_[i], reports[i]);
     reports[i].is_past = before_[i].is_past;
@@ -410,9 +414,9 @@ std::vector<ProcessReport> TracedProcesses::Reports() const {
   return reports;
 }
 
-void TracedProcesses::StartOver() {
+void TracedProcesses::StartOver(std::vector<ProcessReport> whole) {
   const std::uint64_t now_ns = 1'000'000 * UnixMs();
-  before_ = WholeReports();
+  before_ = std::move(whole);
   for (ProcessReport& report : before_) report.is_past = true;
   devices_ = DeviceUse();
   for (const auto& source : open_) {

@@ -114,8 +114,9 @@ class TracedProcesses {
     end_window_ = std::move(end);
   }
   // Begins another window: reports, devices and times without recording begin anew. The reports of
-  // processes that have ended are past.
-  void StartOver();
+  // processes that have ended are past. `whole`: the WholeReports() up to which the last window
+  // counts. Processes go on while it is written, so later ones would skip launches.
+  void StartOver(std::vector<ProcessReport> whole);
 
   // Closes all rings. Returns a warning for each process that still runs and for each ring that
   // could not be opened.
@@ -127,7 +128,9 @@ class TracedProcesses {
   // Returns what processes have reported since the last call, for the user.
   std::vector<std::string> NewRemarks();
   // Returns the reports of all processes in the present window, in order of appearance.
-  std::vector<ProcessReport> Reports() const;
+  std::vector<ProcessReport> Reports() const { return InWindow(WholeReports()); }
+  // Returns the part of WholeReports() that is in the present window.
+  std::vector<ProcessReport> InWindow(std::vector<ProcessReport> whole) const;
   // Returns the reports since the processes began, whatever the window.
   std::vector<ProcessReport> WholeReports() const;
   // Returns which processes are missing because their rings could not be opened, in one line; empty

@@ -13,19 +13,25 @@
 namespace stemtap::session {
 namespace {
 
-// Writes the ring of a process that has ended, with `kernels` kernels.
-void WriteRing(const test::TempDir& scratch, int number, std::uint64_t kernels) {
-  WrittenRing written((scratch / ("ring." + std::to_string(number))).string(), number);
-  written.ring->header.seen = kernels + 1;
-  written.ring->header.kept = kernels;
-  written.ring->header.losses[0] = 1;
-  written.Define(0, "k");
+// Adds `kernels` kernels to a ring.
+void Launch(WrittenRing& written, std::uint64_t kernels) {
+  written.ring->header.seen += kernels;
+  written.ring->header.kept += kernels;
   for (std::uint64_t i = 0; i < kernels; ++i) {
     shm::KernelRecord record;
     record.duration_ns = 1000;
     record.device = 0;
     written.ring->queue.push(shm::Record(record));
   }
+}
+
+// Writes the ring of a process that has ended, with `kernels` kernels.
+void WriteRing(const test::TempDir& scratch, int number, std::uint64_t kernels) {
+  WrittenRing written((scratch / ("ring." + std::to_string(number))).string(), number);
+  written.ring->header.seen = 1;
+  written.ring->header.losses[0] = 1;
+  written.Define(0, "k");
+  Launch(written, kernels);
   written.ring->header.state = static_cast<std::uint32_t>(shm::RingState::kClosed);
 }
 
@@ -70,6 +76,46 @@ TEST_CASE("processes beyond the maximum are counted together, and reported in on
   std::uint64_t launches = 0;
   for (const DeviceTotals& device : processes.devices()) launches += device.launches;
   CHECK(launches == 55);
+}
+
+TEST_CASE("a window may end while processes end, and counts each of their launches once") {
+  const test::TempDir scratch;
+  const Directory directory = Directory::Open(scratch.path().string()).value();
+  auto gate = std::make_unique<shm::GateTable>();
+  WorkerPool pool(1);
+  Engine engine(sampling::SamplingOptions{}, *gate, GateAsked::kByEngine, 0, pool);
+  RecordingSchedule schedule({});
+  TracedProcesses processes(directory, engine, schedule, true);
+  // Rings are read in this order: one that has ended, one that runs, and one that has ended, during
+  // which the window ends.
+  WriteRing(scratch, 1, 3);
+  WrittenRing running((scratch / "ring.2").string());
+  running.Define(0, "k");
+  Launch(running, 3);
+  WriteRing(scratch, 3, 8);
+  std::uint64_t kept = 0;
+  const auto count = [&kept](const std::vector<ProcessReport>& reports) {
+    for (const ProcessReport& report : reports) kept += report.is_past ? 0 : report.kept;
+  };
+  int windows = 0;
+  processes.SetWindow(8, [&] {
+    const std::vector<ProcessReport> whole = processes.WholeReports();
+    count(processes.InWindow(whole));
+    if (windows++ == 0) Launch(running, 5);  // while the window is written
+    processes.StartOver(whole);
+  });
+  REQUIRE(processes.FindRings());
+  for (int i = 0; i < 3; ++i) processes.Drain(true);
+  CHECK(windows == 2);
+  CHECK(processes.CountRecording().on == 1);
+  running.ring->header.state = static_cast<std::uint32_t>(shm::RingState::kClosed);
+  while (processes.Drain(true)) {
+  }
+  processes.Drain(true);
+  CHECK(processes.all_ended());
+  count(processes.Reports());
+  CHECK(kept == 3 + 3 + 8 + 5);
+  CHECK(engine.launches() == kept);
 }
 
 }  // namespace
