@@ -9,6 +9,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <string_view>
 
 #include "chaos/host.h"
 #include "session/ring_reader.h"
@@ -21,6 +22,13 @@ using Json = nlohmann::json;
 // Maximum number of records whose counts are uncertain: a process can be killed between a push and
 // its two counts.
 constexpr std::uint64_t kInDoubt = 256;
+
+constexpr std::string_view kWindowPrefix = "window-";
+
+bool IsWindow(const std::string& name) {
+  return name.starts_with(kWindowPrefix) && name.size() > kWindowPrefix.size() &&
+         name.find_first_not_of("0123456789", kWindowPrefix.size()) == std::string::npos;
+}
 
 std::string ReadAll(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
@@ -97,6 +105,7 @@ Account FromReport(const session::ProcessReport& p) {
 
 void ReadSessionJson(const Json& json, Session& session, Breaches& breaches) {
   session.finished = true;
+  session.window = Number(json, "window");
   const Json counters = json.value("counters", Json::object());
   session.kept = Number(counters, "kept");
   session.dropped = Number(counters, "dropped");
@@ -125,6 +134,7 @@ void ReadPlan(const Json& json, Session& session, Breaches& breaches) {
   const Json totals = json.value("totals", Json::object());
   const std::uint64_t total = Number(totals, "invocations");
   session.samples = Number(totals, "samples");
+  session.excluded = Number(totals, "excluded_invocations");
   if (total != invocations) {
     breaches.push_back(
         fmt::format("accounts: the plan has {} invocations, its kernels {}", total, invocations));
@@ -284,7 +294,7 @@ Session ReadSession(const std::filesystem::path& folder, const Circumstances& ab
       }
     } else if (name == "mask.ndjson") {
       CheckMask(entry.path(), about, breaches);
-    } else if (name == "stemtap.log") {
+    } else if (name == "stemtap.log" || (about.windows && entry.is_directory() && IsWindow(name))) {
       continue;
     } else if (name == "summary.txt") {
       if (entry.file_size() == 0) breaches.push_back("unreadable: " + entry.path().string());
@@ -317,10 +327,144 @@ Session ReadSession(const std::filesystem::path& folder, const Circumstances& ab
   CheckOverview(session, about, breaches);
   std::uint64_t planned = 0;
   for (const auto& [name, sum] : session.plan) planned += sum.launches;
-  if (session.finished && planned != session.kept) {
-    breaches.push_back(fmt::format("accounts: {} kept, {} in the plan", session.kept, planned));
+  if (session.finished && planned + session.excluded != session.kept) {
+    breaches.push_back(fmt::format("accounts: {} kept, {} in the plan, {} excluded", session.kept,
+                                   planned, session.excluded));
   }
   return session;
+}
+
+std::map<std::uint64_t, std::filesystem::path> WindowFolders(const std::filesystem::path& folder) {
+  std::map<std::uint64_t, std::filesystem::path> folders;
+  std::error_code gone;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, gone)) {
+    const std::string name = entry.path().filename().string();
+    if (IsWindow(name)) folders[std::stoull(name.substr(kWindowPrefix.size()))] = entry.path();
+  }
+  return folders;
+}
+
+Breaches CheckWindows(const Session& last, const std::map<std::uint64_t, Session>& windows,
+                      const Circumstances& about) {
+  Breaches breaches;
+  const bool excused = about.collector_killed || about.folder_touched;
+  const auto told = [&](std::uint64_t number) {
+    const std::string begin = fmt::format("window {} could not be written: ", number);
+    return std::any_of(last.warnings.begin(), last.warnings.end(), [&](const std::string& w) {
+      return w.starts_with(begin) || w.ends_with(" more could not be written");
+    });
+  };
+  for (const auto& [number, window] : windows) {
+    if (!window.finished && !excused && !told(number)) {
+      breaches.push_back("unreadable: " + window.folder.string() + " has no session.json");
+    } else if (window.finished && window.window != number) {
+      breaches.push_back(
+          fmt::format("windows: {} is of window {}", window.folder.string(), window.window));
+    }
+  }
+  if (!last.finished || excused) return breaches;
+  const std::uint64_t ended = last.window == 0 ? 0 : last.window - 1;
+  const std::uint64_t first = about.keep == 0 || about.keep >= ended ? 1 : ended - about.keep + 1;
+  for (std::uint64_t number = first; number <= ended; ++number) {
+    if (!windows.contains(number) && !told(number)) {
+      breaches.push_back(fmt::format("windows: {} of {} is missing", number, ended));
+    }
+  }
+  for (const auto& [number, window] : windows) {
+    if (number < first || number > ended) {
+      breaches.push_back("left over: " + window.folder.string());
+    }
+  }
+  return breaches;
+}
+
+namespace {
+
+// Adds the account of a later window. The state and the reason are the last ones.
+void AddLater(const Account& later, Account& sum) {
+  const Account before = sum;
+  sum = later;
+  if (sum.reason.empty()) sum.reason = before.reason;
+  sum.programs = std::max(before.programs, later.programs);
+  if (later.from_ring) return;  // a ring has the counts of all windows
+  sum.seen += before.seen;
+  sum.kept += before.kept;
+  sum.dropped += before.dropped;
+  sum.gone_astray += before.gone_astray;
+  sum.late += before.late;
+}
+
+// Returns one account per process.
+std::map<pid_t, Account> ByProcess(const Session& session) {
+  std::map<pid_t, Account> accounts;
+  for (const Account& p : session.processes) {
+    const auto [found, is_new] = accounts.emplace(p.pid, p);
+    if (is_new) continue;
+    const int programs = found->second.programs + 1;
+    AddLater(p, found->second);
+    found->second.programs = programs;
+  }
+  return accounts;
+}
+
+}  // namespace
+
+Session Joined(const std::map<std::uint64_t, Session>& windows, const Session& last,
+               const Circumstances& about) {
+  if (!about.windows) return last;
+  Session joined = last;
+  std::map<pid_t, Account> accounts;
+  std::vector<const Session*> all;
+  for (const auto& [number, window] : windows) all.push_back(&window);
+  all.push_back(&last);
+  for (const Session* session : all) {
+    for (const auto& [pid, account] : ByProcess(*session)) {
+      const auto [found, is_new] = accounts.emplace(pid, account);
+      if (!is_new) AddLater(account, found->second);
+    }
+    if (session == &last) break;
+    joined.kept += session->kept;
+    joined.dropped += session->dropped;
+    joined.zero_duration += session->zero_duration;
+    joined.slowed += session->slowed;
+    joined.excluded += session->excluded;
+    for (const auto& [name, sum] : session->plan) {
+      joined.plan[name].launches += sum.launches;
+      joined.plan[name].duration_ns += sum.duration_ns;
+    }
+  }
+  joined.processes.clear();
+  for (auto& [pid, account] : accounts) {
+    if (about.execs) account.programs = std::max(account.programs, 2);
+    joined.processes.push_back(account);
+  }
+  const std::uint64_t ended = last.window == 0 ? 0 : last.window - 1;
+  joined.windows_missing = std::count_if(windows.begin(), windows.end(), [](const auto& w) {
+                             return w.second.finished;
+                           }) != static_cast<long>(ended);
+  return joined;
+}
+
+Breaches CheckAttempt(const Attempt& attempt, const std::vector<Session>& sessions,
+                      const Circumstances& about) {
+  const std::vector<std::string> lines = Lines(attempt.errors);
+  if (attempt.accepted()) {
+    const auto is_listed = [&](const Session& session) {
+      return std::any_of(session.processes.begin(), session.processes.end(),
+                         [&](const Account& p) { return p.pid == attempt.pid; });
+    };
+    const bool excused = about.collector_killed || about.folder_touched || about.files_truncated ||
+                         about.may_die_unborn;
+    if (excused || std::any_of(sessions.begin(), sessions.end(), is_listed)) return {};
+    return {fmt::format("attach: accepted, but nothing is known of process {}", attempt.pid)};
+  }
+  const bool is_refused = attempt.status && WIFEXITED(*attempt.status) &&
+                          WEXITSTATUS(*attempt.status) == 1 && !lines.empty() &&
+                          lines.back().starts_with("stemtap: ") &&
+                          !lines.back().starts_with("stemtap: warning: ");
+  if (is_refused) return {};
+  return {fmt::format("attach: {}, '{:.200}'",
+                      attempt.status ? StatusText(*attempt.status) : "still runs", attempt.errors)};
 }
 
 Breaches CheckNothingElse(const std::filesystem::path& work) {
@@ -364,6 +508,7 @@ bool Complete(const Session& session, const Truths& truths, const std::map<pid_t
   if (!session.finished || !about.names_exact || about.unheard_launches || about.controlled) {
     return false;
   }
+  if (session.windows_missing || session.excluded != 0) return false;
   if (session.dropped != 0 || session.zero_duration != 0) return false;
   return std::all_of(session.processes.begin(), session.processes.end(), [&](const Account& p) {
     return !p.from_ring && p.state == "closed" && p.gone_astray == 0 && truths.contains(p.pid) &&
@@ -371,15 +516,30 @@ bool Complete(const Session& session, const Truths& truths, const std::map<pid_t
   });
 }
 
-void CheckAgainstTruth(const Account& p, const Truth& truth, const Circumstances& about,
-                       Breaches& breaches) {
+// Every record that a process kept is in the plan of some window.
+void CheckSum(const Session& session, const Circumstances& about, Breaches& breaches) {
+  if (!about.windows || !session.finished || session.windows_missing) return;
+  std::uint64_t seen = 0;
+  for (const Account& p : session.processes) {
+    if (p.from_ring || p.state != "closed" || p.programs != 1) return;
+    seen += p.seen;
+  }
+  if (session.kept + session.dropped != seen) {
+    breaches.push_back(
+        fmt::format("accounts: all windows have kept {} and dropped {}, but their processes {}",
+                    session.kept, session.dropped, seen));
+  }
+}
+
+void CheckAgainstTruth(const Account& p, const Truth& truth, bool windows_missing,
+                       const Circumstances& about, Breaches& breaches) {
   if (p.seen > truth.launches) {
     breaches.push_back(fmt::format("accounts: process {} was seen to launch {}, but launched {}",
                                    p.pid, p.seen, truth.launches));
   }
   // While recording is off, launches are not seen, and CUPTI does not see them either.
   const std::uint64_t off = about.controlled ? truth.unrecorded : 0;
-  if (p.seen + off >= truth.launches || about.unheard_launches) return;
+  if (p.seen + off >= truth.launches || about.unheard_launches || windows_missing) return;
   const bool says_so = p.state != "closed" || p.gone_astray != 0 || !p.reason.empty();
   if (!says_so) {
     breaches.push_back(fmt::format("silent: process {} launched {}, of which {} were seen", p.pid,
@@ -397,10 +557,11 @@ Breaches CheckAccounts(const std::vector<Session>& sessions, const Truths& truth
   Breaches breaches;
   std::map<pid_t, int> accounts;
   for (const Session& session : sessions) {
-    for (const Account& p : session.processes) ++accounts[p.pid];
+    for (const Account& p : session.processes) accounts[p.pid] += p.programs;
   }
   for (const Session& session : sessions) {
     ByName launched;
+    CheckSum(session, about, breaches);
     for (const Account& p : session.processes) {
       const std::uint64_t sum = p.kept + p.dropped;
       const bool in_doubt = p.from_ring && p.state == "recording";
@@ -412,7 +573,7 @@ Breaches CheckAccounts(const std::vector<Session>& sessions, const Truths& truth
       const auto truth = truths.find(p.pid);
       // After exec, a process has several accounts but only the truth of its last program.
       if (truth == truths.end() || accounts[p.pid] != 1) continue;
-      CheckAgainstTruth(p, truth->second, about, breaches);
+      CheckAgainstTruth(p, truth->second, session.windows_missing, about, breaches);
       for (const auto& [name, t] : truth->second.by_name) {
         launched[name].launches += t.launches;
         launched[name].duration_ns += t.duration_ns;
@@ -433,7 +594,9 @@ Breaches CheckAccounts(const std::vector<Session>& sessions, const Truths& truth
     for (const std::string& warning : session.warnings) spoke |= warning.starts_with("not read: ");
   }
   const bool excused = spoke || !about.error_visible || about.stays_out || about.collector_killed ||
-                       about.folder_deleted;
+                       about.folder_deleted || about.attached ||
+                       std::any_of(sessions.begin(), sessions.end(),
+                                   [](const Session& s) { return s.windows_missing; });
   for (const auto& [pid, truth] : truths) {
     if (!accounts.contains(pid) && truth.launches != 0 && !excused) {
       breaches.push_back(fmt::format("silent: nothing is known of process {}, which launched {}",

@@ -45,6 +45,7 @@ struct Account {
   std::uint64_t gone_astray = 0;  // losses of unknown size: buffers, gaps
   std::uint64_t late = 0;
   bool from_ring = false;
+  int programs = 1;  // that the process ran, one after the other (exec), as far as is known
 };
 
 struct Session {
@@ -59,6 +60,9 @@ struct Session {
   std::uint64_t zero_duration = 0;
   std::uint64_t slowed = 0;  // launches with imputed durations in the plan
   std::uint64_t samples = 0;
+  std::uint64_t excluded = 0;    // launches that the options leave out of the plan
+  std::uint64_t window = 0;      // number of the window; 0: the session is not one of several
+  bool windows_missing = false;  // of a session that Joined returned: windows were removed or lost
   ByName plan;
   // The values of overview.json, if it exists.
   struct Glance {
@@ -89,7 +93,19 @@ struct Circumstances {
   bool files_truncated = false;  // rings may be unreadable, and the program may end by SIGBUS
   bool stays_out = false;        // the library was disabled by the user, or found another tool
   bool quiet = true;
-  bool controlled = false;  // recording is switched off and on
+  bool controlled = false;  // recording is switched off and on, or begins late
+  bool windows = false;     // the session has windows
+  std::uint64_t keep = 0;   // windows that are kept; 0: all
+  bool execs = false;       // a process runs several programs, one after the other
+  bool attached = false;    // at most one process is recorded, from some moment on
+};
+
+// Attempt is the result of `stemtap attach`.
+struct Attempt {
+  pid_t pid = 0;              // the process that was to be attached to
+  std::optional<int> status;  // nullopt: it did not end
+  std::string errors;
+  bool accepted() const { return status == 0; }
 };
 
 // `stemtap run` encodes the exit status as a shell does; otherwise, the status must be unchanged.
@@ -103,6 +119,20 @@ Breaches CheckErrors(const std::string& bare, const std::string& got, bool quiet
 // to a session, or should have been removed.
 Session ReadSession(const std::filesystem::path& folder, const Circumstances& about,
                     Breaches& breaches);
+// Returns the directories of the windows of a session, by number.
+std::map<std::uint64_t, std::filesystem::path> WindowFolders(const std::filesystem::path& folder);
+// Checks that the windows that should exist do, and are finished. `last` is the session that
+// contains them, `windows` have been read by ReadSession.
+Breaches CheckWindows(const Session& last, const std::map<std::uint64_t, Session>& windows,
+                      const Circumstances& about);
+// Returns the session that the windows and the last one are together.
+Session Joined(const std::map<std::uint64_t, Session>& windows, const Session& last,
+               const Circumstances& about);
+
+// Checks that `stemtap attach` records the process or says why it does not.
+Breaches CheckAttempt(const Attempt& attempt, const std::vector<Session>& sessions,
+                      const Circumstances& about);
+
 // Checks that no files exist outside session directories.
 Breaches CheckNothingElse(const std::filesystem::path& work);
 

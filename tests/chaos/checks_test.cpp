@@ -266,6 +266,114 @@ TEST_CASE("a plan that differs from the launches is found") {
       Finds(CheckAccounts({session}, {{77, {9, {{"l", {9, 90}}}}}}, "", {}), "the plan's kernels"));
 }
 
+// Returns a finished window of process 77, whose launches are all of one kernel.
+Session Window(std::uint64_t number, std::uint64_t launches) {
+  Session session;
+  session.folder = "session/window-000" + std::to_string(number);
+  session.finished = true;
+  session.window = number;
+  session.kept = launches;
+  session.processes = {{.pid = 77, .state = "closed", .seen = launches, .kept = launches}};
+  session.plan = {{"k", {launches, 10 * launches}}};
+  return session;
+}
+
+TEST_CASE("windows that are missing, left over or not finished are found") {
+  const Circumstances about = {.windows = true};
+  const Session last = Window(3, 1);
+  const std::map<std::uint64_t, Session> all = {{1, Window(1, 5)}, {2, Window(2, 4)}};
+  const std::map<std::uint64_t, Session> second = {{2, Window(2, 4)}};
+  CHECK(CheckWindows(last, all, about).empty());
+  CHECK(CheckWindows(Window(0, 1), {}, about).empty());
+  CHECK(Finds(CheckWindows(last, second, about), "windows: 1 of 2 is missing"));
+  CHECK(CheckWindows(last, second, {.windows = true, .keep = 1}).empty());
+  CHECK(Finds(CheckWindows(last, all, {.windows = true, .keep = 1}), "left over"));
+  CHECK(CheckWindows(last, second, {.folder_touched = true, .windows = true}).empty());
+  std::map<std::uint64_t, Session> wrong = all;
+  wrong[2].window = 1;
+  CHECK(Finds(CheckWindows(last, wrong, about), "is of window 1"));
+  wrong[2].finished = false;
+  CHECK(Finds(CheckWindows(last, wrong, about), "unreadable: session/window-0002"));
+  CHECK(CheckWindows(last, wrong, {.collector_killed = true, .windows = true}).empty());
+  Session spoken = last;
+  spoken.warnings = {"window 2 could not be written: the disk is full"};
+  CHECK(CheckWindows(spoken, wrong, about).empty());
+  wrong.erase(2);
+  CHECK(CheckWindows(spoken, wrong, about).empty());
+  CHECK(Finds(CheckWindows(last, wrong, about), "windows: 2 of 2 is missing"));
+
+  const Example example;
+  example.scratch.Write("session/window-0001/session.json", kSessionJson);
+  CHECK(example.Breached(about).empty());
+  CHECK(Finds(example.Breached(), "left over"));  // no windows are expected
+  CHECK(WindowFolders(example.scratch / "session").size() == 1);
+}
+
+TEST_CASE("launches that no window or two windows contain are found") {
+  const Circumstances about = {.windows = true};
+  const Truths truths = {{77, {10, {{"k", {10, 100}}}}}};
+  std::map<std::uint64_t, Session> parts = {{1, Window(1, 5)}, {2, Window(2, 4)}};
+  const Session last = Window(3, 1);
+  CHECK(CheckAccounts({Joined(parts, last, about)}, truths, "", about).empty());
+  // Without the first window, the others are only known not to contain too much.
+  const std::map<std::uint64_t, Session> second = {{2, Window(2, 4)}};
+  CHECK(CheckAccounts({Joined(second, last, about)}, truths, "", about).empty());
+  CHECK(Finds(CheckAccounts({Joined(second, Window(3, 7), about)}, truths, "", about),
+              "was seen to launch 11"));
+  parts[2] = Window(2, 3);
+  CHECK(Finds(CheckAccounts({Joined(parts, last, about)}, truths, "", about), "silent: "));
+  parts[2] = Window(2, 5);
+  CHECK(Finds(CheckAccounts({Joined(parts, last, about)}, truths, "", about),
+              "was seen to launch 11"));
+  // The process delivered all launches, but a window lost one.
+  parts[2] = Window(2, 4);
+  parts[2].kept = 3;
+  CHECK(Finds(CheckAccounts({Joined(parts, last, about)}, truths, "", about),
+              "all windows have kept 9"));
+  parts[2] = Window(2, 4);
+  parts[2].plan["k"].duration_ns = 41;
+  CHECK(
+      Finds(CheckAccounts({Joined(parts, last, about)}, truths, "", about), "the plan's kernels"));
+  // A ring has the counts of all windows.
+  parts[2] = Window(2, 4);
+  Session killed;
+  killed.processes = {{.pid = 77, .state = "closed", .seen = 10, .kept = 10, .from_ring = true}};
+  const Circumstances ends = {.collector_killed = true, .windows = true};
+  CHECK(CheckAccounts({Joined(parts, killed, ends)}, truths, "", ends).empty());
+}
+
+TEST_CASE("excluded launches are kept and not in the plan") {
+  const Example example;
+  example.scratch.Write("session/plan.json",
+                        R"({"totals":{"invocations":8,"excluded_invocations":1},
+                            "kernels":[{"name":"k","invocations":8,"duration_ns":80}]})");
+  CHECK(example.Breached().empty());
+  example.scratch.Write("session/plan.json",
+                        R"({"totals":{"invocations":8},
+                            "kernels":[{"name":"k","invocations":8,"duration_ns":80}]})");
+  CHECK(Finds(example.Breached(), "accounts: 9 kept, 8 in the plan"));
+}
+
+TEST_CASE("an attempt to attach that fails without a reason, or records nothing, is found") {
+  const Circumstances about = {.controlled = true, .attached = true};
+  const std::string warning = "stemtap: warning: the main thread is stopped\n";
+  const Session session = Window(0, 5);
+  CHECK(CheckAttempt({77, 0, ""}, {session}, about).empty());
+  CHECK(Finds(CheckAttempt({78, 0, ""}, {session}, about), "nothing is known of process 78"));
+  CHECK(
+      CheckAttempt({77, 1 << 8, warning + "stemtap: there is no process 77\n"}, {}, about).empty());
+  CHECK(Finds(CheckAttempt({77, 1 << 8, ""}, {}, about), "attach: exit 1"));
+  CHECK(Finds(CheckAttempt({77, 1 << 8, warning}, {}, about), "attach: exit 1"));
+  CHECK(Finds(CheckAttempt({77, SIGSEGV, ""}, {}, about), "attach: signal 11"));
+  CHECK(Finds(CheckAttempt({77, std::nullopt, ""}, {}, about), "attach: still runs"));
+  // What the process launched before is known to the truth, and only to it.
+  CHECK(CheckAccounts({session}, {{77, {9, {}, 4}}}, "", about).empty());
+  CHECK(Finds(CheckAccounts({session}, {{77, {9, {}, 3}}}, "", about), "silent: "));
+  CHECK(Finds(CheckAccounts({session}, {{77, {4, {}, 0}}}, "", about), "was seen to launch 5"));
+  // Other processes are not attached to.
+  CHECK(CheckAccounts({session}, {{78, {9, {}}}}, "", about).empty());
+}
+
 TEST_CASE("a leftover process is found by its mark") {
   const TempDir folder;
   Start start;

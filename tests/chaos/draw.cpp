@@ -18,7 +18,8 @@ constexpr const char* kEndings[] = {
     "sigsegv", "exec",         "thread_exit",     "fork_idle",       "fork_exec", "daemon",
     "storm",   "killed_quiet", "killed_in_storm", "termed_from_away"};
 constexpr const char* kWays[] = {"run kernels",   "run gate",       "run gate profiler",
-                                 "run --preload", "variable alone", "LD_PRELOAD alone"};
+                                 "run --preload", "variable alone", "LD_PRELOAD alone",
+                                 "attach"};
 constexpr const char* kWrappers[] = {"direct", "sh -c",       "env",          "nested scripts",
                                      "python", "python fork", "python spawn", "python forkserver"};
 
@@ -66,6 +67,8 @@ constexpr FaultText kFaults[] = {
     {"files_truncated", "rings, the gate table or a ring without a process are truncated"},
     {"signals_sent", "every signal that can be forwarded, to the collector and the program"},
     {"controlled", "stop, start and snapshot commands, in a drawn order, from a drawn moment on"},
+    {"windows", "--window, often with --keep, ranges, and commands as of controlled"},
+    {"attached", "no stemtap until `stemtap attach`, at a drawn moment"},
 };
 static_assert(std::size(kEndings) == static_cast<std::size_t>(Ending::kCount));
 static_assert(std::size(kWays) == static_cast<std::size_t>(Way::kCount));
@@ -146,6 +149,22 @@ const ToolStandIn kToolStandIns[] = {
       {"CUDA_INJECTION64_PATH", "/nonexistent/libToolsInjection64.so"}}},
     {"compute-sanitizer", {{"NV_SANITIZER_INJECTION_PORT_BASE", "49152"}}}};
 
+// Returns options of `stemtap run`.
+std::vector<std::string> RandomWindows(Chance& chance) {
+  std::vector<std::string> options = {"--window"};
+  options.push_back(chance.OneIn(2) ? fmt::format("{}launches", chance.Magnitude(1, 50'000))
+                                    : fmt::format("{}ms", chance.Magnitude(5, 400)));
+  if (chance.OneIn(2)) {
+    options.insert(options.end(), {"--keep", std::to_string(chance.Between(1, 4))});
+  }
+  if (chance.OneIn(3)) options.insert(options.end(), {"--only-range", "decode"});
+  if (chance.OneIn(3)) {
+    options.push_back("--ranges");
+    if (chance.OneIn(2)) options.insert(options.end(), {"--bound", "range"});
+  }
+  return options;
+}
+
 Fault DrawFault(FaultKind kind, Chance& chance) {
   Fault f{kind};
   f.at_permille = chance.Permille();
@@ -156,6 +175,14 @@ Fault DrawFault(FaultKind kind, Chance& chance) {
       break;
     case FaultKind::kControlled:
       f.size = chance.Between(1, (1 << 24) - 1);  // the commands
+      break;
+    case FaultKind::kWindows:
+      f.options = RandomWindows(chance);
+      f.size = chance.OneIn(3) ? 0 : chance.Between(1, (1 << 24) - 1);  // the commands; 0: none
+      break;
+    case FaultKind::kAttached:
+      // Bit 0: -o; bit 1: -q; bits 2 and 3: the level; the others: which process.
+      f.size = chance.Between(0, (1 << 12) - 1);
       break;
     case FaultKind::kProgramStopped:
       f.size = chance.Magnitude(50, 800);
@@ -340,7 +367,8 @@ bool Fits(const Round& round, FaultKind kind, const Machine& machine) {
     case FaultKind::kHostileNames:
       return !round.python();
     case FaultKind::kNoMoreThreads:  // another CUPTI client starts CUPTI's thread itself
-      return machine.filters && !round.python() && !round.has(FaultKind::kOtherProfiler);
+      return machine.filters && !round.python() && !round.has(FaultKind::kOtherProfiler) &&
+             !round.has(FaultKind::kAttached);
     case FaultKind::kCallsRefused:
       return machine.filters;
     case FaultKind::kErrorUnread:
@@ -353,11 +381,18 @@ bool Fits(const Round& round, FaultKind kind, const Machine& machine) {
       return !round.has(FaultKind::kOtherTool) && !round.has(FaultKind::kNoMoreThreads);
     case FaultKind::kTwoCollectors:
       // The second collector recreates the directory.
-      return !round.has(FaultKind::kFolderDeleted) && !round.has(FaultKind::kControlled);
+      return !round.has(FaultKind::kFolderDeleted) && !round.has(FaultKind::kControlled) &&
+             !round.has(FaultKind::kWindows) && !round.has(FaultKind::kAttached);
     case FaultKind::kFolderDeleted:
       return !round.has(FaultKind::kTwoCollectors);
     case FaultKind::kControlled:  // the commands belong to one session
       return !round.has(FaultKind::kTwoCollectors);
+    case FaultKind::kWindows:
+      return round.run() && !round.has(FaultKind::kTwoCollectors);
+    case FaultKind::kAttached:
+      // The first thread that the program starts would be stemtap's instead of CUPTI's.
+      return !round.has(FaultKind::kTwoCollectors) && !round.has(FaultKind::kWindows) &&
+             !round.has(FaultKind::kNoMoreThreads);
     case FaultKind::kFilesTruncated:  // a collector without memory cannot replace the pages
       return !round.has(FaultKind::kCollectorStarved) && !round.has(FaultKind::kLittleMemory);
     case FaultKind::kCollectorStarved:
@@ -390,6 +425,17 @@ void DrawWorkload(Round& round, Chance& chance) {
   }
 }
 
+// Limits the number of windows, because each is a directory with eight files.
+void LimitWindows(const Round& round, std::vector<std::string>& options) {
+  constexpr long kMaxWindows = 100;
+  if (!options[1].ends_with("launches")) return;
+  const bool is_endless = round.ending == Ending::kStorm ||
+                          round.ending == Ending::kKilledInStorm ||
+                          round.ending == Ending::kThreadExit || !round.program.empty();
+  const long least = is_endless ? 20'000 : round.launches * round.ranks / kMaxWindows;
+  options[1] = fmt::format("{}launches", std::max(std::stol(options[1]), least));
+}
+
 }  // namespace
 
 const char* NameOf(Ending ending) {
@@ -419,13 +465,22 @@ const Fault* Round::Find(FaultKind kind) const {
   return nullptr;
 }
 
+std::string Round::OptionOf(const std::string& name) const {
+  for (const Fault& f : faults) {
+    for (std::size_t i = 0; i + 1 < f.options.size(); ++i) {
+      if (f.options[i] == name) return f.options[i + 1];
+    }
+  }
+  return "";
+}
+
 Round Draw(std::uint64_t seed, int number, const Machine& machine) {
   Rng rng(seed * 1'000'003 + static_cast<std::uint64_t>(number));
   Chance chance(rng);
   Round round;
   round.seed = seed;
   round.number = number;
-  round.way = static_cast<Way>(chance.Between(0, static_cast<int>(Way::kCount) - 1));
+  round.way = static_cast<Way>(chance.Between(0, static_cast<int>(Way::kPreload)));
   round.ending = static_cast<Ending>(chance.Between(0, static_cast<int>(Ending::kCount) - 1));
   round.quiet = chance.OneIn(2);
   round.gate_alone = chance.OneIn(3);
@@ -469,7 +524,9 @@ Round Draw(std::uint64_t seed, int number, const Machine& machine) {
     const auto kind =
         static_cast<FaultKind>(chance.Between(0, static_cast<int>(FaultKind::kCount) - 1));
     Fault fault = DrawFault(kind, chance);
-    if (!round.has(kind) && Fits(round, kind, machine)) round.faults.push_back(std::move(fault));
+    if (round.has(kind) || !Fits(round, kind, machine)) continue;
+    round.faults.push_back(std::move(fault));
+    if (kind == FaultKind::kAttached) round.way = Way::kAttach;
   }
   for (Fault& fault : round.faults) {
     if (fault.kind != FaultKind::kOtherProfiler || round.threads == 1) continue;
@@ -478,6 +535,14 @@ Round Draw(std::uint64_t seed, int number, const Machine& machine) {
     for (auto& [name, value] : fault.env) {
       if (name == "FAKE_KINETO_TEARDOWN") value = "0";
     }
+  }
+  for (Fault& fault : round.faults) {
+    if (fault.kind == FaultKind::kWindows) LimitWindows(round, fault.options);
+  }
+  if (round.way == Way::kAttach && !round.python() && !chance.OneIn(4)) {
+    // Most programs run long enough to be attached to.
+    round.real_clock = true;
+    round.launches = std::clamp(round.launches, 5'000l, 20'000l);
   }
   if (round.has(FaultKind::kNoMoreThreads)) {
     // A program that starts threads or processes would also fail without stemtap.
@@ -500,6 +565,7 @@ std::string Describe(const Round& r) {
   if (r.real_clock) text += ", real clock";
   for (const Fault& f : r.faults) {
     text += fmt::format("; {} (at {}, size {})", NameOf(f.kind), f.at_permille, f.size);
+    for (const std::string& option : f.options) text += " " + option;
   }
   return text;
 }

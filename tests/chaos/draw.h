@@ -32,7 +32,16 @@ enum class Ending {
   kCount
 };
 
-enum class Way { kRunKernels, kRunGate, kRunProfiler, kRunPreload, kVariable, kPreload, kCount };
+enum class Way {
+  kRunKernels,
+  kRunGate,
+  kRunProfiler,
+  kRunPreload,
+  kVariable,
+  kPreload,
+  kAttach,  // without stemtap, until `stemtap attach`; drawn with FaultKind::kAttached
+  kCount
+};
 
 enum class Wrapper {
   kNone,
@@ -84,6 +93,8 @@ enum class FaultKind {
   kFilesTruncated,
   kSignalsSent,
   kControlled,
+  kWindows,
+  kAttached,
   kCount
 };
 
@@ -102,6 +113,7 @@ struct Fault {
   std::uint64_t size = 0;   // ms, bytes, KiB, files, a mask, a tool: see draw.cpp
   Variables env;            // variables to set, also in the bare run unless of_stemtap
   bool of_stemtap = false;  // the bare program ignores its variables; set only with stemtap
+  std::vector<std::string> options;  // of `stemtap run`
 };
 
 struct Round {
@@ -127,6 +139,8 @@ struct Round {
   bool killed_from_away() const { return ending >= Ending::kKilledQuiet; }
   const Fault* Find(FaultKind kind) const;
   bool has(FaultKind kind) const { return Find(kind) != nullptr; }
+  // Returns the value of an option of `stemtap run`, or an empty string.
+  std::string OptionOf(const std::string& name) const;
 };
 
 // Machine describes what this machine supports. Unsupported faults are not drawn.

@@ -122,6 +122,14 @@ void Count(const Round& round, const Verdict& verdict, Tally& tally) {
   ++tally.drawn[round.real_clock ? "clock: real" : "clock: virtual"];
   ++tally.drawn[fmt::format("faults: {}", round.faults.size())];
   for (const Fault& f : round.faults) ++tally.faults[f.kind];
+  if (round.has(FaultKind::kAttached)) {
+    ++tally.drawn["attach: " + (verdict.attach.empty() ? "too late" : verdict.attach)];
+  }
+  if (round.has(FaultKind::kWindows)) {
+    ++tally.drawn[verdict.windows == 0   ? "windows: 1"
+                  : verdict.windows < 10 ? "windows: 2 to 10"
+                                         : "windows: more than 10"];
+  }
   for (const auto& [call, times] : verdict.refused_calls) tally.refused_calls[call] += times;
 }
 

@@ -12,11 +12,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <memory>
 #include <optional>
 #include <set>
+#include <string_view>
 
 #include "chaos/host.h"
 #include "chaos/supervisor.h"
@@ -64,6 +66,8 @@ struct Run {
   std::vector<pid_t> left;
   pid_t controller = 0;      // sends commands to the session
   pid_t second = 0;          // another `stemtap run`
+  pid_t attacher = 0;        // `stemtap attach`
+  Attempt attempt;           // its result
   std::string second_error;  // what the second run printed
   Breaches breaches;
 
@@ -144,6 +148,7 @@ std::vector<std::string> ProgramCommand(const Round& round, const fs::path& fold
              fmt::format("ranks={}", round.ranks),
              fmt::format("names={}", round.has(FaultKind::kHostileNames) ? "hostile" : "plain"),
              fmt::format("work={}", round.work),
+             fmt::format("ranges={}", round.has(FaultKind::kWindows) ? 1 : 0),
              "end=" + ending};
   switch (round.wrapper) {
     case Wrapper::kShell:
@@ -205,6 +210,7 @@ void AddStemtap(const Round& round, Variables& v, std::vector<std::string>& comm
     }
     if (round.way == Way::kRunProfiler) run.insert(run.end(), {"--actuator", "profiler"});
     if (round.way == Way::kRunPreload) run.push_back("--preload");
+    for (const Fault& f : round.faults) run.insert(run.end(), f.options.begin(), f.options.end());
     run.push_back("--");
     command.insert(command.begin(), run.begin(), run.end());
   } else {
@@ -324,6 +330,10 @@ class Tormentor {
     if (const Fault* f = round_.Find(FaultKind::kTwoCollectors)) StartSecond(*f, now_ms);
     if (const Fault* f = Due(FaultKind::kFilesTruncated, now_ms)) TruncateFiles(*f, now_ms);
     if (const Fault* f = Due(FaultKind::kControlled, now_ms)) StartController(*f);
+    if (const Fault* f = Due(FaultKind::kWindows, now_ms); f != nullptr && f->size != 0) {
+      StartController(*f);
+    }
+    if (const Fault* f = Due(FaultKind::kAttached, now_ms)) StartAttacher(*f);
     const bool look = Due(FaultKind::kCollectorKilled, now_ms) != nullptr ||
                       Due(FaultKind::kCollectorKilledEarly, now_ms) != nullptr ||
                       Due(FaultKind::kCollectorStopped, now_ms) != nullptr ||
@@ -531,6 +541,28 @@ class Tormentor {
     run_.controller = StartProcess(start);
   }
 
+  // Without the mark, because it is not a collector.
+  void StartAttacher(const Fault& f) {
+    if (run_.attacher != 0) return;
+    std::vector<pid_t> programs = run_.programs();
+    std::erase_if(programs, [](pid_t pid) { return ::kill(pid, 0) != 0; });
+    if (programs.empty()) return;
+    std::sort(programs.begin(), programs.end());
+    run_.attempt.pid = programs[(f.size >> 4) % programs.size()];
+    Start start;
+    start.argv = {test::StemtapProgram().string(), "attach", std::to_string(run_.attempt.pid)};
+    if ((f.size & 1) != 0) start.argv.insert(start.argv.end(), {"-o", "session"});
+    if ((f.size & 2) != 0) start.argv.push_back("-q");
+    if (const auto level = f.size >> 2 & 3; level != 0) {
+      start.argv.insert(start.argv.end(), {"--level", level == 1 ? "kernels" : "gate"});
+    }
+    start.environment = {"PATH=/usr/bin:/bin"};
+    start.cwd = run_.work();
+    start.out = run_.folder / "attach.out";
+    start.err = run_.folder / "attach.err";
+    run_.attacher = StartProcess(start);
+  }
+
   void TruncateFiles(const Fault& f, long now_ms) {
     if (fake_fd_ >= 0 && now_ms >= fake_until_) {
       static_cast<void>(!::ftruncate(fake_fd_, 0));
@@ -640,6 +672,16 @@ void Execute(const Round& round, Run& run, long bare_ms, bool with_stemtap) {
       ::kill(run.controller, SIGKILL);
     }
   }
+  if (run.attacher != 0) {
+    const auto ended = Clock::now();
+    while (!reaper.StatusOf(run.attacher) && MsSince(ended) < kLeaveMs) {
+      reaper.Collect();
+      ::poll(nullptr, 0, kTickMs);
+    }
+    run.attempt.status = reaper.StatusOf(run.attacher);
+    run.attempt.errors = ReadAll(run.folder / "attach.err");
+    if (!run.attempt.status) ::kill(run.attacher, SIGKILL);
+  }
   if (run.second != 0) {
     const auto ended = Clock::now();
     while (!reaper.StatusOf(run.second) && MsSince(ended) < kLeaveMs) {
@@ -667,6 +709,12 @@ void Execute(const Round& round, Run& run, long bare_ms, bool with_stemtap) {
     if (!end || !WIFSIGNALED(*end) || tormentor.killed().contains(pid)) continue;
     // SIGTERM may reach `stemtap run` before it installs its handler.
     if (round.ending == Ending::kTermedFromAway && WTERMSIG(*end) == SIGTERM) continue;
+    // The loader reports a preloaded library that does not exist, before main.
+    const Fault* tool = round.Find(FaultKind::kOtherTool);
+    if (round.has(FaultKind::kErrorUnread) && tool != nullptr &&
+        tool->env[0].first == "LD_PRELOAD" && WTERMSIG(*end) == SIGPIPE) {
+      continue;
+    }
     run.breaches.push_back(fmt::format("collector: ended by {}", StatusText(*end)));
   }
 }
@@ -722,6 +770,44 @@ Breaches CheckPlanIsRead(const Session& session, const Run& like) {
   ::waitpid(pid, &status, 0);
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
   return {fmt::format("unreadable: {}: {:.200}", plan.string(), ReadAll(start.err))};
+}
+
+// Checks that stemtap's commands read the first and the last windows.
+Breaches CheckPartsAreRead(const std::map<std::uint64_t, Session>& parts, const Run& like) {
+  constexpr std::size_t kEach = 2;
+  Breaches breaches;
+  std::size_t index = 0;
+  for (const auto& [number, part] : parts) {
+    const std::size_t at = index++;
+    if (!part.finished || (at >= kEach && at + kEach < parts.size())) continue;
+    const Breaches unread = CheckPlanIsRead(part, like);
+    breaches.insert(breaches.end(), unread.begin(), unread.end());
+  }
+  return breaches;
+}
+
+// Returns `out` with one open file less in the first line that differs from `bare`, if that line
+// has one more.
+std::string WithoutSocket(const std::string& out, const std::string& bare) {
+  constexpr std::string_view kFiles = "\nfiles ";
+  for (std::size_t at = bare.find(kFiles); at != std::string::npos;
+       at = bare.find(kFiles, at + 1)) {
+    const std::size_t digits = at + kFiles.size();
+    if (out.compare(0, digits, bare, 0, digits) != 0) break;
+    const int files = std::atoi(out.c_str() + digits);
+    if (files != std::atoi(bare.c_str() + digits) + 1) continue;
+    return fmt::format("{}{}{}", out.substr(0, digits), files - 1,
+                       out.substr(out.find(' ', digits)));
+  }
+  return out;
+}
+
+// Returns why an attempt was refused, without what differs between processes.
+std::string Reason(const Attempt& attempt) {
+  std::string line = attempt.errors.substr(0, attempt.errors.find_last_not_of('\n') + 1);
+  line = line.substr(line.rfind('\n') + 1);
+  std::erase_if(line, [](char c) { return c >= '0' && c <= '9'; });
+  return line.substr(0, 100);
 }
 
 // Checks that a session whose collector was killed can be recovered, and read then.
@@ -799,7 +885,9 @@ Verdict Play(const Round& round, const fs::path& folder, const std::string& pyth
   const bool may_die = truncated != nullptr && (truncated->size & 3) != 0;
   about.folder_deleted = round.has(FaultKind::kFolderDeleted);
   about.nothing_is_removed = run.collector_killed || round.has(FaultKind::kFolderReadOnly);
-  about.may_die_unborn = !round.run() && round.killed_from_away();
+  // A program that is attached to may also end while another thread starts the recording.
+  about.may_die_unborn =
+      (!round.run() && round.killed_from_away()) || (run.attacher != 0 && !run.attempt.accepted());
   about.unheard_launches = round.ending == Ending::kStorm || round.ending == Ending::kThreadExit ||
                            round.has(FaultKind::kOtherProfiler);
   // The kernel during which the clock is set has a different duration. Times of a clock that does
@@ -810,8 +898,18 @@ Verdict Play(const Round& round, const fs::path& folder, const std::string& pyth
   about.error_visible =
       !round.has(FaultKind::kErrorUnread) && (closed == nullptr || (closed->size & 4) == 0);
   about.stays_out = StaysOut(round);
-  about.controlled = round.has(FaultKind::kControlled);
+  const Fault* windows = round.Find(FaultKind::kWindows);
+  const Fault* attached = round.Find(FaultKind::kAttached);
+  about.attached = attached != nullptr;
+  about.controlled = round.has(FaultKind::kControlled) || about.attached ||
+                     (windows != nullptr && windows->size != 0);
+  about.windows = windows != nullptr;
+  const std::string keep = round.OptionOf("--keep");
+  if (!keep.empty()) about.keep = std::stoull(keep);
+  about.execs = round.ending == Ending::kExec;
   about.quiet = round.quiet;
+  // The options of `stemtap attach -o` replace the program's.
+  if (attached != nullptr && (attached->size & 1) != 0) about.quiet = false;
   if (const Fault* f = round.Find(FaultKind::kBadOptions); f != nullptr && !round.run()) {
     for (const auto& [name, value] : f->env) about.quiet &= name != "STEMTAP_OPTIONS";
   }
@@ -844,7 +942,9 @@ Verdict Play(const Round& round, const fs::path& folder, const std::string& pyth
     } else if (run.program_known && run.program_status) {
       add(CheckStatus(bare.status, *run.program_status, false));
     }
-    add(CheckOutput(bare.out(), run.out()));
+    // A process that could not record waits for 'stemtap start', at one socket.
+    const bool may_wait = run.attacher != 0 && !run.attempt.accepted();
+    add(CheckOutput(bare.out(), may_wait ? WithoutSocket(run.out(), bare.out()) : run.out()));
     if (about.error_visible) {
       // The messages that Python's processes print when another one ends depend on timing.
       const bool comparable = !round.python() || !round.killed_from_away();
@@ -855,8 +955,22 @@ Verdict Play(const Round& round, const fs::path& folder, const std::string& pyth
 
   std::vector<Session> sessions;
   for (const fs::path& session : SessionFolders(run.work())) {
-    sessions.push_back(ReadSession(session, about, verdict.breaches));
-    add(CheckPlanIsRead(sessions.back(), run));
+    const Session last = ReadSession(session, about, verdict.breaches);
+    add(CheckPlanIsRead(last, run));
+    std::map<std::uint64_t, Session> parts;
+    if (about.windows) {
+      for (const auto& [number, part] : WindowFolders(session)) {
+        parts[number] = ReadSession(part, about, verdict.breaches);
+      }
+      verdict.windows += parts.size();
+      add(CheckWindows(last, parts, about));
+      add(CheckPartsAreRead(parts, run));
+    }
+    sessions.push_back(Joined(parts, last, about));
+  }
+  if (run.attacher != 0) {
+    add(CheckAttempt(run.attempt, sessions, about));
+    verdict.attach = run.attempt.accepted() ? "accepted" : Reason(run.attempt);
   }
   // A killed collector leaves a session that can be recovered.
   if (run.collector_killed && !about.folder_touched && !about.files_truncated) {

@@ -21,6 +21,8 @@ struct Verdict {
   std::uint64_t dropped = 0;
   bool disabled = false;                     // some process recorded nothing and reports the reason
   std::map<std::string, int> refused_calls;  // by a Supervisor
+  std::string attach;                        // what `stemtap attach` did, or empty
+  std::uint64_t windows = 0;                 // directories of windows
   double seconds = 0;
 };
 

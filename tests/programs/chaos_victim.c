@@ -6,6 +6,8 @@
  *   launches=N threads=T devices=D ranks=R   amount of work
  *   names=plain|hostile                      hostile: escape sequences, quotes, newlines, 20 kB
  *   work=plain|reload|graph                  one thread for the latter two
+ *   ranges=0|1                               1: launches are in the ranges prefill and decode, but
+ *                                            not those of graphs and of storms
  *   end=...                                  see End() and main()
  *
  * It prints its launches and everything that a guest could have changed: open files, children,
@@ -25,6 +27,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "stemtap/control.h"
 #include "victim.h"
 
 enum {
@@ -37,7 +40,7 @@ enum {
 
 typedef struct Arguments {
   long launches;
-  int threads, devices, ranks, hostile;
+  int threads, devices, ranks, hostile, ranges;
   const char *work, *end;
 } Arguments;
 
@@ -48,7 +51,7 @@ typedef struct Work {
 
 static Victim g_victims[kMaxDevices];
 static char g_hostile_names[kKernels][kHostileBytes + 1];
-static Arguments g_arguments = {1000, 1, 1, 1, 0, "plain", "return"};
+static Arguments g_arguments = {1000, 1, 1, 1, 0, 0, "plain", "return"};
 static volatile sig_atomic_t g_sigchld = 0;
 static int g_output_failed = 0;
 static long g_endless = 0; /* storm: launches so far, by all threads */
@@ -79,6 +82,7 @@ static void ParseArguments(int argc, char** argv, Arguments* a) {
     if (strncmp(argv[i], "devices=", 8) == 0) a->devices = (int)number;
     if (strncmp(argv[i], "ranks=", 6) == 0) a->ranks = (int)number;
     if (strncmp(argv[i], "names=", 6) == 0) a->hostile = strcmp(value, "hostile") == 0;
+    if (strncmp(argv[i], "ranges=", 7) == 0) a->ranges = number != 0;
     if (strncmp(argv[i], "work=", 5) == 0) a->work = value;
     if (strncmp(argv[i], "end=", 4) == 0) a->end = value;
   }
@@ -186,6 +190,12 @@ static void OpenDevice(int ordinal, Victim* victim) {
   Check(cuStreamCreate(&victim->stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
 }
 
+static void LaunchStep(Victim* victim, long step) {
+  if (g_arguments.ranges) stemtap_range_push(step / 16 % 2 == 0 ? "prefill" : "decode");
+  LaunchOne(victim, step);
+  if (g_arguments.ranges) stemtap_range_pop();
+}
+
 static void LaunchReloading(const Arguments* a, long first, long count) {
   for (long step = first; step < count; ++step) {
     if (step % 100 == 99) {
@@ -195,7 +205,7 @@ static void LaunchReloading(const Arguments* a, long first, long count) {
       Check(cuModuleUnload(victim->module), "cuModuleUnload");
       LoadModule(victim);
     }
-    LaunchOne(&g_victims[step % a->devices], step);
+    LaunchStep(&g_victims[step % a->devices], step);
   }
 }
 
@@ -222,7 +232,7 @@ static void* Launch(void* argument) {
   Victim own = *work->shared;
   Check(cuCtxSetCurrent(own.context), "cuCtxSetCurrent");
   Check(cuStreamCreate(&own.stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
-  for (long step = work->first; step < work->count; step += work->stride) LaunchOne(&own, step);
+  for (long step = work->first; step < work->count; step += work->stride) LaunchStep(&own, step);
   Check(cuStreamSynchronize(own.stream), "cuStreamSynchronize");
   Check(cuStreamDestroy(own.stream), "cuStreamDestroy");
   return NULL;
@@ -262,7 +272,7 @@ static void LaunchAll(const Arguments* a, long first, long count) {
     return;
   }
   if (a->threads == 1) {
-    for (long step = first; step < count; ++step) LaunchOne(&g_victims[step % a->devices], step);
+    for (long step = first; step < count; ++step) LaunchStep(&g_victims[step % a->devices], step);
     return;
   }
   for (int i = 0; i < a->threads; ++i) {
