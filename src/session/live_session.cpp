@@ -416,8 +416,8 @@ void LiveRun::AddReports(SessionResult& outcome, std::vector<ProcessReport> whol
   recorded.warnings.insert(recorded.warnings.end(), windows_.problems.begin(),
                            windows_.problems.end());
   if (windows_.more_problems != 0) {
-    recorded.warnings.push_back(fmt::format("{} more could not be written",
-                                            Plural(windows_.more_problems, "window", "windows")));
+    recorded.warnings.push_back(fmt::format(
+        "{} could not be written", Plural(windows_.more_problems, "more window", "more windows")));
   }
   if (const std::uint64_t more = processes_.unlisted_intervals(); more != 0) {
     recorded.warnings.push_back(fmt::format("recording was off {} more than the {} that are listed",

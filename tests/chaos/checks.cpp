@@ -351,7 +351,7 @@ Breaches CheckWindows(const Session& last, const std::map<std::uint64_t, Session
   const auto told = [&](std::uint64_t number) {
     const std::string begin = fmt::format("window {} could not be written: ", number);
     return std::any_of(last.warnings.begin(), last.warnings.end(), [&](const std::string& w) {
-      return w.starts_with(begin) || w.ends_with(" more could not be written");
+      return w.starts_with(begin) || w.find(" more window") != std::string::npos;
     });
   };
   for (const auto& [number, window] : windows) {

@@ -301,6 +301,8 @@ TEST_CASE("windows that are missing, left over or not finished are found") {
   wrong.erase(2);
   CHECK(CheckWindows(spoken, wrong, about).empty());
   CHECK(Finds(CheckWindows(last, wrong, about), "windows: 2 of 2 is missing"));
+  spoken.warnings = {"2 more windows could not be written"};
+  CHECK(CheckWindows(spoken, wrong, about).empty());
 
   const Example example;
   example.scratch.Write("session/window-0001/session.json", kSessionJson);
