@@ -278,8 +278,7 @@ void RemarkNvtx(Library& library) noexcept {
         "library now");
   }
   const char* set = ::getenv(kNvtxInjectionPath);
-  if (library.options.session != nullptr || !NeedsCallbacks(library) || set == nullptr ||
-      IsOwnPath(set)) {
+  if (library.options.session != nullptr || !MarksLaunches() || set == nullptr || IsOwnPath(set)) {
     return;
   }
   library.files.Remark(

@@ -34,7 +34,8 @@ enum class Loss : std::uint32_t {
   kCapturesThrottled,  // more than --max-captures-per-second
   kGraphLaunches,      // graph launches, which the gate skips: their kernels are timed, not gated
   // Captured launches whose range is kOtherRangePath because the program has too many ranges, or
-  // that have no range because the ring file could not grow.
+  // that have no range because the ring file could not grow. With --ranges and --only-range, also
+  // other launches whose range could not be defined, or was not known when their record came.
   kRangesRefused,
   kCount
 };
