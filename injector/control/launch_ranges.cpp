@@ -49,7 +49,7 @@ LaunchRanges::Launch LaunchRanges::Learn(const RangePaths& paths, std::uint32_t 
   }
   const std::uint64_t hash = HashName(range.at, range.bytes);
   ranges_[path].store(static_cast<std::uint16_t>(id), std::memory_order_relaxed);
-  // Release: publishes the range; pairs with the acquire in Of. Every thread stores the same values.
+  // Release: publishes the range; pairs with the acquire in Of. All threads store the same values.
   hashes_[path].store(hash, std::memory_order_release);
   return id == kOutside ? Launch{0, shm::kNoRange, true}
                         : Launch{hash, static_cast<std::uint16_t>(id), false};

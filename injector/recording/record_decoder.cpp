@@ -134,8 +134,8 @@ bool RecordDecoder::PushKernel(std::uint32_t id, shm::KernelRecord& kernel,
   return true;
 }
 
-// Returns the range that the launch counts to, an id of LaunchRanges; counts a launch whose range is
-// not known. Sets the flag of a launch that is not selected.
+// Returns the range that the launch counts to, an id of LaunchRanges; counts a launch whose range
+// is not known. Sets the flag of a launch that is not selected.
 std::uint32_t RecordDecoder::PlaceOf(shm::KernelRecord& kernel) const noexcept {
   std::uint16_t range = shm::kNoRange;
   bool is_outside = Control().ranges().selects();

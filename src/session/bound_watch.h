@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // BoundWatch detects when a run has been observed for long enough: the error bound of the total, or
-// of each range with --bound range, is met, and has
-// stayed met until the launches have grown by an eighth, so that another allocation has confirmed
-// it.
+// of each range with --bound range, is met, and has stayed met until the launches have grown by an
+// eighth, so that another allocation has confirmed it.
 //
 // THREADS: one caller.
 #pragma once
