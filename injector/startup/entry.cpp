@@ -396,7 +396,7 @@ void RemoveOwn(const char* variable) noexcept {
 }
 
 // In a preloaded library, no other thread runs yet, so the environment can be changed.
-__attribute__((constructor)) void OnLoad() {
+__attribute__((constructor, cold)) void OnLoad() {
   if (::getauxval(AT_SECURE) != 0 || Disabled()) return;
   if (ToolOfProcess() != nullptr) {
     // The tool inherited the variable from a shell that got it from us. Programs that ncu starts
@@ -412,9 +412,13 @@ __attribute__((constructor)) void OnLoad() {
   if (cuda != nullptr && !sets_nvtx) return;
   char own[PATH_MAX];
   if (!OwnPath(own, sizeof(own))) return;
-  // If NVTX has loaded this library, at the first range of the program, other threads may read the
-  // environment.
-  if (nvtx != nullptr && IsOwnPath(nvtx) && HasOtherThreads()) return;
+  if (nvtx != nullptr && IsOwnPath(nvtx)) {
+    // NVTX has loaded this library, at the first range of the program, so other threads may read
+    // the environment.
+    if (HasOtherThreads()) return;
+  } else if (cuda == nullptr && ::getenv("LD_PRELOAD") == nullptr) {
+    return;  // 'stemtap attach' has loaded it: programs that this one starts are not recorded
+  }
   if (cuda == nullptr) {
     ::setenv(kInjectionPath, own, 0);
   } else if (!IsOwnPath(cuda)) {

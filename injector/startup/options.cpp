@@ -16,6 +16,13 @@ namespace {
 // Values of OverrideOptions: NAME=VALUE, each ends in a 0, and an empty one at the end.
 char g_overrides[4096];
 
+// A variable without its description, which would make the library larger.
+struct Variable {
+  const char* name;
+  const char* fallback;
+  consteval Variable(const shm::EnvSpec& spec) : name(spec.name), fallback(spec.fallback) {}
+};
+
 const char* ValueOf(const char* name) noexcept {
   const std::size_t length = ::strlen(name);
   for (const char* at = g_overrides; *at != 0; at += ::strlen(at) + 1) {
@@ -24,19 +31,19 @@ const char* ValueOf(const char* name) noexcept {
   return ::getenv(name);
 }
 
-const char* Text(const shm::EnvSpec& spec) noexcept {
-  const char* value = ValueOf(spec.name);
-  if (value == nullptr || *value == 0) value = spec.fallback;
+const char* Text(Variable variable) noexcept {
+  const char* value = ValueOf(variable.name);
+  if (value == nullptr || *value == 0) value = variable.fallback;
   return *value == 0 ? nullptr : value;
 }
 
 // Returns the variable's number. If it is not from `least` to `most`, returns the fallback, or 0 if
 // the variable has none.
-std::uint32_t Number(const shm::EnvSpec& spec, std::uint32_t least, std::uint32_t most) noexcept {
+std::uint32_t Number(Variable variable, std::uint32_t least, std::uint32_t most) noexcept {
   std::uint32_t number = 0;
-  const char* text = Text(spec);
+  const char* text = Text(variable);
   if (text == nullptr || !ParseNumber(text, least, most, number)) {
-    ParseNumber(spec.fallback, least, most, number);
+    ParseNumber(variable.fallback, least, most, number);
   }
   return number;
 }
@@ -64,8 +71,8 @@ std::uint32_t Thousandths(const char* text) noexcept {
   return value <= kMax ? value : 0;
 }
 
-bool IsSet(const shm::EnvSpec& spec) noexcept {
-  const char* value = Text(spec);
+bool IsSet(Variable variable) noexcept {
+  const char* value = Text(variable);
   return value != nullptr && ::strcmp(value, "0") != 0;
 }
 

@@ -15,8 +15,10 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <optional>
 #include <string_view>
@@ -54,8 +56,8 @@ std::uint64_t StackOf(const Registers& r) {
 std::uint64_t ResultOf(const Registers& r) {
   return r.rax;
 }
-bool IsAtReturn(const Registers& r) {
-  return r.rip == 0;
+std::uint64_t PlaceOf(const Registers& r) {
+  return r.rip;
 }
 // Prepares a call that returns to address 0. `stack` is aligned to 16 bytes and has room.
 void SetCall(std::uint64_t function, std::uint64_t first, std::uint64_t second, std::uint64_t stack,
@@ -79,8 +81,8 @@ std::uint64_t StackOf(const Registers& r) {
 std::uint64_t ResultOf(const Registers& r) {
   return r.regs[0];
 }
-bool IsAtReturn(const Registers& r) {
-  return r.pc == 0;
+std::uint64_t PlaceOf(const Registers& r) {
+  return r.pc;
 }
 void SetCall(std::uint64_t function, std::uint64_t first, std::uint64_t second, std::uint64_t stack,
              Registers& r) {
@@ -94,8 +96,11 @@ void SetCall(std::uint64_t function, std::uint64_t first, std::uint64_t second, 
 
 struct Mapping {
   std::uint64_t begin;
+  std::uint64_t end;
   std::uint64_t offset;
   std::string path;
+
+  std::string_view name() const { return std::string_view(path).substr(path.rfind('/') + 1); }
 };
 
 std::vector<Mapping> MappingsOf(std::int32_t pid) {
@@ -111,7 +116,7 @@ std::vector<Mapping> MappingsOf(std::int32_t pid) {
         std::sscanf(line.c_str(), "%llx-%llx %7s %llx", &begin, &end, access, &offset) != 4) {
       continue;
     }
-    mappings.push_back({begin, offset, line.substr(path)});
+    mappings.push_back({begin, end, offset, line.substr(path)});
   }
   return mappings;
 }
@@ -153,12 +158,12 @@ std::optional<std::uint64_t> ExportedBy(const std::string& bytes, std::string_vi
 }
 
 // Returns the address of a function in the process, in the first library that `is_candidate`
-// accepts and that exports it.
+// accepts and that exports it. The process must be stopped.
 template <typename IsCandidate>
 std::optional<std::uint64_t> FindFunction(std::int32_t pid, std::string_view name,
                                           const IsCandidate& is_candidate) {
   for (const Mapping& mapping : MappingsOf(pid)) {
-    if (mapping.offset != 0 || !is_candidate(mapping.path)) continue;
+    if (mapping.offset != 0 || !is_candidate(mapping)) continue;
     std::ifstream file(fmt::format("/proc/{}/root{}", pid, mapping.path), std::ios::binary);
     const std::string bytes{std::istreambuf_iterator<char>(file), {}};
     if (const auto address = ExportedBy(bytes, name)) return mapping.begin + *address;
@@ -166,10 +171,59 @@ std::optional<std::uint64_t> FindFunction(std::int32_t pid, std::string_view nam
   return std::nullopt;
 }
 
-bool IsCLibrary(const std::string& path) {
-  const std::string_view name = std::string_view(path).substr(path.rfind('/') + 1);
+bool IsCLibrary(const Mapping& mapping) {
+  const std::string_view name = mapping.name();
   return name.starts_with("libc.so") || name.starts_with("libc-2.") || name.starts_with("libdl") ||
          name.starts_with("ld-musl");
+}
+
+// Returns whether the mapping is of glibc's dynamic linker. musl's is its C library.
+bool IsLinker(const Mapping& mapping) {
+  return mapping.name().starts_with("ld-") && !IsCLibrary(mapping);
+}
+
+// Reads a file of /proc that has no size.
+std::string ReadProcFile(std::int32_t pid, const char* name) {
+  std::ifstream file(fmt::format("/proc/{}/{}", pid, name), std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// Returns the address at which the program in the process begins (_start), or 0.
+std::uint64_t EntryOf(std::int32_t pid) {
+  const std::string bytes = ReadProcFile(pid, "auxv");
+  for (std::size_t at = 0; at + sizeof(Elf64_auxv_t) <= bytes.size(); at += sizeof(Elf64_auxv_t)) {
+    Elf64_auxv_t value;
+    std::memcpy(&value, bytes.data() + at, sizeof value);
+    if (value.a_type == AT_ENTRY) return value.a_un.a_val;
+  }
+  return 0;
+}
+
+// Returns the value of the stack pointer with which the program in the process began, or 0.
+std::uint64_t FirstStackOf(std::int32_t pid) {
+  constexpr int kField = 28;  // proc(5), startstack
+  const std::string text = ReadProcFile(pid, "stat");
+  std::size_t at = text.rfind(')');  // of field 2, which may contain spaces
+  for (int field = 2; field < kField && at != std::string::npos; ++field) {
+    at = text.find(' ', at + 1);
+  }
+  return at == std::string::npos ? 0 : std::strtoull(text.c_str() + at, nullptr, 10);
+}
+
+// Returns whether the dynamic linker has started the program. Then the beginning of the stack
+// contains the return address of the call that _start makes, and never returns from.
+bool HasBegun(std::int32_t pid) {
+  constexpr std::uint64_t kStartBytes = 64;  // _start is shorter
+  constexpr std::size_t kWords = 256;        // of the first functions of the C library
+  const std::uint64_t entry = EntryOf(pid);
+  const std::uint64_t begin = FirstStackOf(pid) & ~std::uint64_t{7};
+  std::array<std::uint64_t, kWords> words = {};
+  if (entry == 0 || begin < sizeof words) return false;
+  std::ifstream memory(fmt::format("/proc/{}/mem", pid), std::ios::binary);
+  memory.seekg(static_cast<std::streamoff>(begin - sizeof words));
+  memory.read(reinterpret_cast<char*>(words.data()), sizeof words);
+  return std::ranges::any_of(
+      words, [&](std::uint64_t word) { return entry < word && word <= entry + kStartBytes; });
 }
 
 // SignalBlock blocks all signals that can be blocked, until it is destroyed.
@@ -188,7 +242,20 @@ class SignalBlock {
   sigset_t before_;
 };
 
-// Tracee is the traced main thread. The destructor lets it continue.
+// Why a traced thread is stopped.
+struct Stop {
+  int signal;
+  int event;  // PTRACE_EVENT_*, or 0
+
+  bool is_syscall() const { return signal == (SIGTRAP | 0x80); }
+  bool is_exec() const { return event == PTRACE_EVENT_EXEC; }
+  // The whole process is stopped, by SIGSTOP or a terminal.
+  bool is_of_process() const { return event == PTRACE_EVENT_STOP && signal != SIGTRAP; }
+  // The signal that the program is to receive.
+  int to_deliver() const { return is_syscall() || event != 0 ? 0 : signal; }
+};
+
+// Tracee is the main thread of a process that this one traces. The destructor lets it continue.
 class Tracee {
  public:
   explicit Tracee(std::int32_t pid) : pid_(pid) {}
@@ -198,25 +265,32 @@ class Tracee {
     if (is_traced_) ::ptrace(PTRACE_DETACH, pid_, nullptr, nullptr);
   }
 
+  // Traces the process, which continues. From here on, it cannot start another program unnoticed.
   Status Begin() {
-    if (::ptrace(PTRACE_SEIZE, pid_, nullptr, PTRACE_O_TRACESYSGOOD) != 0) return Failure("traced");
+    constexpr long kOptions = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC;
+    if (::ptrace(PTRACE_SEIZE, pid_, nullptr, kOptions) != 0) return Failure("traced");
     is_traced_ = true;
+    return Success{};
+  }
+
+  // Stops the main thread at a system call in which it can call a function.
+  Status StopInCall() {
     if (::ptrace(PTRACE_INTERRUPT, pid_, nullptr, nullptr) != 0) return Failure("stopped");
     const auto deadline = Clock::now() + kMaxWait;
     bool is_exit = false;  // the next stop at a system call is its end
     for (;;) {
-      const int signal = STEMTAP_TRY(Wait(deadline));
-      const bool is_syscall = signal == (SIGTRAP | 0x80);
+      const Stop stop = STEMTAP_TRY(Wait(deadline));
+      if (stop.is_exec()) return StartedAnother();
+      if (stop.is_of_process()) {
+        return Error{fmt::format("process {} was stopped; expected one that runs (kill -CONT {})",
+                                 pid_, pid_)};
+      }
       STEMTAP_TRY(Read(saved_));
       // The stop of PTRACE_INTERRUPT may be in a system call that waits.
-      const bool is_in_call = is_syscall ? is_exit : WaitsInCall();
-      if (is_in_call && std::ranges::count(kOfAllocator, SyscallOf(saved_)) == 0) return Success{};
-      if (is_syscall) is_exit = !is_exit;
-      // Signals of the program are passed on.
-      const bool is_own = is_syscall || signal == SIGTRAP || signal == SIGSTOP;
-      if (::ptrace(PTRACE_SYSCALL, pid_, nullptr, is_own ? 0l : long{signal}) != 0) {
-        return Failure("continued");
-      }
+      const bool is_in_call = stop.is_syscall() ? is_exit : WaitsInCall();
+      if (is_in_call && MayCallHere()) return Success{};
+      if (stop.is_syscall()) is_exit = !is_exit;
+      STEMTAP_TRY(Continue(PTRACE_SYSCALL, stop));
     }
   }
 
@@ -232,13 +306,14 @@ class Tracee {
     SetCall(function, text.empty() ? 0 : end, second, stack, call);
     STEMTAP_TRY(Store(call));
     // Without a limit: a thread that is left in the middle of the call returns to address 0.
-    for (int signal = 0;;) {
-      if (::ptrace(PTRACE_CONT, pid_, nullptr, long{signal}) != 0)
-        return Failure("continued").error();
-      signal = STEMTAP_TRY(Wait(Clock::time_point::max()));
+    STEMTAP_TRY(Continue(PTRACE_CONT, {}));
+    for (;;) {
+      const Stop stop = STEMTAP_TRY(Wait(Clock::time_point::max()));
+      if (stop.is_exec()) return StartedAnother().error();
       STEMTAP_TRY(Read(call));
-      if (signal == SIGSEGV && IsAtReturn(call)) break;
-      if (signal == SIGTRAP || signal == SIGSTOP) signal = 0;
+      if (stop.signal == SIGSEGV && PlaceOf(call) == 0) break;
+      // A process that is stopped meanwhile stays so until it receives SIGCONT.
+      STEMTAP_TRY(Continue(stop.is_of_process() ? PTRACE_LISTEN : PTRACE_CONT, stop));
     }
     STEMTAP_TRY(Store(saved_));
     return ResultOf(call);
@@ -254,16 +329,36 @@ class Tracee {
 #endif
   }
 
+  // Not in malloc or in the dynamic linker, which may hold their locks, and not before the C
+  // library can load a library.
+  bool MayCallHere() const {
+    if (std::ranges::count(kOfAllocator, SyscallOf(saved_)) != 0 || !HasBegun(pid_)) return false;
+    const std::uint64_t place = PlaceOf(saved_);
+    const std::vector<Mapping> mappings = MappingsOf(pid_);
+    return std::ranges::none_of(mappings, [place](const Mapping& mapping) {
+      return IsLinker(mapping) && mapping.begin <= place && place < mapping.end;
+    });
+  }
+
+  Status StartedAnother() const {
+    return Error{fmt::format("process {} has started another program (exec); try again", pid_)};
+  }
+
+  Status Continue(decltype(PTRACE_CONT) request, const Stop& stop) const {
+    if (::ptrace(request, pid_, nullptr, long{stop.to_deliver()}) == 0) return Success{};
+    return Failure("continued");
+  }
+
   Status Failure(const char* what) const {
     return Error{fmt::format("process {} cannot be {}: {}", pid_, what, std::strerror(errno))};
   }
 
-  // Waits until the thread stops. Returns the signal of the stop.
-  Result<int> Wait(Clock::time_point deadline) {
+  // Waits until the thread stops.
+  Result<Stop> Wait(Clock::time_point deadline) {
     for (;;) {
       int status = 0;
       const pid_t waited = ::waitpid(pid_, &status, WNOHANG | __WALL);
-      if (waited == pid_ && WIFSTOPPED(status)) return WSTOPSIG(status);
+      if (waited == pid_ && WIFSTOPPED(status)) return Stop{WSTOPSIG(status), status >> 16};
       if (waited == pid_ || (waited < 0 && errno != EINTR)) {
         is_traced_ = false;
         return Error{fmt::format("process {} has ended", pid_)};
@@ -309,17 +404,21 @@ class Tracee {
 
 }  // namespace
 
-Status LoadLibraryInto(std::int32_t pid, const std::string& library, const std::string& function) {
+Status LoadLibraryInto(std::int32_t pid, const std::string& library, const std::string& function,
+                       const std::function<std::string()>& why_not) {
+  // For the same reason, a signal must not end this process meanwhile.
+  const SignalBlock block;
+  Tracee tracee(pid);
+  const Status traced = tracee.Begin();
+  if (const std::string why = why_not(); !why.empty()) return Error{why};
+  if (!traced.ok()) return traced;
+  STEMTAP_TRY(tracee.StopInCall());
   auto open = FindFunction(pid, "dlopen", IsCLibrary);
   if (!open) open = FindFunction(pid, "__libc_dlopen_mode", IsCLibrary);
   if (!open) {
     return Error{
         fmt::format("process {} has no dlopen; expected a program with a dynamic C library", pid)};
   }
-  // For the same reason, a signal must not end this process meanwhile.
-  const SignalBlock block;
-  Tracee tracee(pid);
-  STEMTAP_TRY(tracee.Begin());
   const std::uint64_t handle = STEMTAP_TRY(tracee.Call(*open, library, kRtldNow));
   if (handle == 0) {
     return Error{
@@ -327,9 +426,9 @@ Status LoadLibraryInto(std::int32_t pid, const std::string& library, const std::
                     "the rights to read it",
                     pid, EscapeForTerminal(library))};
   }
-  const std::string name = library.substr(library.rfind('/'));
+  const std::string name = library.substr(library.rfind('/') + 1);
   const auto entry =
-      FindFunction(pid, function, [&](const std::string& path) { return path.ends_with(name); });
+      FindFunction(pid, function, [&](const Mapping& mapping) { return mapping.name() == name; });
   if (!entry) return Error{fmt::format("{}: lacks {}", EscapeForTerminal(library), function)};
   const auto result = static_cast<std::int32_t>(STEMTAP_TRY(tracee.Call(*entry, "", 0)));
   if (result != 0) return Error{fmt::format("{} returned {}", function, result)};

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <iterator>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -69,6 +70,7 @@ class Program {
     const fs::directory_iterator tasks("/proc/" + pid() + "/task");
     return static_cast<std::size_t>(std::distance(begin(tasks), end(tasks)));
   }
+  void Signal(int signal) { process_->Signal(signal); }
   void End() {
     const ProcessResult& result = process_->Wait();
     CHECK(result.exit_code == 0);
@@ -190,6 +192,53 @@ TEST_CASE("a process that was not prepared is attached to, and records from then
     program.End();
     CheckComplete(program, scratch / "late");
   }
+}
+
+// Its main thread is often between two programs, or in one that has not begun yet.
+TEST_CASE("a program that starts itself again and again survives being attached to") {
+  TempDir scratch;
+  Process program({TestProgram("exec_chain").string(), "40"}, OnFakeGpu(scratch));
+  const std::string pid = std::to_string(program.pid());
+  std::set<std::string> answers;
+  for (bool runs = true; runs;) {
+    const auto attached = Stemtap({"attach", "-q", pid}, scratch);
+    CAPTURE(attached.err);
+    if (attached.err.find("cannot be traced") != std::string::npos) {
+      MESSAGE("SKIPPED: this machine does not allow tracing");
+      return;
+    }
+    runs = attached.err.find("there is no such process") == std::string::npos &&
+           attached.err.find("it has ended") == std::string::npos;
+    answers.insert(attached.err);
+  }
+  const ProcessResult& result = program.Wait();
+  CHECK(result.exit_code == 0);
+  CHECK(result.out == "end\n");
+  CHECK(result.err == "");
+  CHECK(answers.size() > 2);
+}
+
+TEST_CASE("a process that is stopped is not attached to, and stays as it is") {
+  TempDir scratch;
+  Program program(scratch);
+  program.Signal(SIGSTOP);
+  const auto state = [&] {
+    const std::string text = ReadFile("/proc/" + program.pid() + "/stat");
+    return text.at(text.rfind(')') + 2);
+  };
+  while (state() != 'T') std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  const auto attached = Stemtap({"attach", "-q", program.pid()}, scratch);
+  CAPTURE(attached.err);
+  if (attached.err.find("cannot be traced") == std::string::npos) {
+    CHECK(attached.exit_code == 1);
+    CHECK(attached.err == "stemtap: process " + program.pid() +
+                              " was stopped; expected one that runs (kill -CONT " + program.pid() +
+                              ")\n");
+  }
+  CHECK(state() == 'T');
+  program.Signal(SIGCONT);
+  program.End();
+  CHECK(program.OfTruth("unrecorded") == kLaunches);
 }
 
 TEST_CASE("attaching is refused with the reason") {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tests that the preloaded library does not change programs that do not use CUDA.
+#include <dlfcn.h>
 #include <doctest/doctest.h>
 #include <spawn.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -70,6 +72,12 @@ TEST_CASE("an existing variable is kept, even if it is empty") {
   CHECK(InjectionPath({{"CUDA_INJECTION64_PATH", "none"}}) == "none");
   CHECK(InjectionPath({{"CUDA_INJECTION64_PATH", "/another/tool.so"}}) == "/another/tool.so");
   CHECK(InjectionPath({{"CUDA_INJECTION64_PATH", ""}}) == "");
+}
+
+TEST_CASE("a library that 'stemtap attach' loads does not change the environment") {
+  for (const std::string& variable : kMarks) ::unsetenv(variable.c_str());
+  REQUIRE(::dlopen(InjectorLibrary().c_str(), RTLD_NOW) != nullptr);
+  for (const std::string& variable : kMarks) CHECK(::getenv(variable.c_str()) == nullptr);
 }
 
 TEST_CASE("no variable is set if stemtap is disabled or another tool is in the process") {

@@ -92,6 +92,10 @@ std::string ToolIn(std::uint32_t pid) {
 std::string WhyNot(std::uint32_t pid) {
   const std::string uids = StatusOf(pid, "Uid");
   if (uids.empty()) return "there is no such process";
+  const std::string state = StatusOf(pid, "State");
+  if (state.starts_with("Z") || state.starts_with("X")) {
+    return StatusOf(pid, "Threads") == "1" ? "it has ended" : "its main thread has ended";
+  }
   const std::string own = std::to_string(::geteuid());
   if (!IsOneUser(uids)) return "it has more privileges than its user (setuid)";
   if (::geteuid() != 0 && uids.substr(0, uids.find('\t')) != own) {
@@ -105,7 +109,8 @@ std::string WhyNot(std::uint32_t pid) {
   if (maps.find("/libcuda.so") == std::string::npos) {
     return "it has not loaded CUDA (libcuda.so); attach when it uses the GPU";
   }
-  if (const std::string tracer = StatusOf(pid, "TracerPid"); tracer != "0") {
+  const std::string tracer = StatusOf(pid, "TracerPid");
+  if (tracer != "0" && tracer != std::to_string(::getpid())) {
     return fmt::format("process {} traces it, for example a debugger", tracer);
   }
   if (const std::string tool = ToolIn(pid); !tool.empty()) return tool + " is in it";
@@ -133,9 +138,11 @@ Result<std::string> LibraryFor(std::uint32_t pid) {
 Result<int> Attach(const AttachArguments& arguments) {
   const std::vector<std::string> variables = STEMTAP_TRY(arguments.wake.Variables());
   const auto pid = static_cast<std::int32_t>(arguments.pid);
-  if (const std::string why = WhyNot(arguments.pid); !why.empty()) {
-    return Error{fmt::format("process {} cannot be attached to: {}", pid, why)};
-  }
+  const auto why_not = [pid = arguments.pid] {
+    const std::string why = WhyNot(pid);
+    return why.empty() ? why : fmt::format("process {} cannot be attached to: {}", pid, why);
+  };
+  if (const std::string why = why_not(); !why.empty()) return Error{why};
   const std::string library = STEMTAP_TRY(LibraryFor(arguments.pid));
   if (!arguments.quiet) {
     PrintMessage(
@@ -144,7 +151,7 @@ Result<int> Attach(const AttachArguments& arguments) {
                     "dlopen; if it holds a lock that dlopen needs, the process hangs\n",
                     pid));
   }
-  STEMTAP_TRY(session::LoadLibraryInto(pid, library, "stemtap_attach"));
+  STEMTAP_TRY(session::LoadLibraryInto(pid, library, "stemtap_attach", why_not));
   const std::string path = STEMTAP_TRY(session::WakeProcess(pid, variables));
   if (!arguments.quiet) {
     PrintMessage(
