@@ -538,6 +538,9 @@ Round Draw(std::uint64_t seed, int number, const Machine& machine) {
   }
   for (Fault& fault : round.faults) {
     if (fault.kind == FaultKind::kWindows) LimitWindows(round, fault.options);
+    // A program that maps a truncated file ends, and a pool of multiprocessing waits for its
+    // workers for ever.
+    if (fault.kind == FaultKind::kFilesTruncated && round.python()) fault.size = 4;
   }
   if (round.way == Way::kAttach && !round.python() && !chance.OneIn(4)) {
     // Most programs run long enough to be attached to.
