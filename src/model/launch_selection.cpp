@@ -70,7 +70,8 @@ class SelectedLaunches : public ProfileReader {
 
 CountedRange CountedRangeOf(const LaunchSelection& selection, std::string_view path) {
   if (selection.only_range.empty()) {
-    return {selection.by_range ? path : std::string_view(), true};
+    const bool is_shown = selection.by_range || selection.by_operator;
+    return {is_shown ? path : std::string_view(), true};
   }
   const shm::Text found = shm::InnermostOf(TextOf(path), TextOf(selection.only_range));
   if (found.bytes == 0) return {{}, false};

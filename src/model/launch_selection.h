@@ -18,12 +18,13 @@
 namespace stemtap::model {
 
 struct LaunchSelection {
-  bool by_range = false;   // --ranges
-  std::string only_range;  // --only-range: names, separated by commas; empty: all launches
-  shm::StepWindow steps;   // --skip-steps, --steps
+  bool by_range = false;     // --ranges
+  bool by_operator = false;  // ranges are operators of the program; only in recorded runs
+  std::string only_range;    // --only-range: names, separated by commas; empty: all launches
+  shm::StepWindow steps;     // --skip-steps, --steps
 
   // Whether launches are grouped by range.
-  bool has_ranges() const { return by_range || !only_range.empty(); }
+  bool has_ranges() const { return by_range || by_operator || !only_range.empty(); }
   // Whether launches are grouped by range or selected.
   bool is_set() const { return has_ranges() || !steps.all(); }
 };

@@ -21,7 +21,7 @@
 namespace stemtap::analysis {
 namespace {
 
-// Name of the row of launches outside of all ranges.
+// Name of the row of launches outside of all ranges or operators.
 const std::string kOutsideOfRanges = "(none)";
 
 // Durations summarizes the durations of a row.
@@ -90,6 +90,7 @@ const char* MissingInProfiles(StatsAxis by) {
     case StatsAxis::kShape:
     case StatsAxis::kDevice:
     case StatsAxis::kRange:
+    case StatsAxis::kOperator:
       break;
   }
   return nullptr;
@@ -102,6 +103,8 @@ const char* MissingInLaunches(StatsAxis by) {
       return "no launch has a device number; expected a profile with device numbers";
     case StatsAxis::kRange:
       return "no launch has a range; expected a profile with ranges";
+    case StatsAxis::kOperator:
+      return "no launch has an operator; expected a trace with ProfilerActivity.CPU";
     default:
       return "no launch has a grid and block; expected a profile with launch configurations";
   }
@@ -118,7 +121,7 @@ class RowGroups {
       devices_[record.device].Add(record.duration_ns);
       return;
     }
-    if (by_ == StatsAxis::kRange) {
+    if (by_ == StatsAxis::kRange || by_ == StatsAxis::kOperator) {
       RangeOf(record.name_id, names).Add(record.duration_ns);
       return;
     }
@@ -455,6 +458,8 @@ Status SetOtherRows(const model::FinishedSession& run, StatsTable& table) {
       }
       missing = model::kNoRanges;
       break;
+    case StatsAxis::kOperator:
+      return Missing(table.source, "has no operators; expected a trace of torch.profiler");
     case StatsAxis::kKernel:
     case StatsAxis::kCluster:
       break;

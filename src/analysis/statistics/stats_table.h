@@ -28,12 +28,12 @@
 
 namespace stemtap::analysis {
 
-enum class StatsAxis { kKernel, kCluster, kShape, kDevice, kRank, kProcess, kRange };
+enum class StatsAxis { kKernel, kCluster, kShape, kDevice, kRank, kProcess, kRange, kOperator };
 inline constexpr const char* kStatsAxisNames[] = {"kernel", "cluster", "shape", "device",
-                                                  "rank",   "process", "range"};
+                                                  "rank",   "process", "range", "operator"};
 
-// A row that is not of a kernel has the name of its device, rank, pid or range; an empty name is an
-// unknown device.
+// A row that is not of a kernel has the name of its device, rank, pid, range or operator; an empty
+// name is an unknown device.
 struct StatsRow : model::KernelId {
   std::string detail = {};  // of a rank: its file or host; of a process: its program
   std::optional<std::uint64_t> cluster = {};  // number of the cluster in its kernel, from 0
@@ -64,8 +64,9 @@ struct StatsTable {
   std::vector<std::string> notes = {};
 };
 
-// Reads `reader` to its end. Memory: O(rows). Axes: kernel, shape, device and range. Fails with
-// exit code 2 if the profile lacks the property. `source` names the run.
+// Reads `reader` to its end. Memory: O(rows). Axes: kernel, shape, device, range and
+// operator (the ranges of a reader of operators). Fails with exit code 2 if the profile lacks the
+// property. `source` names the run.
 Result<StatsTable> TableOfProfile(model::ProfileReader& reader, StatsAxis by,
                                   const std::string& source);
 

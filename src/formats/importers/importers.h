@@ -22,7 +22,8 @@ namespace stemtap::formats {
 
 // Marks is whether the caller needs the ranges and steps of the launches. An importer may return
 // them in any case: only formats in which they are recorded apart from the kernels skip them.
-enum class Marks : std::uint8_t { kSkip, kRead };
+// kOperators: the range of a launch is the operator that launched it (ProfileFormat::operators).
+enum class Marks : std::uint8_t { kSkip, kRead, kOperators };
 
 // Reads binary profiles (.stemtap) and validates every byte. See docs/formats/profile-binary.md.
 bool LooksLikeBinaryProfile(std::string_view leading);

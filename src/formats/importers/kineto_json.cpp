@@ -14,6 +14,7 @@
 #include "formats/importers/importers.h"
 #include "formats/importers/json_stream.h"
 #include "formats/importers/kineto_kernels.h"
+#include "formats/importers/kineto_operators.h"
 #include "formats/importers/kineto_ranges.h"
 #include "formats/importers/nsys_report.h"
 #include "formats/importers/recorded_launches.h"
@@ -38,6 +39,12 @@ struct OtherKernels {
   std::uint64_t no_stream = 0;    // kernels recognized only by the category "cuda"
   std::optional<bool> is_proton;  // whether the kernels are from Proton; unknown before the first
   Tally parts;                    // events of Proton inside a kernel
+};
+
+// Readers of events of the program, of which at most one is used.
+struct ProgramEvents {
+  KinetoRanges ranges;
+  KinetoOperators operators;
 };
 
 class KinetoReader {
@@ -70,7 +77,7 @@ class KinetoReader {
   bool any_phase_ = false;  // an event has "ph", as all trace events do
   OtherKernels others_;
   DeviceEvents devices_;  // of unitrace and Ascend
-  KinetoRanges ranges_;
+  ProgramEvents program_;
   Tally no_object_;
 };
 
@@ -98,7 +105,8 @@ Result<std::unique_ptr<model::ProfileReader>> KinetoReader::ReadAll() {
   }
   STEMTAP_TRY(CheckKernels());
   others_.tracks.Finish(stream_.name(), *launches_);
-  STEMTAP_TRY(ranges_.Finish(*launches_));
+  if (marks_ == Marks::kRead) STEMTAP_TRY(program_.ranges.Finish(*launches_));
+  if (marks_ == Marks::kOperators) program_.operators.Finish(*launches_);
   WarnAtEnd();
   launches_->Finish(stream_.name());
   return std::unique_ptr<model::ProfileReader>(std::move(launches_));
@@ -176,6 +184,7 @@ void KinetoReader::ReadEvents(const JsonStream::Run& run) {
     if (object.at_key("cat").get_string().get(category) != simdjson::SUCCESS) category = {};
     if (category == "kernel" || category == "Kernel") {
       ReadKernel(object, run.texts[index], run.OffsetOf(index));
+      if (marks_ == Marks::kOperators) program_.operators.ReadLaunches(object, *launches_);
     } else if (const std::optional<DeviceEvent> device = devices_.Find(object, category)) {
       if (!device->is_kernel) continue;
       kernels_.ReadDevice(run.texts[index], run.OffsetOf(index), *device, *launches_);
@@ -184,7 +193,8 @@ void KinetoReader::ReadEvents(const JsonStream::Run& run) {
     } else {
       is_kineto_ = is_kineto_ || std::find(kKinetoCategories.begin(), kKinetoCategories.end(),
                                            category) != kKinetoCategories.end();
-      if (marks_ == Marks::kRead) ranges_.Read(object, category);
+      if (marks_ == Marks::kRead) program_.ranges.Read(object, category);
+      if (marks_ == Marks::kOperators) program_.operators.Read(object, category);
     }
   }
 }

@@ -213,7 +213,9 @@ class RankReader : public model::ProfileReader {
 Result<std::unique_ptr<model::ProfileReader>> OpenRanks(std::span<const std::string> paths,
                                                         const WatchOf& watch_of,
                                                         const model::LaunchSelection& selection) {
-  const Marks marks = selection.is_set() ? Marks::kRead : Marks::kSkip;
+  const Marks marks = selection.by_operator ? Marks::kOperators
+                      : selection.is_set()  ? Marks::kRead
+                                            : Marks::kSkip;
   const auto open = [&](const std::string& path) {
     return OpenProfile(path, watch_of ? watch_of(path) : ReadWatch(), marks);
   };

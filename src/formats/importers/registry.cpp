@@ -20,6 +20,7 @@ namespace {
 
 constexpr bool kHeld = true;
 constexpr bool kStreamed = false;
+constexpr bool kHasOperators = true;
 
 // Opens a format whose marks cost nothing to read, or that has none.
 template <Result<std::unique_ptr<model::ProfileReader>> (*open)(std::unique_ptr<ByteSource>)>
@@ -57,7 +58,7 @@ constexpr std::array kFormats = {
     ProfileFormat{"kineto",
                   "trace JSON of torch.profiler (Kineto), JAX, Proton, unitrace or Ascend",
                   "torch.profiler.profile(...).export_chrome_trace(\"trace.json.gz\")",
-                  LooksLikeKinetoJson, kHeld, OpenKinetoJson},
+                  LooksLikeKinetoJson, kHeld, OpenKinetoJson, kHasOperators},
     ProfileFormat{"xplane", "JAX, TensorFlow or PyTorch/XLA profile (.xplane.pb)",
                   "with jax.profiler.trace(\"/tmp/profile\"): step()", LooksLikeXplane, kHeld,
                   Whole<OpenXplane>},
@@ -121,6 +122,10 @@ Result<std::unique_ptr<model::ProfileReader>> OpenProfile(std::unique_ptr<ByteSo
   for (const ProfileFormat& format : kFormats) {
     if (!format.detect(leading)) continue;
     const std::string name = source->name();
+    if (marks == Marks::kOperators && !format.operators) {
+      return Error{fmt::format("{}: has no operators; expected a trace of torch.profiler", name),
+                   2};
+    }
     Result<std::unique_ptr<model::ProfileReader>> reader =
         format.open(format.held ? LimitUnpacking(std::move(source)) : std::move(source), marks);
     if (reader.ok()) reader.value()->SetSource(name);

@@ -33,6 +33,7 @@ struct ProfileFormat {
   bool held;
   Result<std::unique_ptr<model::ProfileReader>> (*open)(std::unique_ptr<ByteSource> source,
                                                         Marks marks);
+  bool operators = false;  // whether Marks::kOperators can be read
 };
 
 // Returns the formats in order of detection.

@@ -38,6 +38,7 @@ Result<StatsTable> ProfileTable(const StatsArguments& arguments, ReadProgress& p
   }
   model::LaunchSelection selection;
   selection.by_range = arguments.by == StatsAxis::kRange;
+  selection.by_operator = arguments.by == StatsAxis::kOperator;
   std::unique_ptr<model::ProfileReader> reader =
       STEMTAP_TRY(OpenRun(arguments.runs, "", progress, selection));
   Result<StatsTable> table = analysis::TableOfProfile(*reader, arguments.by, name);

@@ -883,6 +883,37 @@ TEST_CASE("kineto: a trace is read without its ranges and steps if they are not 
   }
 }
 
+TEST_CASE("kineto: a kernel has the external id of the operator that launched it") {
+  const auto op = [](std::string_view name, int id, std::string_view category = "cpu_op") {
+    return HostEvent(category, name, "0", "100", fmt::format(R"("External id":{})", id));
+  };
+  const auto kernel = [](std::string_view start, std::string_view id) {
+    return Kernel(start, "1", id);
+  };
+  const std::string events =
+      kernel("10", R"("External id":3)") + "," + op("aten::linear", 2) + "," +
+      op("aten::addmm", 3) + "," + kernel("11", R"("External id":2)") + "," +
+      op("aten::old", 4, "Operator") + "," + kernel("12", R"("external id":4)") + "," +
+      kernel("13", R"("External id":9)") + "," + kernel("14", R"("correlation":5)") + "," +
+      // Of two ranks in one file.
+      op("aten::mm", 7) + "," + op("aten::add", 7) + "," + kernel("15", R"("External id":7)") +
+      "," + op("aten::mm", 8) + "," + op("aten::mm", 8) + "," + kernel("16", R"("External id":8)") +
+      "," + HostEvent("cpu_op", "no id", "0", "1") + "," +
+      HostEvent("user_annotation", "range", "0", "100", R"("External id":9)");
+  const auto reader =
+      OpenKinetoJson(std::make_unique<MemorySource>("t.json", "{\"traceEvents\":[" + events + "]}"),
+                     formats::Marks::kOperators);
+  REQUIRE(reader.ok());
+  const Result<model::Profile> read = model::LoadProfile(*reader.value());
+  REQUIRE(read.ok());
+  std::vector<std::string> operators;
+  for (const shm::KernelRecord& record : InStartOrder(read.value())) {
+    operators.emplace_back(read.value().names.range(record.name_id));
+  }
+  CHECK(operators == std::vector<std::string>{"aten::addmm", "aten::linear", "aten::old", "", "",
+                                              "", "aten::mm"});
+}
+
 TEST_CASE("kineto: steps of the process are numbered from 0 in order of their starts") {
   const std::string steps =
       HostEvent("user_annotation", "ProfilerStep#12", "200", "99") + "," +
