@@ -802,6 +802,15 @@ std::string WithoutSocket(const std::string& out, const std::string& bare) {
   return out;
 }
 
+// Returns `out` without the SIGCHLD of a child that started the collector while the program
+// continued as another program.
+std::string WithoutStarter(std::string out) {
+  constexpr std::string_view kSignal = "sigchld 1 ";
+  const std::size_t at = out.rfind(kSignal);
+  if (at != std::string::npos) out.replace(at, kSignal.size(), "sigchld 0 ");
+  return out;
+}
+
 // Returns why an attempt was refused, without what differs between processes.
 std::string Reason(const Attempt& attempt) {
   std::string line = attempt.errors.substr(0, attempt.errors.find_last_not_of('\n') + 1);
@@ -944,7 +953,9 @@ Verdict Play(const Round& round, const fs::path& folder, const std::string& pyth
     }
     // A process that could not record waits for 'stemtap start', at one socket.
     const bool may_wait = run.attacher != 0 && !run.attempt.accepted();
-    add(CheckOutput(bare.out(), may_wait ? WithoutSocket(run.out(), bare.out()) : run.out()));
+    std::string out = may_wait ? WithoutSocket(run.out(), bare.out()) : run.out();
+    if (run.attacher != 0 && about.execs) out = WithoutStarter(std::move(out));
+    add(CheckOutput(bare.out(), out));
     if (about.error_visible) {
       // The messages that Python's processes print when another one ends depend on timing.
       const bool comparable = !round.python() || !round.killed_from_away();
