@@ -6,8 +6,10 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <optional>
 #include <set>
@@ -15,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/file.h"
 #include "e2e/session.h"
 #include "support/paths.h"
 #include "support/process.h"
@@ -192,6 +195,87 @@ TEST_CASE("a process that was not prepared is attached to, and records from then
     program.End();
     CheckComplete(program, scratch / "late");
   }
+}
+
+// A Python program that launches kernels until a file `done` exists, and prints their number.
+constexpr const char* kPythonProgram = R"(
+import os, sys
+sys.path.insert(0, sys.argv.pop(1))
+import victim
+launches = 0
+while not os.path.exists("done"):
+    victim.launch(100)
+    launches += 100
+print(launches)
+)";
+
+// Attaches to a process of `interpreter`. Returns the messages of stemtap attach, without the
+// session, or nothing if this machine does not allow tracing.
+std::optional<std::string> AttachToPython(
+    const fs::path& interpreter, const TempDir& scratch,
+    const std::vector<std::pair<std::string, std::string>>& variables) {
+  std::ofstream(scratch / "program.py") << kPythonProgram;
+  ProcessOptions options = OnFakeGpu(scratch);
+  options.env.emplace_back("FAKE_GPU_CLOCK", "real");
+  options.env.emplace_back("FAKE_GPU_TRUTH", (scratch / "truth").string());
+  options.env.insert(options.env.end(), variables.begin(), variables.end());
+  Process program({interpreter.string(), "program.py", (SourceDir() / "tests/chaos").string()},
+                  options);
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  const std::string pid = std::to_string(program.pid());
+  const auto attached = Stemtap({"attach", pid, "-o", "late"}, scratch);
+  CAPTURE(attached.err);
+  std::ofstream(scratch / "done").close();
+  const ProcessResult& result = program.Wait();
+  CHECK(result.exit_code == 0);
+  CHECK(result.err == "");
+  if (attached.err.find("cannot be traced") != std::string::npos) return {};
+  CHECK(attached.exit_code == 0);
+  const std::string end =
+      "stemtap: recording of " + pid + ": on, session in " + (scratch / "late").string() + "\n";
+  CHECK(attached.err.ends_with(end));
+  const auto report = SessionIn(scratch / "late");
+  REQUIRE(report.is_object());
+  const std::uint64_t kept = report["counters"]["kept"];
+  const std::string truth = ReadFile(scratch / "truth");
+  const std::size_t at = truth.find(" unrecorded ");
+  REQUIRE(at != std::string::npos);
+  CHECK(kept > 0);
+  CHECK(kept + std::stoull(truth.substr(at + 12)) == std::stoull(result.out));
+  return attached.err.substr(0, attached.err.size() - std::min(attached.err.size(), end.size()));
+}
+
+TEST_CASE("a process of Python 3.14 or later loads the library itself") {
+  fs::path interpreter;
+  for (int minor = 14; minor < 20 && interpreter.empty(); ++minor) {
+    interpreter = FindProgram("python3." + std::to_string(minor));
+  }
+  if (interpreter.empty()) {
+    MESSAGE("SKIPPED: no Python 3.14 or later");
+    return;
+  }
+  TempDir scratch;
+  CHECK(AttachToPython(interpreter, scratch, {}) == "");
+}
+
+TEST_CASE("a process of Python that does not take requests is attached to as others are") {
+  // An older Python with the name of a newer one.
+  TempDir scratch;
+  const auto prefix = RunProcess({"python3", "-c", "import sys; print(sys.prefix)"}, {});
+  REQUIRE(prefix.exit_code == 0);
+  const fs::path interpreter = scratch / "python3.14";
+  const auto path =
+      RunProcess({"python3", "-c", "import os, sys; print(os.path.realpath(sys.executable))"}, {});
+  REQUIRE(path.exit_code == 0);
+  fs::copy_file(path.out.substr(0, path.out.find('\n')), interpreter);
+  const auto messages = AttachToPython(
+      interpreter, scratch, {{"PYTHONHOME", prefix.out.substr(0, prefix.out.find('\n'))}});
+  if (!messages) {
+    MESSAGE("SKIPPED: this machine does not allow tracing");
+    return;
+  }
+  CHECK(messages->starts_with("stemtap: warning: the main thread of process "));
+  CHECK(messages->find('\n') == messages->size() - 1);
 }
 
 // Its main thread is often between two programs, or in one that has not begun yet.

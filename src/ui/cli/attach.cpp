@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <memory>
 #include <string>
@@ -23,6 +24,7 @@
 #include "session/control.h"
 #include "session/flags/command_line.h"
 #include "session/library_loader.h"
+#include "session/python_loader.h"
 #include "shm/profiling_tools.h"
 #include "ui/cli/command_table.h"
 #include "ui/cli/output.h"
@@ -32,6 +34,7 @@ namespace stemtap::ui {
 namespace {
 
 constexpr const char* kLibrary = "libstemtap_inject.so";
+constexpr const char* kEntry = "stemtap_attach";
 
 struct AttachArguments {
   std::uint32_t pid = 0;
@@ -135,6 +138,26 @@ Result<std::string> LibraryFor(std::uint32_t pid) {
   return path;
 }
 
+// Loads the library and calls its entry point. A process of Python does it itself if it can;
+// otherwise its main thread is made to.
+Status Load(const std::string& library, const std::function<std::string()>& why_not,
+            const AttachArguments& arguments) {
+  const auto pid = static_cast<std::int32_t>(arguments.pid);
+  if (const auto interpreter = session::RemoteInterpreter(pid)) {
+    if (STEMTAP_TRY(session::LoadLibraryByPython(pid, *interpreter, library, kEntry))) {
+      return Success{};
+    }
+  }
+  if (!arguments.quiet) {
+    PrintMessage(
+        fmt::format("stemtap: warning: the main thread of process {} is stopped for some "
+                    "milliseconds and calls "
+                    "dlopen; if it holds a lock that dlopen needs, the process hangs\n",
+                    pid));
+  }
+  return session::LoadLibraryInto(pid, library, kEntry, why_not);
+}
+
 Result<int> Attach(const AttachArguments& arguments) {
   const std::vector<std::string> variables = STEMTAP_TRY(arguments.wake.Variables());
   const auto pid = static_cast<std::int32_t>(arguments.pid);
@@ -144,14 +167,7 @@ Result<int> Attach(const AttachArguments& arguments) {
   };
   if (const std::string why = why_not(); !why.empty()) return Error{why};
   const std::string library = STEMTAP_TRY(LibraryFor(arguments.pid));
-  if (!arguments.quiet) {
-    PrintMessage(
-        fmt::format("stemtap: warning: the main thread of process {} is stopped for some "
-                    "milliseconds and calls "
-                    "dlopen; if it holds a lock that dlopen needs, the process hangs\n",
-                    pid));
-  }
-  STEMTAP_TRY(session::LoadLibraryInto(pid, library, "stemtap_attach", why_not));
+  STEMTAP_TRY(Load(library, why_not, arguments));
   const std::string path = STEMTAP_TRY(session::WakeProcess(pid, variables));
   if (!arguments.quiet) {
     PrintMessage(
