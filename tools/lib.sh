@@ -9,7 +9,7 @@ packages=(
   cmake ninja-build g++ ccache pkg-config binutils python3-pip
   libboost-dev libtbb-dev libspdlog-dev libfmt-dev libcli11-dev nlohmann-json3-dev
   zlib1g-dev libzstd-dev libxxhash-dev libre2-dev libeigen3-dev
-  libsimdjson-dev libsqlite3-dev libncurses-dev prometheus-cpp-dev
+  libsimdjson-dev libsqlite3-dev libncurses-dev prometheus-cpp-dev libhiredis-dev
   doctest-dev libbenchmark-dev tmux codespell
 )
 

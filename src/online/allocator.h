@@ -62,6 +62,7 @@ class Allocator {
 
   // Reports that no further launch can be captured. From now on, cuts and targets stay as they are.
   void EndCaptures() { captures_ended_ = true; }
+  bool captures_ended() const { return captures_ended_; }
 
   // Compares cuts while captures are missing, or if the last comparison is old, and sets the pace.
   // REQUIRES: Decision::enough is up to date.

@@ -145,13 +145,15 @@ void OnlineSampler::Allocate(const ParallelFor& parallel) {
   if (perturbed_) UpdateDurations();
 
   SetEnough();
-  const Cuts cuts = allocator_.Cut(FactsNow(), parallel);
-  ApplyCuts(cuts, parallel);
-  if (!cuts.recuts.empty() && options_.method != sampling::Method::kStem) SetEnough();
-  const std::vector<Decision> decisions = allocator_.Decide(FactsNow(), cuts);
-  auto next = decisions.begin();
-  for (KernelState& kernel : kernels_) {
-    for (Cluster& cluster : kernel.clusters()) cluster.decision = *next++;
+  if (!FollowDirector()) {
+    const Cuts cuts = allocator_.Cut(FactsNow(), parallel);
+    ApplyCuts(cuts, parallel);
+    if (!cuts.recuts.empty() && options_.method != sampling::Method::kStem) SetEnough();
+    const std::vector<Decision> decisions = allocator_.Decide(FactsNow(), cuts);
+    auto next = decisions.begin();
+    for (KernelState& kernel : kernels_) {
+      for (Cluster& cluster : kernel.clusters()) cluster.decision = *next++;
+    }
   }
   if (status_.duration_ns != 0) {
     status_.bound =
@@ -159,6 +161,46 @@ void OnlineSampler::Allocate(const ParallelFor& parallel) {
     status_.scope_bound = options_.bound == sampling::BoundScope::kRange
                               ? GreatestRangeBound(FactsNow().kernels, options_)
                               : status_.bound;
+  }
+}
+
+bool OnlineSampler::FollowDirector() {
+  if (director_ == nullptr) return false;
+  std::vector<KernelReport> reports;
+  for (const KernelState& kernel : kernels_) {
+    reports.push_back({IdOf(kernel), &kernel.sketch().durations(), kernel.captures().by_credit()});
+  }
+  const bool has_ended = allocator_.captures_ended();
+  const std::optional<Directions> directions = director_->Direct(reports, has_ended);
+  if (!directions || has_ended) return false;
+  for (std::size_t id = 0; id < kernels_.size(); ++id) Follow((*directions)[id], kernels_[id]);
+  SetEnough();
+  return true;
+}
+
+void OnlineSampler::Follow(std::span<const DirectedCluster> directed, KernelState& kernel) {
+  const std::vector<std::uint32_t>& bins = kernel.sketch().cells().bins;
+  if (bins.empty()) return;
+  // The first cell of the launches of each directed cluster; one past the last for those above.
+  std::vector<std::size_t> places;
+  for (const DirectedCluster& cluster : directed) {
+    const auto at = std::lower_bound(bins.begin(), bins.end(), cluster.first_bin);
+    places.push_back(places.empty() ? 0 : static_cast<std::size_t>(at - bins.begin()));
+  }
+  const auto end_of = [&](std::size_t i) {
+    return i + 1 < places.size() ? places[i + 1] : bins.size();
+  };
+  std::vector<std::size_t> first_cells;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if (places[i] < end_of(i)) first_cells.push_back(places[i]);
+  }
+  if (!first_cells.empty() && first_cells != kernel.CurrentFirstCells()) {
+    kernel.SetCut(first_cells, true);
+  }
+  for (Cluster& cluster : kernel.clusters()) cluster.decision.target = 0;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if (places[i] == end_of(i)) continue;
+    kernel.clusters()[kernel.ClusterOf(bins[places[i]])].decision.target += directed[i].target;
   }
 }
 

@@ -32,6 +32,7 @@
 #include "model/overview.h"
 #include "model/plan.h"
 #include "online/allocator.h"
+#include "online/director.h"
 #include "online/gate_publisher.h"
 #include "online/kernel_sketch.h"
 #include "online/kernel_state.h"
@@ -165,6 +166,10 @@ class OnlineSampler {
   OnlineSampler(const sampling::SamplingOptions& options, shm::GateTable& gate,
                 std::uint64_t observe_first = 0, bool perturbed = false);
 
+  // From now on, allocations follow `director`, which must outlive the sampler or be replaced; null:
+  // the sampler decides itself.
+  void SetDirector(Director* director) { director_ = director; }
+
   // Returns the id of `name` in names(). If `pid` is given, the name belongs to that process only,
   // and if `range` is, to launches in that range.
   std::uint32_t AddName(std::string_view name, std::int32_t pid = 0, std::string_view range = {}) {
@@ -223,6 +228,10 @@ class OnlineSampler {
   void SettleCaptures();
   // Allocates samples: cuts kernels again and sets the decisions of the clusters.
   void Allocate(const ParallelFor& parallel);
+  // Reports to the director. Returns whether it has given directions, which are followed then.
+  bool FollowDirector();
+  // Sets the clusters and targets of a kernel.
+  static void Follow(std::span<const DirectedCluster> directed, KernelState& kernel);
   // Updates the clusters with the launches since the last allocation.
   void UpdateClusters();
   // Sums the imputed durations again, which change with every native launch.
@@ -251,6 +260,7 @@ class OnlineSampler {
 
   sampling::SamplingOptions options_;
   bool perturbed_;
+  Director* director_ = nullptr;
   struct NewName {
     std::uint32_t kernel;
     std::uint64_t hash;

@@ -220,6 +220,7 @@ void Engine::StartOver() {
 Engine::Ended Engine::EndNow(EngineObserver& observer) const {
   Ended ended = {sampler_, {}};
   online::OnlineSampler& sampler = ended.sampler;
+  sampler.SetDirector(nullptr);  // the run goes on
   const auto report = [&] { observer.OnDecisions(sampler.events(), sampler.names(), marks_); };
   sampler.EndCaptures();
   EpochQueue queue = queue_;

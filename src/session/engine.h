@@ -173,6 +173,13 @@ class Engine {
   // `observer` must outlive the engine.
   void AddObserver(EngineObserver& observer) { observers_.push_back(&observer); }
 
+  // From now on, the sampler follows `director`, which must outlive the engine. An engine that asks
+  // the gate itself then makes no exploratory captures, which every run would pay for.
+  void SetDirector(online::Director& director) {
+    sampler_.SetDirector(&director);
+    if (local_gate_) local_gate_->EndExploration();
+  }
+
   // Returns the id that Push expects for launches of the kernel `name`. `pid` is nonzero if the
   // kernel belongs to only that process. `range`: of the launches, if they are grouped by range.
   std::uint32_t AddKernel(std::string_view name, std::int32_t pid = 0,

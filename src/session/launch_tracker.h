@@ -154,6 +154,9 @@ class LocalGate {
   // `table` must outlive the gate. `seed`: of the launch draws.
   LocalGate(shm::GateTable& table, std::uint64_t seed) : table_(table), draws_(seed) {}
 
+  // From now on, launches are captured only by credit.
+  void EndExploration() { explores_ = false; }
+
   // Decides launch number `launch`, of the kernel `name`, and sets the flags and the credit slot of
   // its record.
   void Decide(const shm::LaunchKeys& keys, std::uint32_t name_id, std::string_view name,
@@ -161,6 +164,7 @@ class LocalGate {
     shm::GateAnswer answer;
     if (!denied_.Contains(name_id, name)) {
       answer = client_.Decide(table_, keys, name_id, [&] { return draws_(launch); });
+      if (answer.exploratory() && !explores_) answer = {};
       if (answer.captures()) client_.Captured(name_id, answer);
     }
     record.flags = answer.flags;
@@ -178,6 +182,7 @@ class LocalGate {
   shm::GateTable& table_;
   shm::LaunchDraws draws_;  // by launch number
   DeniedKernels denied_;
+  bool explores_ = true;
   shm::GateClient<Exploration> client_;
 };
 

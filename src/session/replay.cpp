@@ -106,6 +106,14 @@ Result<SessionResult> RunReplay(model::ProfileReader& reader, const ReplayOption
   auto gate = std::make_unique<shm::GateTable>();
   WorkerPool pool(options.threads);
   Engine engine(options.sampling, *gate, GateAsked::kByEngine, lag, pool);
+  if (options.director) {
+    const Result<online::Director*> director = options.director(lag);
+    if (!director.ok()) {
+      session.Discard();
+      return director.error();
+    }
+    if (director.value() != nullptr) engine.SetDirector(*director.value());
+  }
   DeviceUse devices;
   const Status begun = session.Begin(
       engine, [&](model::Overview& overview) { overview.activity = devices.Activity(); });

@@ -9,12 +9,14 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
 #include "base/result.h"
 #include "model/plan.h"
 #include "model/profile.h"
+#include "online/director.h"
 #include "sampling/sampling_options.h"
 #include "session/session.h"
 #include "session/session_directory.h"
@@ -40,7 +42,9 @@ static_assert(DefaultLag(kLongRun - 1) < kMaxDefaultLag);
 // RunReplay adds the lag to the listed options.
 struct ReplayOptions : SessionOptions {
   std::optional<std::uint64_t> lag;  // default: DefaultLag
-  std::string source;                // profile name, for the files
+  // Returns who decides instead of the sampler, given the lag, or null. It must outlive the replay.
+  std::function<Result<online::Director*>(std::uint64_t lag)> director = nullptr;
+  std::string source;  // profile name, for the files
   unsigned threads = 0;
   bool quiet = false;
 };

@@ -38,17 +38,20 @@ LogSketch::Bin& LogSketch::GrowTo(std::uint32_t bin) {
   return bins_[bin - first_];
 }
 
+void LogSketch::AddBin(std::uint32_t bin, const Bin& more) {
+  if (more.count == 0) return;
+  Bin& to = Touch(bin);
+  to.count += more.count;
+  to.offset_sum += more.offset_sum;
+  to.offset_square_sum += more.offset_square_sum;
+  count_ += more.count;
+  total_ += static_cast<uint128>(more.count) * LowerEdge(bin) + more.offset_sum;
+}
+
 void LogSketch::Merge(const LogSketch& other) {
   for (std::size_t i = 0; i < other.bins_.size(); ++i) {
-    const Bin& from = other.bins_[i];
-    if (from.count == 0) continue;
-    Bin& to = Touch(other.first_ + static_cast<std::uint32_t>(i));
-    to.count += from.count;
-    to.offset_sum += from.offset_sum;
-    to.offset_square_sum += from.offset_square_sum;
+    AddBin(other.first_ + static_cast<std::uint32_t>(i), other.bins_[i]);
   }
-  count_ += other.count_;
-  total_ += other.total_;
 }
 
 std::uint64_t LogSketch::CountIn(std::uint32_t first, std::uint32_t end) const {

@@ -72,6 +72,8 @@ class LogSketch {
   }
 
   void Merge(const LogSketch& other);
+  // Adds the launches of `more` to `bin`. REQUIRES: bin < kEndBin; the total fits 128 bits.
+  void AddBin(std::uint32_t bin, const Bin& more);
   // Returns the launches that were added after the sketch was copied to `earlier`.
   LogSketch Since(const LogSketch& earlier) const;
 

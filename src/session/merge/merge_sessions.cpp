@@ -162,7 +162,8 @@ Status CheckOther(const std::string& folder, const std::string& output) {
 }  // namespace
 
 Result<MergeOutcome> MergeSessions(const std::vector<std::string>& folders,
-                                   const std::string& output, SessionPlace place) {
+                                   const std::string& output, SessionPlace place,
+                                   const PoolPlans& pool) {
   for (const std::string& folder : folders) {
     STEMTAP_TRY(CheckEnded(folder));
     if (place == SessionPlace::kReplaced) STEMTAP_TRY(CheckOther(folder, output));
@@ -182,6 +183,7 @@ Result<MergeOutcome> MergeSessions(const std::vector<std::string>& folders,
   MergeOutcome outcome;
   outcome.plan = STEMTAP_TRY(sampling::MergePlans(std::move(plans), confidence));
   outcome.plan.options = std::move(options);
+  if (pool) outcome.plan = STEMTAP_TRY(pool(outcome.plan));
   const model::RecordedSession session = STEMTAP_TRY(MergedSession(parts, outcome.plan));
   outcome.plan.source = SourceOf(outcome.plan, session);
   outcome.summary = MergedSummary(outcome.plan, session);

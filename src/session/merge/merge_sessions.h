@@ -6,6 +6,7 @@
 // ERRORS: messages contain the session and what was expected. On an error no new directory remains.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -45,9 +46,13 @@ struct MergeOutcome {
   std::vector<std::string> warnings;
 };
 
+// Replaces the plan of merged sessions by another plan of the same launches.
+using PoolPlans = std::function<Result<model::Plan>(const model::Plan& merged)>;
+
 // `folders` are in rank order. None of them may be replaced as the `output`.
 Result<MergeOutcome> MergeSessions(const std::vector<std::string>& folders,
                                    const std::string& output,
-                                   SessionPlace place = SessionPlace::kNamed);
+                                   SessionPlace place = SessionPlace::kNamed,
+                                   const PoolPlans& pool = nullptr);
 
 }  // namespace stemtap::session

@@ -13,6 +13,7 @@
 #include "model/plan_summary.h"
 #include "session/flags/sampling_flags.h"
 #include "ui/cli/command_table.h"
+#include "ui/cli/fleet_flags.h"
 #include "ui/cli/inputs.h"
 #include "ui/cli/output.h"
 #include "ui/cli/report_file.h"
@@ -25,6 +26,7 @@ struct ReplayArguments {
   std::vector<std::string> profiles;
   std::string output;
   std::optional<std::uint32_t> lag;
+  FleetFlags fleet;
   bool force = false;
   bool json = false;
   bool quiet = false;
@@ -60,8 +62,17 @@ Result<int> Replay(const ReplayArguments& arguments) {
   options.place = session::PlaceOf(!arguments.output.empty(), arguments.force);
   options.threads = arguments.sampling.threads();
   options.quiet = arguments.quiet;
+  std::unique_ptr<fleet::Member> member;
+  if (arguments.fleet.is_set() || !arguments.fleet.job.empty()) {
+    STEMTAP_TRY(arguments.fleet.Url());
+    options.director = [&](std::uint64_t lag) -> Result<online::Director*> {
+      member = STEMTAP_TRY(arguments.fleet.Join(options.sampling, lag));
+      return member.get();
+    };
+  }
   const session::SessionResult outcome = STEMTAP_TRY(session::RunReplay(*reader, options));
   Warn(outcome.session.warnings);
+  if (member != nullptr) STEMTAP_TRY(member->Leave(outcome.folder));
   const model::Plan& plan = outcome.plan;
   if (!arguments.quiet) {
     const std::string& directory = outcome.folder;
@@ -89,6 +100,7 @@ CommandSpec ReplayCommand() {
   command.Add("-q,--quiet", &arguments->quiet,
               "print neither a progress line nor the location of the session and the next command");
   command.Add("--lag", &arguments->lag, kLagHelp).In(0, 100'000'000).Advanced();
+  arguments->fleet.AddWithRankTo(command);
   arguments->sampling.AddTo(command);
   command.run = [arguments](const CommandSpec&) { return Replay(*arguments); };
   return command;

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fleet/job.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <random>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "base/text.h"
+
+namespace stemtap::fleet {
+namespace {
+
+// KEYS: job, runs, changes, kernels, sketches, captures, leader, targets.
+// ARGV: run, number, known version, lease in ms, expiry in s, new incarnation, description of the
+// run, then three times a count and as many pairs of field and value.
+constexpr const char* kUpdate = R"(
+local run, number = ARGV[1], tonumber(ARGV[2])
+local expiry = tonumber(ARGV[5])
+redis.call('HSETNX', KEYS[1], 'incarnation', ARGV[6])
+local last = tonumber(redis.call('HGET', KEYS[1], 'number:' .. run) or '0')
+if number > last then
+  local now = redis.call('TIME')
+  redis.call('HSET', KEYS[1], 'number:' .. run, number)
+  redis.call('HSET', KEYS[2], run, ARGV[7])
+  redis.call('HSET', KEYS[1], 'seen:' .. run, now[1] * 1000 + math.floor(now[2] / 1000))
+  local at = 8
+  for part = 4, 6 do
+    local count = tonumber(ARGV[at])
+    for i = at + 1, at + 2 * count, 2 do
+      redis.call('HSET', KEYS[part], ARGV[i], ARGV[i + 1])
+    end
+    at = at + 1 + 2 * count
+  end
+  redis.call('ZADD', KEYS[3], redis.call('HINCRBY', KEYS[1], 'changes', 1), run)
+end
+local leader = redis.call('GET', KEYS[7])
+local leads = 0
+if not leader or leader == run then
+  redis.call('SET', KEYS[7], run, 'PX', ARGV[4])
+  leads = 1
+end
+for i = 1, 8 do
+  if i ~= 7 then redis.call('EXPIRE', KEYS[i], expiry) end
+end
+local version = redis.call('HGET', KEYS[1], 'version') or '0'
+local targets = false
+if version ~= ARGV[3] then targets = redis.call('HGET', KEYS[8], run) end
+return {redis.call('HGET', KEYS[1], 'incarnation'), leads, version, targets}
+)";
+
+// KEYS: job, leader, clusters, targets. ARGV: leader, expiry, clusters, pairs of run and targets.
+constexpr const char* kPublish = R"(
+if redis.call('GET', KEYS[2]) ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[3], ARGV[3], 'EX', ARGV[2])
+for i = 4, #ARGV, 2 do redis.call('HSET', KEYS[4], ARGV[i], ARGV[i + 1]) end
+redis.call('EXPIRE', KEYS[4], ARGV[2])
+redis.call('HINCRBY', KEYS[1], 'version', 1)
+return 1
+)";
+
+// KEYS: leader. ARGV: leader.
+constexpr const char* kResign = R"(
+if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
+return 1
+)";
+
+// KEYS: job, runs. ARGV: run. Returns the description and the ms since the last update.
+constexpr const char* kDescribe = R"(
+local now = redis.call('TIME')
+local seen = tonumber(redis.call('HGET', KEYS[1], 'seen:' .. ARGV[1]) or '0')
+return {redis.call('HGET', KEYS[2], ARGV[1]), now[1] * 1000 + math.floor(now[2] / 1000) - seen}
+)";
+
+Error Unexpected(std::string_view what) {
+  return {fmt::format("the server returned an unexpected {}; expected the data of a stemtap job",
+                      what)};
+}
+
+std::string Hex(std::uint64_t key) {
+  return fmt::format("{:016x}", key);
+}
+
+std::optional<std::uint64_t> ParseHex(std::string_view text) {
+  std::uint64_t key = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), key, 16);
+  if (error != std::errc() || end != text.data() + text.size()) return {};
+  return key;
+}
+
+std::optional<std::uint64_t> ParseNumber(std::string_view text) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return {};
+  return number;
+}
+
+std::string PackRun(const RunInfo& run) {
+  return Packer()
+      .Number(run.rank)
+      .Text(run.host)
+      .Number(run.launches)
+      .Number(run.duration_ns)
+      .Number(run.has_ended)
+      .Take();
+}
+
+std::optional<RunInfo> UnpackRun(const std::string& id, std::string_view bytes) {
+  Unpacker unpacker(bytes);
+  RunInfo run;
+  run.id = id;
+  run.rank = unpacker.Number();
+  run.host = unpacker.Text();
+  run.launches = unpacker.Number();
+  run.duration_ns = unpacker.Number();
+  run.has_ended = unpacker.Number(1) != 0;
+  return unpacker.done() ? std::optional(run) : std::nullopt;
+}
+
+// Returns a text that no other job has.
+std::string NewIncarnation() {
+  std::random_device random;
+  return fmt::format("{:08x}{:08x}", random(), random());
+}
+
+// Calls add(field, value) for each pair of a list; false if it is none, or `add` returns false.
+template <typename Add>
+bool ForEachPair(const Reply& reply, const Add& add) {
+  if (!reply.is_list() || reply.list.size() % 2 != 0) return false;
+  for (std::size_t i = 0; i < reply.list.size(); i += 2) {
+    if (!reply.list[i].is_text() || !reply.list[i + 1].is_text() ||
+        !add(reply.list[i].text, reply.list[i + 1].text)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+Job::Job(RedisUrl url, const std::string& name)
+    : redis_(std::move(url)), prefix_(fmt::format("stemtap:{{{}}}:", name)) {}
+
+Result<Reply> Job::Run(const char* script, const std::vector<std::string>& keys,
+                       const std::vector<std::string>& arguments) {
+  std::vector<std::string> words = {"EVAL", script, std::to_string(keys.size())};
+  for (const std::string& key : keys) words.push_back(Key(key));
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  return redis_.Call(words);
+}
+
+Result<Answer> Job::Send(const Update& update, std::uint64_t version) {
+  const std::string& run = update.run.id;
+  std::vector<std::string> arguments = {run,
+                                        std::to_string(update.number),
+                                        std::to_string(version),
+                                        std::to_string(kLease.count()),
+                                        std::to_string(kExpiry.count()),
+                                        NewIncarnation(),
+                                        PackRun(update.run)};
+  const auto add = [&](const std::string& field, const std::string& value) {
+    arguments.push_back(field);
+    arguments.push_back(value);
+  };
+  arguments.push_back(std::to_string(update.new_kernels.size()));
+  for (const auto& [key, id] : update.new_kernels) add(Hex(key), id);
+  arguments.push_back(std::to_string(update.sketches.size()));
+  for (const auto& [key, sketch] : update.sketches) add(Hex(key), sketch);
+  arguments.push_back(std::to_string(update.captures.size()));
+  for (const auto& [field, capture] : update.captures) add(field, capture);
+  const Reply reply = STEMTAP_TRY(Run(kUpdate,
+                                      {"job", "runs", "changes", "kernels", "sketches:" + run,
+                                       "captures:" + run, "leader", "targets"},
+                                      arguments));
+  if (!reply.is_list() || reply.list.size() != 4 || !reply.list[0].is_text() ||
+      !reply.list[2].is_text()) {
+    return Unexpected("answer to an update");
+  }
+  const std::optional<std::uint64_t> newest = ParseNumber(reply.list[2].text);
+  if (!newest) return Unexpected("version");
+  Answer answer = {reply.list[0].text, reply.list[1].number == 1, *newest, {}};
+  if (reply.list[3].is_text()) {
+    answer.directions = UnpackDirections(reply.list[3].text);
+    if (!answer.directions) return Unexpected("direction");
+  }
+  return answer;
+}
+
+Result<RunState> Job::ReadRun(const std::string& id) {
+  RunState state;
+  const Reply described = STEMTAP_TRY(Run(kDescribe, {"job", "runs"}, {id}));
+  if (!described.is_list() || described.list.size() != 2 || !described.list[0].is_text()) {
+    return Unexpected("description of a run");
+  }
+  const std::optional<RunInfo> run = UnpackRun(id, described.list[0].text);
+  if (!run) return Unexpected("description of a run");
+  state.run = *run;
+  state.silent_ms = described.list[1].number;
+  const Reply sketches = STEMTAP_TRY(redis_.Call({"HGETALL", Key("sketches:" + id)}));
+  const bool read = ForEachPair(sketches, [&](const std::string& field, const std::string& value) {
+    const std::optional<std::uint64_t> key = ParseHex(field);
+    std::optional<stats::LogSketch> sketch = UnpackSketch(value);
+    if (!key || !sketch) return false;
+    state.sketches.emplace(*key, *std::move(sketch));
+    return true;
+  });
+  if (!read) return Unexpected("sketch");
+  const Reply captures = STEMTAP_TRY(redis_.Call({"HGETALL", Key("captures:" + id)}));
+  const bool taken = ForEachPair(captures, [&](const std::string& field, const std::string& value) {
+    const std::optional<std::uint64_t> key = ParseHex(field.substr(0, field.find(':')));
+    const std::optional<model::PlanSample> sample = UnpackCapture(value);
+    if (!key || !sample) return false;
+    state.captures.emplace_back(*key, *sample);
+    return true;
+  });
+  if (!taken) return Unexpected("capture");
+  const Reply targets = STEMTAP_TRY(redis_.Call({"HGET", Key("targets"), id}));
+  if (targets.is_text()) {
+    std::optional<std::vector<DirectedKernel>> directions = UnpackDirections(targets.text);
+    if (!directions) return Unexpected("direction");
+    state.directions = *std::move(directions);
+  }
+  return state;
+}
+
+Result<std::vector<RunState>> Job::ReadChanges() {
+  const Reply changed =
+      STEMTAP_TRY(redis_.Call({"ZRANGE", Key("changes"), fmt::format("({}", read_up_to_), "+inf",
+                               "BYSCORE", "WITHSCORES"}));
+  std::vector<RunState> states;
+  std::uint64_t latest = read_up_to_;
+  std::vector<std::string> ids;
+  const bool read = ForEachPair(changed, [&](const std::string& id, const std::string& score) {
+    const std::optional<std::uint64_t> number = ParseNumber(score);
+    if (!number) return false;
+    latest = std::max(latest, *number);
+    ids.push_back(id);
+    return true;
+  });
+  if (!read) return Unexpected("list of changes");
+  for (const std::string& id : ids) states.push_back(STEMTAP_TRY(ReadRun(id)));
+  read_up_to_ = latest;
+  return states;
+}
+
+Result<bool> Job::Publish(const std::string& leader, const std::vector<DirectedKernel>& clusters,
+                          const std::map<std::string, std::vector<DirectedKernel>>& by_run) {
+  std::vector<std::string> arguments = {leader, std::to_string(kExpiry.count()),
+                                        PackDirections(clusters)};
+  for (const auto& [run, directions] : by_run) {
+    arguments.push_back(run);
+    arguments.push_back(PackDirections(directions));
+  }
+  const Reply reply =
+      STEMTAP_TRY(Run(kPublish, {"job", "leader", "clusters", "targets"}, arguments));
+  return reply.number == 1;
+}
+
+Status Job::Resign(const std::string& leader) {
+  STEMTAP_TRY(Run(kResign, {"leader"}, {leader}));
+  return Success{};
+}
+
+Status Job::StoreFile(const std::string& run, const std::string& name, const std::string& content) {
+  STEMTAP_TRY(redis_.Call({"HSET", Key("files:" + run), name, content}));
+  STEMTAP_TRY(redis_.Call({"EXPIRE", Key("files:" + run), std::to_string(kExpiry.count())}));
+  return Success{};
+}
+
+Result<std::map<std::string, std::string>> Job::ReadFiles(const std::string& run) {
+  const Reply reply = STEMTAP_TRY(redis_.Call({"HGETALL", Key("files:" + run)}));
+  std::map<std::string, std::string> files;
+  const bool read = ForEachPair(reply, [&](const std::string& name, const std::string& content) {
+    files.emplace(name, content);
+    return true;
+  });
+  if (!read) return Unexpected("file");
+  return files;
+}
+
+Result<std::map<std::uint64_t, model::KernelId>> Job::ReadKernels() {
+  const Reply reply = STEMTAP_TRY(redis_.Call({"HGETALL", Key("kernels")}));
+  std::map<std::uint64_t, model::KernelId> kernels;
+  const bool read = ForEachPair(reply, [&](const std::string& field, const std::string& value) {
+    const std::optional<std::uint64_t> key = ParseHex(field);
+    std::optional<model::KernelId> id = UnpackId(value);
+    if (!key || !id) return false;
+    kernels.emplace(*key, *std::move(id));
+    return true;
+  });
+  if (!read) return Unexpected("kernel");
+  return kernels;
+}
+
+Result<std::vector<DirectedKernel>> Job::ReadClusters() {
+  const Reply reply = STEMTAP_TRY(redis_.Call({"GET", Key("clusters")}));
+  if (!reply.is_text()) return std::vector<DirectedKernel>();
+  std::optional<std::vector<DirectedKernel>> clusters = UnpackDirections(reply.text);
+  if (!clusters) return Unexpected("decision");
+  return *std::move(clusters);
+}
+
+}  // namespace stemtap::fleet

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Job is the state that the collectors of a job share on a Redis server: what each of them knows,
+// and what the leader decided. All keys are `stemtap:{JOB}:...`, so that they are on one node of a
+// cluster, and expire. docs/design/fleet.md lists them.
+//
+// An update replaces what the server knows of the kernels in it, so it may be sent again: nothing
+// is counted twice. The server applies only updates with a greater number than before.
+//
+// THREADS: one caller.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "fleet/packing.h"
+#include "fleet/redis.h"
+
+namespace stemtap::fleet {
+
+// RunInfo is what a job knows of one of its runs.
+struct RunInfo {
+  std::string id;  // unique in the job
+  std::uint64_t rank = 0;
+  std::string host;
+  std::uint64_t launches = 0;
+  std::uint64_t duration_ns = 0;
+  bool has_ended = false;
+};
+
+struct Update {
+  std::uint64_t number = 0;  // from 1, ascending
+  RunInfo run;
+  std::vector<std::pair<std::uint64_t, std::string>> new_kernels;  // PackId by key
+  std::vector<std::pair<std::uint64_t, std::string>> sketches;     // PackSketch by key
+  // PackCapture by "KEY:INDEX", KEY in hexadecimal.
+  std::vector<std::pair<std::string, std::string>> captures;
+};
+
+struct Answer {
+  std::string incarnation;    // changes if the server has lost the job
+  bool leads = false;         // this run is the leader until its lease ends
+  std::uint64_t version = 0;  // of the decisions
+  // The directions of this run, if they are newer than those that it knows.
+  std::optional<std::vector<DirectedKernel>> directions;
+};
+
+// What the leader reads of a run.
+struct RunState {
+  RunInfo run;
+  std::int64_t silent_ms = 0;  // since its last update
+  std::map<std::uint64_t, stats::LogSketch> sketches;
+  std::vector<std::pair<std::uint64_t, model::PlanSample>> captures;  // by kernel
+  std::vector<DirectedKernel> directions;
+};
+
+class Job {
+ public:
+  // A leader that is silent for this long loses its lease.
+  static constexpr std::chrono::milliseconds kLease{5000};
+  // A job that nobody updates for this long is forgotten.
+  static constexpr std::chrono::seconds kExpiry{std::chrono::hours(24)};
+
+  Job(RedisUrl url, const std::string& name);
+
+  // Sends an update. `version`: of the directions that the run knows.
+  Result<Answer> Send(const Update& update, std::uint64_t version);
+
+  // Reads the runs that have changed since the last call, or all of them at first.
+  Result<std::vector<RunState>> ReadChanges();
+
+  // Makes the next ReadChanges read all runs.
+  void ReadFromStart() { read_up_to_ = 0; }
+
+  // Publishes decisions. Returns false if the run is not the leader any more.
+  Result<bool> Publish(const std::string& leader, const std::vector<DirectedKernel>& clusters,
+                       const std::map<std::string, std::vector<DirectedKernel>>& by_run);
+
+  // Gives the lease back.
+  Status Resign(const std::string& leader);
+
+  // Stores a file of the run's session, which whoever merges the job writes.
+  Status StoreFile(const std::string& run, const std::string& name, const std::string& content);
+  Result<std::map<std::string, std::string>> ReadFiles(const std::string& run);
+
+  // Reads what a merged session needs.
+  Result<std::map<std::uint64_t, model::KernelId>> ReadKernels();
+  Result<std::vector<DirectedKernel>> ReadClusters();
+
+ private:
+  std::string Key(const std::string& part) const { return prefix_ + part; }
+  Result<Reply> Run(const char* script, const std::vector<std::string>& keys,
+                    const std::vector<std::string>& arguments);
+  Result<RunState> ReadRun(const std::string& id);
+
+  Redis redis_;
+  std::string prefix_;
+  std::uint64_t read_up_to_ = 0;  // number of the last change that was read
+};
+
+}  // namespace stemtap::fleet

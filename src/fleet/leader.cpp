@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fleet/leader.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "online/online_allocation.h"
+#include "sampling/strata.h"
+#include "shm/context_key.h"
+
+namespace stemtap::fleet {
+namespace {
+
+// Returns a fraction in [0, 1) that depends on all arguments.
+double Fraction(std::uint64_t seed, std::uint64_t kernel, std::uint64_t cluster,
+                std::uint64_t decision) {
+  const std::uint64_t mixed =
+      shm::MixKeys(shm::MixKeys(seed, kernel), shm::MixKeys(cluster, decision));
+  return std::ldexp(static_cast<double>(mixed >> 11), -53);
+}
+
+}  // namespace
+
+Leader::Leader(const sampling::SamplingOptions& options, std::uint64_t observe_first)
+    : options_(options),
+      fixed_ns_(options.price.FixedPerFactor()),
+      allocator_(options, observe_first),
+      releases_(observe_first) {}
+
+void Leader::SetRun(const std::string& run, bool is_alive) {
+  const auto [at, is_new] = runs_.try_emplace(run, Run{is_alive});
+  if (!is_new && at->second.is_alive == is_alive) return;
+  at->second.is_alive = is_alive;
+  runs_changed_ = true;
+  if (is_alive) return;
+  for (auto& [key, kernel] : kernels_) {
+    if (const auto share = kernel.shares.find(run); share != kernel.shares.end()) {
+      share->second.asked.clear();
+    }
+  }
+}
+
+Leader::Kernel& Leader::KernelOf(std::uint64_t key) {
+  return kernels_.try_emplace(key, fixed_ns_).first->second;
+}
+
+void Leader::SetSketch(const std::string& run, std::uint64_t kernel, stats::LogSketch sketch) {
+  Kernel& of = KernelOf(kernel);
+  of.shares[run].sketch = std::move(sketch);
+  of.is_stale = true;
+}
+
+void Leader::AddCapture(const std::string& run, std::uint64_t kernel, std::uint64_t index,
+                        std::uint64_t duration_ns) {
+  Kernel& of = KernelOf(kernel);
+  Share& share = of.shares[run];
+  const std::uint32_t bin = stats::LogSketch::BinOf(duration_ns);
+  if (!share.captures.emplace(index, bin).second) return;
+  ++captured_;
+  const std::size_t cluster = of.clusters.ClusterOf(bin);
+  const auto awaited = std::find_if(share.asked.begin(), share.asked.end(), [&](std::uint32_t b) {
+    return of.clusters.ClusterOf(b) == cluster;
+  });
+  if (awaited != share.asked.end()) share.asked.erase(awaited);
+}
+
+void Leader::SetAsked(const std::string& run, const std::vector<DirectedKernel>& directions) {
+  for (const DirectedKernel& directed : directions) {
+    Share& share = KernelOf(directed.key).shares[run];
+    share.asked.clear();
+    for (std::size_t c = 0; c < directed.clusters.size(); ++c) {
+      const std::uint32_t first = c == 0 ? 0 : directed.clusters[c].first_bin;
+      const std::uint32_t end = c + 1 < directed.clusters.size()
+                                    ? directed.clusters[c + 1].first_bin
+                                    : stats::LogSketch::kEndBin;
+      std::uint64_t captured = 0;
+      for (const auto& [index, bin] : share.captures) captured += first <= bin && bin < end;
+      // A run has at most as many launches as it can capture.
+      const std::uint64_t target = std::min(directed.clusters[c].target, share.sketch.count());
+      for (; captured < target; ++captured) share.asked.push_back(directed.clusters[c].first_bin);
+    }
+  }
+}
+
+void Leader::Refresh() {
+  launches_ = duration_ns_ = 0;
+  for (auto& [key, kernel] : kernels_) {
+    if (std::exchange(kernel.is_stale, false)) {
+      kernel.sketch = {};
+      for (const auto& [run, share] : kernel.shares) kernel.sketch.Merge(share.sketch);
+      kernel.cells = {};
+      kernel.cells.moments = sampling::CellsOf(kernel.sketch, &kernel.cells.bins);
+      if (!kernel.cells.bins.empty()) {
+        const bool is_new = kernel.clusters.list().empty();
+        const std::vector<std::size_t> first_cells =
+            is_new ? std::vector<std::size_t>{0}
+                   : online::FirstCells(kernel.clusters.list(), kernel.cells);
+        kernel.clusters.SetCut(kernel.cells, first_cells,
+                               is_new || first_cells.size() != kernel.clusters.list().size());
+      }
+    }
+    launches_ += kernel.sketch.count();
+    duration_ns_ += static_cast<std::uint64_t>(kernel.sketch.total_duration());
+    Count(kernel);
+  }
+}
+
+void Leader::Count(Kernel& kernel) {
+  std::vector<online::Cluster>& clusters = kernel.clusters.list();
+  if (clusters.empty()) return;
+  for (online::Cluster& cluster : clusters) {
+    cluster.captured = 0;
+    // Each run predicts which of its launches belong to a cluster.
+    cluster.source = {0, 1.0, cluster.moments.mean()};
+  }
+  for (const auto& [run, share] : kernel.shares) {
+    for (const auto& [index, bin] : share.captures) {
+      ++clusters[kernel.clusters.ClusterOf(bin)].captured;
+    }
+  }
+}
+
+online::Facts Leader::FactsNow() const {
+  static constexpr std::array<std::uint64_t, 1> kOnePeriod = {0};
+  const std::uint64_t runs = std::max<std::uint64_t>(runs_.size(), 1);
+  online::Facts facts = {{}, launches_ / runs, duration_ns_};
+  for (const auto& [key, kernel] : kernels_) {
+    facts.kernels.push_back({kernel.clusters.list(), 0.0, kOnePeriod, &kernel.cells, 0});
+  }
+  return facts;
+}
+
+void Leader::SetEnough() {
+  const std::vector<std::uint64_t> enough = online::EnoughCaptures(FactsNow().kernels, options_);
+  auto next = enough.begin();
+  for (auto& [key, kernel] : kernels_) {
+    for (online::Cluster& cluster : kernel.clusters.list()) cluster.decision.enough = *next++;
+  }
+}
+
+bool Leader::Decide() {
+  Refresh();
+  const std::uint64_t observed = FactsNow().observed;
+  allocator_.Advance(observed, duration_ns_);
+  if (!allocator_.due() && !std::exchange(runs_changed_, false)) return false;
+  runs_changed_ = false;
+  ++decisions_;
+  SetEnough();
+  const online::Cuts cuts = allocator_.Cut(FactsNow(), Serially);
+  std::vector<Kernel*> by_place;
+  for (auto& [key, kernel] : kernels_) by_place.push_back(&kernel);
+  for (const online::Cuts::Recut& recut : cuts.recuts) {
+    Kernel& kernel = *by_place[recut.kernel];
+    kernel.clusters.SetCut(kernel.cells, recut.first_cells, true);
+    Count(kernel);
+  }
+  if (!cuts.recuts.empty()) SetEnough();
+  allocator_.SetNext(observed, duration_ns_);
+  SetTargets();
+  for (auto& [key, kernel] : kernels_) Ask(key, kernel);
+  return true;
+}
+
+void Leader::SetTargets() {
+  const std::uint64_t observed = FactsNow().observed;
+  const double share = releases_.HasStarted(observed) ? releases_.ShareAt(observed) : 0.0;
+  for (auto& [key, kernel] : kernels_) {
+    kernel.targets.clear();
+    for (const online::Cluster& cluster : kernel.clusters.list()) {
+      const double planned = share * static_cast<double>(cluster.decision.enough);
+      kernel.targets.push_back(static_cast<std::uint64_t>(std::ceil(planned)));
+    }
+  }
+}
+
+std::uint64_t Leader::Awaited(const Share& share, const online::KernelClusters& clusters,
+                              std::size_t cluster) {
+  return static_cast<std::uint64_t>(
+      std::count_if(share.asked.begin(), share.asked.end(),
+                    [&](std::uint32_t bin) { return clusters.ClusterOf(bin) == cluster; }));
+}
+
+void Leader::Ask(std::uint64_t key, Kernel& kernel) {
+  const std::vector<online::Cluster>& clusters = kernel.clusters.list();
+  for (std::size_t c = 0; c < clusters.size(); ++c) {
+    const std::uint32_t first = c == 0 ? 0 : clusters[c].first_bin;
+    const std::uint32_t end =
+        c + 1 < clusters.size() ? clusters[c + 1].first_bin : stats::LogSketch::kEndBin;
+    std::uint64_t expected = clusters[c].captured;
+    std::uint64_t launches = 0;
+    for (const auto& [run, share] : kernel.shares) {
+      expected += Awaited(share, kernel.clusters, c);
+      if (runs_.at(run).is_alive) launches += share.sketch.CountIn(first, end);
+    }
+    if (expected >= kernel.targets[c] || launches == 0) continue;
+    // Systematic sampling: a run with a share of the launches gets that share of the captures, or
+    // one more or less. Any bin of the cluster identifies it.
+    const auto bin = stats::LogSketch::BinOf(
+        static_cast<std::uint64_t>(std::max(0.0, clusters[c].moments.mean())));
+    const std::uint64_t lacking = kernel.targets[c] - expected;
+    const double step = static_cast<double>(launches) / static_cast<double>(lacking);
+    double next = step * Fraction(options_.seed, key, c, decisions_);
+    double before = 0.0;
+    for (auto& [run, share] : kernel.shares) {
+      if (!runs_.at(run).is_alive) continue;
+      before += static_cast<double>(share.sketch.CountIn(first, end));
+      for (; next < before; next += step) share.asked.push_back(bin);
+    }
+  }
+}
+
+std::vector<DirectedKernel> Leader::Clusters() const {
+  std::vector<DirectedKernel> directed;
+  for (const auto& [key, kernel] : kernels_) {
+    DirectedKernel& of = directed.emplace_back();
+    of.key = key;
+    const std::vector<online::Cluster>& clusters = kernel.clusters.list();
+    for (std::size_t c = 0; c < clusters.size(); ++c) {
+      of.clusters.push_back(
+          {clusters[c].first_bin, c < kernel.targets.size() ? kernel.targets[c] : 0});
+    }
+  }
+  return directed;
+}
+
+std::vector<DirectedKernel> Leader::Of(const std::string& run) const {
+  std::vector<DirectedKernel> directed = Clusters();
+  auto of = directed.begin();
+  for (const auto& [key, kernel] : kernels_) {
+    const auto share = kernel.shares.find(run);
+    for (std::size_t c = 0; c < of->clusters.size(); ++c) {
+      std::uint64_t& target = of->clusters[c].target;
+      target = 0;
+      if (share == kernel.shares.end()) continue;
+      for (const auto& [index, bin] : share->second.captures) {
+        target += kernel.clusters.ClusterOf(bin) == c;
+      }
+      target += Awaited(share->second, kernel.clusters, c);
+    }
+    ++of;
+  }
+  return directed;
+}
+
+}  // namespace stemtap::fleet

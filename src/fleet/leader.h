@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Leader decides for all runs of a job what is captured. It merges the sketches of their kernels,
+// which is exact, cuts them into clusters as one run would, and divides the captures that a cluster
+// still needs among the runs, at random, in proportion to their launches of the cluster:
+//
+//   Set, Add  ─►  Decide  ─►  first_bins, Of(run)
+//
+// What a run was asked to capture stays asked of it until it reports the capture, or ends.
+//
+// THREADS: none.  UNITS: ns.  SOURCE: docs/design/fleet.md.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "fleet/packing.h"
+#include "online/allocator.h"
+#include "online/cluster.h"
+#include "online/release_policy.h"
+#include "sampling/sampling_options.h"
+#include "stats/log_sketch.h"
+
+namespace stemtap::fleet {
+
+class Leader {
+ public:
+  // `observe_first`: launches that each run observes, on average, before the first capture.
+  Leader(const sampling::SamplingOptions& options, std::uint64_t observe_first);
+
+  // Sets whether a run can still capture launches. A new run is added.
+  void SetRun(const std::string& run, bool is_alive);
+  // Replaces what the run knows of a kernel.
+  void SetSketch(const std::string& run, std::uint64_t kernel, stats::LogSketch sketch);
+  // Adds a capture of the run. A capture that is known is ignored.
+  void AddCapture(const std::string& run, std::uint64_t kernel, std::uint64_t index,
+                  std::uint64_t duration_ns);
+
+  // Continues what another leader asked of the run. REQUIRES: its sketches and captures were set.
+  void SetAsked(const std::string& run, const std::vector<DirectedKernel>& directions);
+
+  // Decides again if launches or time have grown by an eighth, or if runs were added or ended.
+  // Returns whether it did.
+  bool Decide();
+
+  // The clusters of all kernels, and how often they are captured in the job.
+  std::vector<DirectedKernel> Clusters() const;
+  // What a run is asked to do.
+  std::vector<DirectedKernel> Of(const std::string& run) const;
+
+  std::uint64_t launches() const { return launches_; }
+  std::uint64_t duration_ns() const { return duration_ns_; }
+  std::uint64_t captured() const { return captured_; }
+
+ private:
+  // What one run knows of one kernel.
+  struct Share {
+    stats::LogSketch sketch;
+    std::map<std::uint64_t, std::uint32_t> captures;  // bins by launch index
+    std::vector<std::uint32_t> asked;  // a bin of the cluster of each capture that is awaited
+  };
+  struct Kernel {
+    explicit Kernel(double fixed_ns) : clusters(fixed_ns) {}
+    std::map<std::string, Share> shares;  // by run
+    stats::LogSketch sketch;              // of all runs
+    online::BinnedCells cells;
+    online::KernelClusters clusters;
+    std::vector<std::uint64_t> targets;  // by cluster, of the job
+    bool is_stale = true;                // `sketch` lacks launches
+  };
+  struct Run {
+    bool is_alive = true;
+  };
+
+  Kernel& KernelOf(std::uint64_t key);
+  void Refresh();
+  // Counts the captures of the kernel's clusters.
+  static void Count(Kernel& kernel);
+  online::Facts FactsNow() const;
+  void SetEnough();
+  void SetTargets();
+  // Asks the runs for the captures that the clusters of a kernel lack.
+  void Ask(std::uint64_t key, Kernel& kernel);
+  // Returns how many captures of the cluster are awaited of a run.
+  static std::uint64_t Awaited(const Share& share, const online::KernelClusters& clusters,
+                               std::size_t cluster);
+
+  sampling::SamplingOptions options_;
+  double fixed_ns_;
+  online::Allocator allocator_;
+  online::ReleaseSchedule releases_;
+  std::map<std::string, Run> runs_;
+  std::map<std::uint64_t, Kernel> kernels_;  // by key
+  std::uint64_t launches_ = 0;
+  std::uint64_t duration_ns_ = 0;
+  std::uint64_t captured_ = 0;
+  std::uint64_t decisions_ = 0;
+  bool runs_changed_ = true;
+};
+
+}  // namespace stemtap::fleet

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fleet/member.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <utility>
+
+#include "model/session_files.h"
+
+namespace stemtap::fleet {
+namespace {
+
+constexpr std::chrono::milliseconds kFirstPause{100};
+constexpr std::chrono::milliseconds kMaxPause{10000};
+
+// A run that is silent for this long captures nothing more, as far as the leader knows.
+constexpr std::int64_t kSilentMs = 60'000;
+
+}  // namespace
+
+Member::Member(RedisUrl url, const std::string& job, RunInfo run,
+               const sampling::SamplingOptions& options, std::uint64_t observe_first)
+    : job_(std::move(url), job),
+      run_(std::move(run)),
+      options_(options),
+      observe_first_(observe_first) {}
+
+Status Member::Join() {
+  return Exchange({});
+}
+
+Update Member::UpdateOf(std::span<const online::KernelReport> kernels) {
+  Update update;
+  run_.launches = run_.duration_ns = 0;
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    const online::KernelReport& kernel = kernels[i];
+    if (i == keys_.size()) {
+      keys_.push_back(KeyOf(kernel.id));
+      sent_.emplace_back();
+    }
+    const std::uint64_t launches = kernel.durations->count();
+    run_.launches += launches;
+    run_.duration_ns += static_cast<std::uint64_t>(kernel.durations->total_duration());
+    if (sent_[i].launches == 0) update.new_kernels.emplace_back(keys_[i], PackId(kernel.id));
+    if (sent_[i].launches != launches) {
+      update.sketches.emplace_back(keys_[i], PackSketch(*kernel.durations));
+    }
+    for (const online::Capture& capture : kernel.captures.subspan(sent_[i].captures)) {
+      update.captures.emplace_back(fmt::format("{:016x}:{}", keys_[i], capture.sample.index),
+                                   PackCapture(capture.sample));
+    }
+  }
+  update.number = ++number_;
+  update.run = run_;
+  return update;
+}
+
+Status Member::Exchange(std::span<const online::KernelReport> kernels) {
+  for (;;) {
+    const Answer answer = STEMTAP_TRY(job_.Send(UpdateOf(kernels), version_));
+    if (!incarnation_.empty() && answer.incarnation != incarnation_) {
+      // The server has lost the job: it learns everything again.
+      incarnation_ = answer.incarnation;
+      std::fill(sent_.begin(), sent_.end(), Sent());
+      leader_.reset();
+      version_ = 0;
+      continue;
+    }
+    incarnation_ = answer.incarnation;
+    for (std::size_t i = 0; i < kernels.size(); ++i) {
+      sent_[i] = {kernels[i].durations->count(), kernels[i].captures.size()};
+    }
+    if (answer.directions) {
+      directed_.clear();
+      for (const DirectedKernel& kernel : *answer.directions) {
+        directed_[kernel.key] = kernel.clusters;
+      }
+      has_directions_ = true;
+    }
+    version_ = answer.version;
+    if (answer.leads) return Lead();
+    leader_.reset();
+    return Success{};
+  }
+}
+
+Status Member::Lead() {
+  const bool is_new = leader_ == nullptr;
+  if (is_new) {
+    leader_ = std::make_unique<Leader>(options_, observe_first_);
+    job_.ReadFromStart();
+  }
+  const std::vector<RunState> changes = STEMTAP_TRY(job_.ReadChanges());
+  for (const RunState& state : changes) {
+    const std::string& id = state.run.id;
+    leader_->SetRun(id, !state.run.has_ended && state.silent_ms < kSilentMs);
+    for (const auto& [key, sketch] : state.sketches) leader_->SetSketch(id, key, sketch);
+    for (const auto& [key, sample] : state.captures) {
+      leader_->AddCapture(id, key, sample.index, sample.record.duration_ns);
+    }
+    if (is_new && !state.run.has_ended) leader_->SetAsked(id, state.directions);
+    runs_.insert(id);
+  }
+  if (!leader_->Decide()) return Success{};
+  std::map<std::string, std::vector<DirectedKernel>> by_run;
+  for (const std::string& id : runs_) by_run[id] = leader_->Of(id);
+  if (!STEMTAP_TRY(job_.Publish(run_.id, leader_->Clusters(), by_run))) {
+    leader_.reset();
+    return Success{};
+  }
+  ++version_;
+  directed_.clear();
+  for (const DirectedKernel& kernel : by_run[run_.id]) directed_[kernel.key] = kernel.clusters;
+  has_directions_ = true;
+  return Success{};
+}
+
+online::Directions Member::DirectionsOf(std::size_t kernels) const {
+  online::Directions directions(kernels);
+  for (std::size_t i = 0; i < kernels; ++i) {
+    const auto known = directed_.find(keys_[i]);
+    if (known != directed_.end()) directions[i] = known->second;
+  }
+  return directions;
+}
+
+std::optional<online::Directions> Member::Direct(std::span<const online::KernelReport> kernels,
+                                                 bool has_ended) {
+  run_.has_ended = has_ended;
+  const Clock::time_point now = Clock::now();
+  if (now >= next_try_ || has_ended) {
+    const Status exchanged = Exchange(kernels);
+    if (exchanged.ok()) {
+      problem_.reset();
+      pause_ = {};
+      next_try_ = {};
+      contact_at_ = run_.launches;
+    } else {
+      problem_ = exchanged.error();
+      pause_ = std::clamp<Clock::duration>(2 * pause_, kFirstPause, kMaxPause);
+      next_try_ = Clock::now() + pause_;
+    }
+  }
+  std::uint64_t launches = 0;
+  for (const online::KernelReport& kernel : kernels) launches += kernel.durations->count();
+  if (problem_ && launches >= 2 * contact_at_) return std::nullopt;
+  if (!has_directions_) return online::Directions(kernels.size());
+  return DirectionsOf(kernels.size());
+}
+
+Status Member::Leave(const std::string& folder) {
+  if (problem_) return *problem_;
+  for (const char* name : model::kSessionFiles) {
+    std::ifstream file(folder + "/" + name, std::ios::binary);
+    if (!file) continue;
+    const std::string content{std::istreambuf_iterator<char>(file), {}};
+    STEMTAP_TRY(job_.StoreFile(run_.id, name, content));
+  }
+  return leader_ == nullptr ? Status(Success{}) : job_.Resign(run_.id);
+}
+
+}  // namespace stemtap::fleet

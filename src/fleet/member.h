@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Member is a collector of a job (src/fleet/job.h). It reports what its sampler has observed, and
+// returns what the job's leader wants captured. One member at a time is the leader.
+//
+// If the server is away, the member keeps the last directions and tries again after a pause, which
+// doubles each time. When the launches have doubled since the last contact, its sampler decides
+// itself.
+//
+// THREADS: one caller.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result.h"
+#include "fleet/job.h"
+#include "fleet/leader.h"
+#include "online/director.h"
+#include "sampling/sampling_options.h"
+
+namespace stemtap::fleet {
+
+// MEMBERS: the job, what was reported to it, what it answered, and the leader's state.
+class Member : public online::Director {
+ public:
+  // `observe_first`: as for Leader.
+  Member(RedisUrl url, const std::string& job, RunInfo run,
+         const sampling::SamplingOptions& options, std::uint64_t observe_first);
+
+  // Enters the job. Fails if the server cannot be reached.
+  Status Join();
+
+  std::optional<online::Directions> Direct(std::span<const online::KernelReport> kernels,
+                                           bool has_ended) override;
+
+  // Stores the files of the session in `folder` in the job, and gives up the lead. Fails if not
+  // all that the run knows has reached the server.
+  Status Leave(const std::string& folder);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  struct Sent {
+    std::uint64_t launches = 0;
+    std::size_t captures = 0;
+  };
+
+  Status Exchange(std::span<const online::KernelReport> kernels);
+  Update UpdateOf(std::span<const online::KernelReport> kernels);
+  Status Lead();
+  online::Directions DirectionsOf(std::size_t kernels) const;
+
+  Job job_;
+  RunInfo run_;
+  sampling::SamplingOptions options_;
+  std::uint64_t observe_first_;
+  std::vector<std::uint64_t> keys_;  // by kernel
+  std::vector<Sent> sent_;           // by kernel: what the server has
+  std::uint64_t number_ = 0;         // of the last update
+  std::string incarnation_;
+  std::uint64_t version_ = 0;
+  std::unordered_map<std::uint64_t, std::vector<online::DirectedCluster>> directed_;  // by key
+  bool has_directions_ = false;
+  std::unique_ptr<Leader> leader_;  // null: another run leads
+  std::set<std::string> runs_;      // of the job, as far as this leader knows
+  std::uint64_t contact_at_ = 0;    // launches at the last contact
+  Clock::time_point next_try_ = {};
+  Clock::duration pause_ = {};
+  std::optional<Error> problem_;  // of the last exchange
+};
+
+}  // namespace stemtap::fleet

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fleet/packing.h"
+
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "shm/context_key.h"
+
+namespace stemtap::fleet {
+namespace {
+
+// Directions of one kernel have fewer clusters than a sketch has bins.
+constexpr std::uint64_t kMaxClusters = stats::LogSketch::kEndBin;
+constexpr std::uint64_t kMaxKernels = std::uint64_t{1} << 20;
+
+static_assert(std::is_trivially_copyable_v<shm::KernelRecord>);
+
+}  // namespace
+
+Packer& Packer::Number(std::uint64_t number) {
+  for (; number >= 0x80; number >>= 7) bytes_ += static_cast<char>(0x80 | (number & 0x7F));
+  bytes_ += static_cast<char>(number);
+  return *this;
+}
+
+Packer& Packer::Text(std::string_view text) {
+  Number(text.size());
+  bytes_ += text;
+  return *this;
+}
+
+std::uint64_t Unpacker::Number() {
+  std::uint64_t number = 0;
+  for (unsigned shift = 0; ok_ && shift < 64 && !bytes_.empty(); shift += 7) {
+    const auto byte = static_cast<unsigned char>(bytes_.front());
+    if (shift == 63 && byte > 1) break;
+    bytes_.remove_prefix(1);
+    number |= std::uint64_t{byte & 0x7Fu} << shift;
+    if (byte < 0x80) return number;
+  }
+  ok_ = false;
+  return 0;
+}
+
+std::uint64_t Unpacker::Number(std::uint64_t most) {
+  const std::uint64_t number = Number();
+  if (number <= most) return number;
+  ok_ = false;
+  return 0;
+}
+
+std::string_view Unpacker::Text() {
+  const std::uint64_t size = Number();
+  if (!ok_ || size > bytes_.size()) {
+    ok_ = false;
+    return {};
+  }
+  const std::string_view text = bytes_.substr(0, size);
+  bytes_.remove_prefix(size);
+  return text;
+}
+
+std::string PackId(const model::KernelId& id) {
+  Packer packer;
+  packer.Text(id.name).Text(id.range);
+  for (const auto extent : id.config.grid) packer.Number(extent);
+  for (const auto extent : id.config.block) packer.Number(extent);
+  return packer.Take();
+}
+
+std::optional<model::KernelId> UnpackId(std::string_view bytes) {
+  Unpacker unpacker(bytes);
+  model::KernelId id;
+  id.name = unpacker.Text();
+  id.range = unpacker.Text();
+  for (std::uint32_t& extent : id.config.grid) {
+    extent = static_cast<std::uint32_t>(unpacker.Number(UINT32_MAX));
+  }
+  for (std::uint16_t& extent : id.config.block) {
+    extent = static_cast<std::uint16_t>(unpacker.Number(UINT16_MAX));
+  }
+  const bool fits = !id.name.empty() && id.name.size() <= shm::kMaxNameBytes &&
+                    id.range.size() <= shm::kMaxRangeBytes;
+  return unpacker.done() && fits ? std::optional(id) : std::nullopt;
+}
+
+std::uint64_t KeyOf(const model::KernelId& id) {
+  const std::string bytes = PackId(id);
+  return shm::NameHash(bytes.data(), bytes.size());
+}
+
+// Of each bin that is not empty: its distance from the bin before, the number of launches, and the
+// sums of LogSketch::Bin, the second one in two halves.
+std::string PackSketch(const stats::LogSketch& sketch) {
+  Packer packer;
+  std::uint32_t before = 0;
+  std::uint32_t bin = sketch.first_bin();
+  for (const stats::LogSketch::Bin& content : sketch.bins()) {
+    if (content.count != 0) {
+      packer.Number(bin - before).Number(content.count).Number(content.offset_sum);
+      packer.Number(static_cast<std::uint64_t>(content.offset_square_sum));
+      packer.Number(static_cast<std::uint64_t>(content.offset_square_sum >> 64));
+      before = bin;
+    }
+    ++bin;
+  }
+  return packer.Take();
+}
+
+std::optional<stats::LogSketch> UnpackSketch(std::string_view bytes) {
+  Unpacker unpacker(bytes);
+  stats::LogSketch sketch;
+  std::uint64_t bin = 0;
+  std::uint64_t launches = 0;
+  while (unpacker.has_more()) {
+    bin += unpacker.Number(stats::LogSketch::kEndBin);
+    stats::LogSketch::Bin content;
+    content.count = unpacker.Number();
+    content.offset_sum = unpacker.Number();
+    content.offset_square_sum = unpacker.Number();
+    content.offset_square_sum |= static_cast<stats::uint128>(unpacker.Number()) << 64;
+    if (!unpacker.ok() || content.count == 0 || bin >= stats::LogSketch::kEndBin ||
+        __builtin_add_overflow(launches, content.count, &launches)) {
+      return std::nullopt;
+    }
+    sketch.AddBin(static_cast<std::uint32_t>(bin), content);
+  }
+  return unpacker.done() ? std::optional(std::move(sketch)) : std::nullopt;
+}
+
+std::string PackCapture(const model::PlanSample& sample) {
+  Packer packer;
+  packer.Number(sample.index).Number(sample.occurrence);
+  packer.Text({reinterpret_cast<const char*>(&sample.record), sizeof sample.record});
+  return packer.Take();
+}
+
+std::optional<model::PlanSample> UnpackCapture(std::string_view bytes) {
+  Unpacker unpacker(bytes);
+  model::PlanSample sample;
+  sample.index = unpacker.Number();
+  sample.occurrence = unpacker.Number();
+  const std::string_view record = unpacker.Text();
+  if (!unpacker.done() || record.size() != sizeof sample.record) return std::nullopt;
+  std::memcpy(&sample.record, record.data(), sizeof sample.record);
+  return sample;
+}
+
+std::string PackDirections(std::span<const DirectedKernel> kernels) {
+  Packer packer;
+  packer.Number(kernels.size());
+  for (const DirectedKernel& kernel : kernels) {
+    packer.Number(kernel.key).Number(kernel.clusters.size());
+    for (const online::DirectedCluster& cluster : kernel.clusters) {
+      packer.Number(cluster.first_bin).Number(cluster.target);
+    }
+  }
+  return packer.Take();
+}
+
+std::optional<std::vector<DirectedKernel>> UnpackDirections(std::string_view bytes) {
+  Unpacker unpacker(bytes);
+  std::vector<DirectedKernel> kernels;
+  for (std::uint64_t left = unpacker.Number(kMaxKernels); left > 0 && unpacker.ok(); --left) {
+    DirectedKernel& kernel = kernels.emplace_back();
+    kernel.key = unpacker.Number();
+    for (std::uint64_t more = unpacker.Number(kMaxClusters); more > 0 && unpacker.ok(); --more) {
+      online::DirectedCluster cluster;
+      cluster.first_bin = static_cast<std::uint32_t>(unpacker.Number(stats::LogSketch::kEndBin));
+      cluster.target = unpacker.Number();
+      const bool ascends =
+          kernel.clusters.empty() || kernel.clusters.back().first_bin < cluster.first_bin;
+      if (!ascends) return std::nullopt;
+      kernel.clusters.push_back(cluster);
+    }
+  }
+  return unpacker.done() ? std::optional(std::move(kernels)) : std::nullopt;
+}
+
+}  // namespace stemtap::fleet

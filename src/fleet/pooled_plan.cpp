@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fleet/pooled_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "base/text.h"
+#include "online/cluster.h"
+#include "online/collapse.h"
+#include "sampling/plan_builder.h"
+#include "sampling/strata.h"
+
+namespace stemtap::fleet {
+namespace {
+
+// Population is the launches of one kernel in all runs.
+struct Population {
+  stats::LogSketch sketch;
+  std::vector<model::PlanSample> captures;  // numbered as in the merged plan
+};
+
+// Numbers a capture of `session` as the merged plan does. `before`: launches of the kernel in
+// earlier sessions.
+model::PlanSample Numbered(model::PlanSample sample, const model::PlanSession& session,
+                           std::uint64_t before) {
+  sample.index += session.first_index;
+  sample.occurrence += before;
+  const auto at =
+      std::lower_bound(session.devices.begin(), session.devices.end(), sample.record.device);
+  if (at != session.devices.end() && *at == sample.record.device) {
+    sample.record.device =
+        static_cast<std::uint16_t>(session.first_device + (at - session.devices.begin()));
+  }
+  return sample;
+}
+
+// Returns the first cell of each cluster. Clusters without launches are left out.
+std::vector<std::size_t> FirstCells(const std::vector<std::uint32_t>& bins,
+                                    std::span<const online::DirectedCluster> clusters) {
+  std::vector<std::size_t> first_cells = {0};
+  for (const online::DirectedCluster& cluster : clusters) {
+    const auto at = std::lower_bound(bins.begin(), bins.end(), cluster.first_bin);
+    const auto place = static_cast<std::size_t>(at - bins.begin());
+    if (place > first_cells.back() && place < bins.size()) first_cells.push_back(place);
+  }
+  return first_cells;
+}
+
+std::vector<sampling::SampledCluster> ClustersOf(
+    const Population& population, std::span<const online::DirectedCluster> directed) {
+  online::BinnedCells cells;
+  cells.moments = sampling::CellsOf(population.sketch, &cells.bins);
+  const std::vector<std::size_t> first_cells = FirstCells(cells.bins, directed);
+  const auto end_of = [&](std::size_t c) {
+    return c + 1 < first_cells.size() ? first_cells[c + 1] : cells.bins.size();
+  };
+  std::vector<online::SampledRange> strata(first_cells.size());
+  std::vector<std::vector<model::PlanSample>> samples(first_cells.size());
+  for (std::size_t c = 0; c < first_cells.size(); ++c) {
+    for (std::size_t i = first_cells[c]; i < end_of(c); ++i) {
+      strata[c].launches.Merge(cells.moments[i]);
+    }
+  }
+  for (const model::PlanSample& sample : population.captures) {
+    const std::uint32_t bin = stats::LogSketch::BinOf(sample.record.duration_ns);
+    std::size_t c = 0;
+    while (c + 1 < first_cells.size() && cells.bins[first_cells[c + 1]] <= bin) ++c;
+    samples[c].push_back(sample);
+    ++strata[c].samples;
+  }
+  for (online::SampledRange& stratum : strata) {
+    stratum.enough = std::max<std::uint64_t>(stratum.samples, 1);
+  }
+  double bias_ns = 0.0;
+  std::vector<sampling::SampledCluster> clusters;
+  for (const online::JointStratum& joint : online::JoinStrata(strata, bias_ns)) {
+    sampling::SampledCluster& cluster = clusters.emplace_back();
+    const std::size_t end = end_of(joint.end - 1);
+    cluster.lower_ns = stats::LogSketch::LowerEdge(cells.bins[first_cells[joint.first]]);
+    cluster.upper_ns = stats::LogSketch::LowerEdge(cells.bins[end - 1] + 1) - 1;
+    cluster.moments = joint.all;
+    cluster.joined_launches = joint.all.count() - joint.sampled.count();
+    cluster.cells.assign(
+        cells.moments.begin() + static_cast<std::ptrdiff_t>(first_cells[joint.home]),
+        cells.moments.begin() + static_cast<std::ptrdiff_t>(end_of(joint.home)));
+    cluster.samples = std::move(samples[joint.home]);
+    cluster.independent = std::max<std::uint64_t>(cluster.samples.size(), 1);
+    cluster.target = cluster.samples.size();
+    std::sort(
+        cluster.samples.begin(), cluster.samples.end(),
+        [](const model::PlanSample& a, const model::PlanSample& b) { return a.index < b.index; });
+  }
+  return clusters;
+}
+
+}  // namespace
+
+Result<model::Plan> PoolPlan(const model::Plan& merged, std::span<const RunState> runs,
+                             std::span<const DirectedKernel> clusters) {
+  std::map<std::uint64_t, Population> populations;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    std::map<std::uint64_t, std::uint64_t> before;
+    for (const auto& [key, population] : populations) before[key] = population.sketch.count();
+    for (const auto& [key, sketch] : runs[i].sketches) populations[key].sketch.Merge(sketch);
+    for (const auto& [key, sample] : runs[i].captures) {
+      populations[key].captures.push_back(Numbered(sample, merged.sessions[i], before[key]));
+    }
+  }
+  sampling::SamplingOptions options;
+  options.confidence = model::OptionNumber(merged.options, "confidence");
+  options.error_bound = model::OptionNumber(merged.options, "error_bound");
+  sampling::PlanBuilder builder(options);
+  for (const model::PlanKernel& kernel : merged.kernels) {
+    const std::uint64_t key = KeyOf(kernel);
+    const Population& population = populations[key];
+    if (population.sketch.count() != kernel.invocations) {
+      return Error{fmt::format(
+          "the job has {} launches of {}, its sessions have {}; expected the sessions of the job",
+          population.sketch.count(), EscapeForTerminal(kernel.name), kernel.invocations)};
+    }
+    const auto directed = std::find_if(clusters.begin(), clusters.end(),
+                                       [key](const DirectedKernel& k) { return k.key == key; });
+    builder.AddKernel(kernel, kernel.invocations, kernel.duration_ns, 0,
+                      ClustersOf(population, directed == clusters.end()
+                                                 ? std::span<const online::DirectedCluster>()
+                                                 : directed->clusters));
+  }
+  model::Plan plan = builder.Finish();
+  plan.source = merged.source;
+  plan.options = merged.options;
+  plan.sessions = merged.sessions;
+  for (const auto member :
+       {&model::PlanTotals::dropped, &model::PlanTotals::gaps, &model::PlanTotals::zero_duration,
+        &model::PlanTotals::graph_launches, &model::PlanTotals::excluded_invocations,
+        &model::PlanTotals::excluded_duration_ns, &model::PlanTotals::imputed,
+        &model::PlanTotals::imputed_duration_ns, &model::PlanTotals::native_unknown,
+        &model::PlanTotals::unobserved_launches, &model::PlanTotals::unobserved_intervals}) {
+    plan.totals.*member = merged.totals.*member;
+  }
+  return plan;
+}
+
+}  // namespace stemtap::fleet

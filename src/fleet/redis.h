@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Redis is a connection to a Redis or Valkey server. A call takes at most kTimeout; after a failure
+// the connection is closed, and the next call connects again.
+//
+// THREADS: one caller.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+struct redisContext;
+
+namespace stemtap::fleet {
+
+// Parts of redis://[:PASSWORD@]HOST:PORT[/DB] or unix://PATH.
+struct RedisUrl {
+  std::string host;  // or the path of a socket
+  int port = 0;      // 0: a socket
+  std::string password;
+  int database = 0;
+
+  // Returns the URL without its password.
+  std::string Shown() const;
+};
+
+Result<RedisUrl> ParseRedisUrl(std::string_view text);
+
+// Reply is an answer of the server: a text, a number, a list of replies, or nothing.
+struct Reply {
+  enum class Kind : std::uint8_t { kNothing, kText, kNumber, kList };
+  Kind kind = Kind::kNothing;
+  std::string text;
+  std::int64_t number = 0;
+  std::vector<Reply> list;
+
+  // The text or nothing; a number as text. Replies come from a server that is not trusted, so
+  // callers check what they expect.
+  bool is_text() const { return kind == Kind::kText; }
+  bool is_list() const { return kind == Kind::kList; }
+};
+
+class Redis {
+ public:
+  static constexpr std::chrono::milliseconds kTimeout{1000};
+
+  explicit Redis(RedisUrl url);
+  ~Redis();
+  Redis(const Redis&) = delete;
+  Redis& operator=(const Redis&) = delete;
+
+  // Sends a command and returns its reply. Fails if the server cannot be reached, does not answer
+  // in time, or reports an error.
+  Result<Reply> Call(const std::vector<std::string>& words);
+
+ private:
+  struct Closer {
+    void operator()(redisContext* context) const;
+  };
+
+  Status Connect();
+  Result<Reply> Send(const std::vector<std::string>& words);
+
+  RedisUrl url_;
+  std::unique_ptr<redisContext, Closer> context_;
+};
+
+}  // namespace stemtap::fleet

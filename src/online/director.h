@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Director decides for the samplers of several runs, as those of the ranks of a job. If a sampler
+// has one, it reports its kernels at each allocation and follows the director instead of its own
+// Allocator.
+//
+// THREADS: as the sampler.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "model/kernel_id.h"
+#include "online/kernel_sketch.h"
+#include "stats/log_sketch.h"
+
+namespace stemtap::online {
+
+// KernelReport is what a director learns of a kernel. It is valid only during the call.
+struct KernelReport {
+  model::KernelId id;
+  const stats::LogSketch* durations = nullptr;  // without exploratory captures
+  std::span<const Capture> captures;            // by credit; those known before come first
+};
+
+// DirectedCluster is the durations from `first_bin` (stats::LogSketch) up to the next cluster, and
+// how many launches of this run with these durations are to be captured in total.
+struct DirectedCluster {
+  std::uint32_t first_bin = 0;
+  std::uint64_t target = 0;
+};
+
+// The clusters of each kernel, ascending. Nothing is captured of a kernel without clusters.
+using Directions = std::vector<std::vector<DirectedCluster>>;
+
+class Director {
+ public:
+  virtual ~Director() = default;
+
+  // `kernels`: in order of their ids; kernels are only added, at the end. `has_ended`: no further
+  // launch can be captured. Returns the directions, with one entry for each kernel, or nullopt if
+  // the sampler has to decide itself.
+  virtual std::optional<Directions> Direct(std::span<const KernelReport> kernels,
+                                           bool has_ended) = 0;
+};
+
+}  // namespace stemtap::online
