@@ -15,21 +15,28 @@
 namespace stemtap::fleet {
 namespace {
 
-// KEYS: job, runs, changes, kernels, sketches, captures, leader, targets.
+// KEYS: job, runs, changes, kernels, sketches, captures, prices, leader, targets,
+// progress.
 // ARGV: run, number, known version, lease in ms, expiry in s, new incarnation, description of the
-// run, then three times a count and as many pairs of field and value.
+// run, its launches or -1 if it has ended, how long a silent run is waited for in ms, then four times a count and as many pairs of field and value.
 constexpr const char* kUpdate = R"(
 local run, number = ARGV[1], tonumber(ARGV[2])
 local expiry = tonumber(ARGV[5])
 redis.call('HSETNX', KEYS[1], 'incarnation', ARGV[6])
 local last = tonumber(redis.call('HGET', KEYS[1], 'number:' .. run) or '0')
+local now = redis.call('TIME')
+local now_ms = now[1] * 1000 + math.floor(now[2] / 1000)
 if number > last then
-  local now = redis.call('TIME')
   redis.call('HSET', KEYS[1], 'number:' .. run, number)
   redis.call('HSET', KEYS[2], run, ARGV[7])
-  redis.call('HSET', KEYS[1], 'seen:' .. run, now[1] * 1000 + math.floor(now[2] / 1000))
-  local at = 8
-  for part = 4, 6 do
+  redis.call('HSET', KEYS[1], 'seen:' .. run, now_ms)
+  if tonumber(ARGV[8]) < 0 then
+    redis.call('ZREM', KEYS[10], run)
+  else
+    redis.call('ZADD', KEYS[10], ARGV[8], run)
+  end
+  local at = 10
+  for part = 4, 7 do
     local count = tonumber(ARGV[at])
     for i = at + 1, at + 2 * count, 2 do
       redis.call('HSET', KEYS[part], ARGV[i], ARGV[i + 1])
@@ -38,19 +45,24 @@ if number > last then
   end
   redis.call('ZADD', KEYS[3], redis.call('HINCRBY', KEYS[1], 'changes', 1), run)
 end
-local leader = redis.call('GET', KEYS[7])
+local leader = redis.call('GET', KEYS[8])
 local leads = 0
 if not leader or leader == run then
-  redis.call('SET', KEYS[7], run, 'PX', ARGV[4])
+  redis.call('SET', KEYS[8], run, 'PX', ARGV[4])
   leads = 1
 end
-for i = 1, 8 do
-  if i ~= 7 then redis.call('EXPIRE', KEYS[i], expiry) end
+local slowest = redis.call('ZRANGE', KEYS[10], 0, 0, 'WITHSCORES')
+if slowest[1] then
+  local seen = tonumber(redis.call('HGET', KEYS[1], 'seen:' .. slowest[1]) or '0')
+  if now_ms - seen > tonumber(ARGV[9]) then redis.call('ZREM', KEYS[10], slowest[1]) end
+end
+for i = 1, 10 do
+  if i ~= 8 then redis.call('EXPIRE', KEYS[i], expiry) end
 end
 local version = redis.call('HGET', KEYS[1], 'version') or '0'
 local targets = false
-if version ~= ARGV[3] then targets = redis.call('HGET', KEYS[8], run) end
-return {redis.call('HGET', KEYS[1], 'incarnation'), leads, version, targets}
+if version ~= ARGV[3] then targets = redis.call('HGET', KEYS[9], run) end
+return {redis.call('HGET', KEYS[1], 'incarnation'), leads, version, targets, slowest[2] or '0'}
 )";
 
 // KEYS: job, leader, clusters, targets. ARGV: leader, expiry, clusters, pairs of run and targets.
@@ -155,13 +167,16 @@ Result<Reply> Job::Run(const char* script, const std::vector<std::string>& keys,
 
 Result<Answer> Job::Send(const Update& update, std::uint64_t version) {
   const std::string& run = update.run.id;
-  std::vector<std::string> arguments = {run,
-                                        std::to_string(update.number),
-                                        std::to_string(version),
-                                        std::to_string(kLease.count()),
-                                        std::to_string(kExpiry.count()),
-                                        NewIncarnation(),
-                                        PackRun(update.run)};
+  std::vector<std::string> arguments = {
+      run,
+      std::to_string(update.number),
+      std::to_string(version),
+      std::to_string(kLease.count()),
+      std::to_string(kExpiry.count()),
+      NewIncarnation(),
+      PackRun(update.run),
+      update.run.has_ended ? "-1" : std::to_string(update.run.launches),
+      std::to_string(kWaitedFor.count())};
   const auto add = [&](const std::string& field, const std::string& value) {
     arguments.push_back(field);
     arguments.push_back(value);
@@ -172,17 +187,21 @@ Result<Answer> Job::Send(const Update& update, std::uint64_t version) {
   for (const auto& [key, sketch] : update.sketches) add(Hex(key), sketch);
   arguments.push_back(std::to_string(update.captures.size()));
   for (const auto& [field, capture] : update.captures) add(field, capture);
-  const Reply reply = STEMTAP_TRY(Run(kUpdate,
-                                      {"job", "runs", "changes", "kernels", "sketches:" + run,
-                                       "captures:" + run, "leader", "targets"},
-                                      arguments));
-  if (!reply.is_list() || reply.list.size() != 4 || !reply.list[0].is_text() ||
-      !reply.list[2].is_text()) {
+  arguments.push_back(std::to_string(update.prices.size()));
+  for (const auto& [key, prices] : update.prices) add(Hex(key), prices);
+  const Reply reply =
+      STEMTAP_TRY(Run(kUpdate,
+                      {"job", "runs", "changes", "kernels", "sketches:" + run, "captures:" + run,
+                       "prices:" + run, "leader", "targets", "progress"},
+                      arguments));
+  if (!reply.is_list() || reply.list.size() != 5 || !reply.list[0].is_text() ||
+      !reply.list[2].is_text() || !reply.list[4].is_text()) {
     return Unexpected("answer to an update");
   }
   const std::optional<std::uint64_t> newest = ParseNumber(reply.list[2].text);
-  if (!newest) return Unexpected("version");
-  Answer answer = {reply.list[0].text, reply.list[1].number == 1, *newest, {}};
+  const std::optional<std::uint64_t> slowest = ParseNumber(reply.list[4].text);
+  if (!newest || !slowest) return Unexpected("version");
+  Answer answer = {reply.list[0].text, reply.list[1].number == 1, *newest, *slowest, {}};
   if (reply.list[3].is_text()) {
     answer.directions = UnpackDirections(reply.list[3].text);
     if (!answer.directions) return Unexpected("direction");
@@ -218,6 +237,15 @@ Result<RunState> Job::ReadRun(const std::string& id) {
     return true;
   });
   if (!taken) return Unexpected("capture");
+  const Reply prices = STEMTAP_TRY(redis_.Call({"HGETALL", Key("prices:" + id)}));
+  const bool priced = ForEachPair(prices, [&](const std::string& field, const std::string& value) {
+    const std::optional<std::uint64_t> key = ParseHex(field);
+    std::optional<std::vector<Price>> of = UnpackPrices(value);
+    if (!key || !of) return false;
+    state.prices.emplace(*key, *std::move(of));
+    return true;
+  });
+  if (!priced) return Unexpected("price");
   const Reply targets = STEMTAP_TRY(redis_.Call({"HGET", Key("targets"), id}));
   if (targets.is_text()) {
     std::optional<std::vector<DirectedKernel>> directions = UnpackDirections(targets.text);

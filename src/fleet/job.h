@@ -38,6 +38,7 @@ struct Update {
   RunInfo run;
   std::vector<std::pair<std::uint64_t, std::string>> new_kernels;  // PackId by key
   std::vector<std::pair<std::uint64_t, std::string>> sketches;     // PackSketch by key
+  std::vector<std::pair<std::uint64_t, std::string>> prices;       // PackPrices by key
   // PackCapture by "KEY:INDEX", KEY in hexadecimal.
   std::vector<std::pair<std::string, std::string>> captures;
 };
@@ -46,6 +47,7 @@ struct Answer {
   std::string incarnation;    // changes if the server has lost the job
   bool leads = false;         // this run is the leader until its lease ends
   std::uint64_t version = 0;  // of the decisions
+  std::uint64_t slowest = 0;  // launches of the run with the fewest, of those that go on
   // The directions of this run, if they are newer than those that it knows.
   std::optional<std::vector<DirectedKernel>> directions;
 };
@@ -55,6 +57,7 @@ struct RunState {
   RunInfo run;
   std::int64_t silent_ms = 0;  // since its last update
   std::map<std::uint64_t, stats::LogSketch> sketches;
+  std::map<std::uint64_t, std::vector<Price>> prices;
   std::vector<std::pair<std::uint64_t, model::PlanSample>> captures;  // by kernel
   std::vector<DirectedKernel> directions;
 };
@@ -63,6 +66,8 @@ class Job {
  public:
   // A leader that is silent for this long loses its lease.
   static constexpr std::chrono::milliseconds kLease{5000};
+  // A run that is silent for this long is not waited for.
+  static constexpr std::chrono::milliseconds kWaitedFor{1000};
   // A job that nobody updates for this long is forgotten.
   static constexpr std::chrono::seconds kExpiry{std::chrono::hours(24)};
 

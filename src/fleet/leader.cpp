@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <span>
 #include <utility>
 
 #include "online/online_allocation.h"
@@ -13,6 +14,14 @@
 namespace stemtap::fleet {
 namespace {
 
+// A run is not asked any more for a capture if it has made so many of other clusters meanwhile.
+constexpr std::uint64_t kMaxMissed = 4;
+// A run is asked for captures of a cluster only if it pays at most so many times what the cheapest
+// run pays: a run that cannot predict the cluster captures other launches in its place.
+constexpr double kMaxDearer = 2.0;
+// Yield of a run without launches of the cluster.
+constexpr double kLeastYield = 1e-6;
+
 // Returns a fraction in [0, 1) that depends on all arguments.
 double Fraction(std::uint64_t seed, std::uint64_t kernel, std::uint64_t cluster,
                 std::uint64_t decision) {
@@ -21,13 +30,20 @@ double Fraction(std::uint64_t seed, std::uint64_t kernel, std::uint64_t cluster,
   return std::ldexp(static_cast<double>(mixed >> 11), -53);
 }
 
+// Returns the bins [first, end) of a cluster. The first and the last one contain all bins outside.
+std::pair<std::uint32_t, std::uint32_t> BinsOf(std::span<const online::Cluster> clusters,
+                                               std::size_t cluster) {
+  return {cluster == 0 ? 0 : clusters[cluster].first_bin, cluster + 1 < clusters.size()
+                                                              ? clusters[cluster + 1].first_bin
+                                                              : stats::LogSketch::kEndBin};
+}
+
 }  // namespace
 
 Leader::Leader(const sampling::SamplingOptions& options, std::uint64_t observe_first)
     : options_(options),
       fixed_ns_(options.price.FixedPerFactor()),
-      allocator_(options, observe_first),
-      releases_(observe_first) {}
+      allocator_(options, observe_first) {}
 
 void Leader::SetRun(const std::string& run, bool is_alive) {
   const auto [at, is_new] = runs_.try_emplace(run, Run{is_alive});
@@ -52,18 +68,28 @@ void Leader::SetSketch(const std::string& run, std::uint64_t kernel, stats::LogS
   of.is_stale = true;
 }
 
+void Leader::SetPrices(const std::string& run, std::uint64_t kernel, std::vector<Price> prices) {
+  KernelOf(kernel).shares[run].prices = std::move(prices);
+}
+
 void Leader::AddCapture(const std::string& run, std::uint64_t kernel, std::uint64_t index,
-                        std::uint64_t duration_ns) {
+                        std::uint64_t occurrence, std::uint64_t duration_ns) {
   Kernel& of = KernelOf(kernel);
   Share& share = of.shares[run];
   const std::uint32_t bin = stats::LogSketch::BinOf(duration_ns);
-  if (!share.captures.emplace(index, bin).second) return;
+  if (!share.captures.emplace(index, Capture{bin, occurrence}).second) return;
   ++captured_;
   const std::size_t cluster = of.clusters.ClusterOf(bin);
   const auto awaited = std::find_if(share.asked.begin(), share.asked.end(), [&](std::uint32_t b) {
     return of.clusters.ClusterOf(b) == cluster;
   });
-  if (awaited != share.asked.end()) share.asked.erase(awaited);
+  if (awaited != share.asked.end()) {
+    share.asked.erase(awaited);
+    share.missed = 0;
+  } else if (!share.asked.empty() && ++share.missed == kMaxMissed) {
+    share.asked.erase(share.asked.begin());  // another run may be able to predict the cluster
+    share.missed = 0;
+  }
 }
 
 void Leader::SetAsked(const std::string& run, const std::vector<DirectedKernel>& directions) {
@@ -76,7 +102,9 @@ void Leader::SetAsked(const std::string& run, const std::vector<DirectedKernel>&
                                     ? directed.clusters[c + 1].first_bin
                                     : stats::LogSketch::kEndBin;
       std::uint64_t captured = 0;
-      for (const auto& [index, bin] : share.captures) captured += first <= bin && bin < end;
+      for (const auto& [index, capture] : share.captures) {
+        captured += first <= capture.bin && capture.bin < end;
+      }
       // A run has at most as many launches as it can capture.
       const std::uint64_t target = std::min(directed.clusters[c].target, share.sketch.count());
       for (; captured < target; ++captured) share.asked.push_back(directed.clusters[c].first_bin);
@@ -107,17 +135,62 @@ void Leader::Refresh() {
   }
 }
 
-void Leader::Count(Kernel& kernel) {
+Price Leader::PriceOf(const Share& share, const online::Cluster& cluster, std::uint32_t first,
+                      std::uint32_t end) {
+  const double mean_ns = cluster.moments.mean();
+  const std::uint32_t bin = stats::LogSketch::BinOf(static_cast<std::uint64_t>(mean_ns));
+  std::size_t at = 0;
+  while (at + 1 < share.prices.size() && share.prices[at + 1].first_bin <= bin) ++at;
+  if (at >= share.prices.size()) return {0, 1.0, mean_ns};
+  // The run may be cut otherwise: only some of the launches that it predicts are in the cluster.
+  Price price = share.prices[at];
+  const std::uint32_t range = at == 0 ? 0 : price.first_bin;
+  const std::uint32_t range_end =
+      at + 1 < share.prices.size() ? share.prices[at + 1].first_bin : stats::LogSketch::kEndBin;
+  const auto all = static_cast<double>(share.sketch.CountIn(range, range_end));
+  const auto inside =
+      static_cast<double>(share.sketch.CountIn(std::max(first, range), std::min(end, range_end)));
+  if (!(inside > 0.0)) return {0, kLeastYield, mean_ns / kLeastYield};
+  price.yield *= inside / all;
+  price.price_ns *= all / inside;
+  return price;
+}
+
+online::Source Leader::SourceOf(const Kernel& kernel, const online::Cluster& cluster,
+                                std::uint32_t first, std::uint32_t end) {
+  // The mean over the launches of the cluster.
+  double launches = 0.0;
+  double yield = 0.0;
+  double price_ns = 0.0;
+  for (const auto& [run, share] : kernel.shares) {
+    const auto count = static_cast<double>(share.sketch.CountIn(first, end));
+    const Price price = PriceOf(share, cluster, first, end);
+    launches += count;
+    yield += count * price.yield;
+    price_ns += count * price.price_ns;
+  }
+  if (!(launches > 0.0)) return {0, 1.0, cluster.moments.mean()};
+  return {0, yield / launches, price_ns / launches};
+}
+
+void Leader::Count(Kernel& kernel) const {
   std::vector<online::Cluster>& clusters = kernel.clusters.list();
   if (clusters.empty()) return;
-  for (online::Cluster& cluster : clusters) {
+  for (std::size_t c = 0; c < clusters.size(); ++c) {
+    online::Cluster& cluster = clusters[c];
+    const auto [first, end] = BinsOf(clusters, c);
     cluster.captured = 0;
-    // Each run predicts which of its launches belong to a cluster.
-    cluster.source = {0, 1.0, cluster.moments.mean()};
+    cluster.periods.assign(1, online::ClusterPeriod{.launches = cluster.moments});
+    cluster.source = SourceOf(kernel, cluster, first, end);
   }
+  const auto all = static_cast<double>(kernel.sketch.count());
   for (const auto& [run, share] : kernel.shares) {
-    for (const auto& [index, bin] : share.captures) {
-      ++clusters[kernel.clusters.ClusterOf(bin)].captured;
+    const auto of_run = static_cast<double>(std::max<std::uint64_t>(share.sketch.count(), 1));
+    for (const auto& [index, capture] : share.captures) {
+      // Launches of different runs at the same part of their runs have the same position.
+      const double position = std::min(1.0, static_cast<double>(capture.occurrence + 1) / of_run);
+      clusters[kernel.clusters.ClusterOf(capture.bin)].AddCapture(
+          0, static_cast<std::uint64_t>(position * all));
     }
   }
 }
@@ -157,22 +230,14 @@ bool Leader::Decide() {
     Count(kernel);
   }
   if (!cuts.recuts.empty()) SetEnough();
+  const std::vector<online::Decision> decisions = allocator_.Decide(FactsNow(), cuts);
+  auto next = decisions.begin();
+  for (auto& [key, kernel] : kernels_) {
+    for (online::Cluster& cluster : kernel.clusters.list()) cluster.decision = *next++;
+  }
   allocator_.SetNext(observed, duration_ns_);
-  SetTargets();
   for (auto& [key, kernel] : kernels_) Ask(key, kernel);
   return true;
-}
-
-void Leader::SetTargets() {
-  const std::uint64_t observed = FactsNow().observed;
-  const double share = releases_.HasStarted(observed) ? releases_.ShareAt(observed) : 0.0;
-  for (auto& [key, kernel] : kernels_) {
-    kernel.targets.clear();
-    for (const online::Cluster& cluster : kernel.clusters.list()) {
-      const double planned = share * static_cast<double>(cluster.decision.enough);
-      kernel.targets.push_back(static_cast<std::uint64_t>(std::ceil(planned)));
-    }
-  }
 }
 
 std::uint64_t Leader::Awaited(const Share& share, const online::KernelClusters& clusters,
@@ -185,28 +250,46 @@ std::uint64_t Leader::Awaited(const Share& share, const online::KernelClusters& 
 void Leader::Ask(std::uint64_t key, Kernel& kernel) {
   const std::vector<online::Cluster>& clusters = kernel.clusters.list();
   for (std::size_t c = 0; c < clusters.size(); ++c) {
-    const std::uint32_t first = c == 0 ? 0 : clusters[c].first_bin;
-    const std::uint32_t end =
-        c + 1 < clusters.size() ? clusters[c + 1].first_bin : stats::LogSketch::kEndBin;
+    const auto [first, end] = BinsOf(clusters, c);
     std::uint64_t expected = clusters[c].captured;
-    std::uint64_t launches = 0;
+    double cheapest_ns = INFINITY;
     for (const auto& [run, share] : kernel.shares) {
-      expected += Awaited(share, kernel.clusters, c);
-      if (runs_.at(run).is_alive) launches += share.sketch.CountIn(first, end);
+      if (runs_.at(run).is_alive && share.sketch.CountIn(first, end) != 0) {
+        cheapest_ns = std::min(cheapest_ns, PriceOf(share, clusters[c], first, end).price_ns);
+      }
     }
-    if (expected >= kernel.targets[c] || launches == 0) continue;
+    for (auto& [run, share] : kernel.shares) {
+      if (PriceOf(share, clusters[c], first, end).price_ns > kMaxDearer * cheapest_ns) {
+        std::erase_if(share.asked,
+                      [&](std::uint32_t bin) { return kernel.clusters.ClusterOf(bin) == c; });
+      }
+      expected += Awaited(share, kernel.clusters, c);
+    }
+    if (expected >= clusters[c].decision.target) continue;
+    // The runs that may be asked, with their launches.
+    std::vector<std::pair<Share*, double>> candidates;
+    double launches = 0.0;
+    for (auto& [run, share] : kernel.shares) {
+      const auto count = static_cast<double>(share.sketch.CountIn(first, end));
+      if (!runs_.at(run).is_alive || count == 0.0 ||
+          PriceOf(share, clusters[c], first, end).price_ns > kMaxDearer * cheapest_ns) {
+        continue;
+      }
+      candidates.emplace_back(&share, count);
+      launches += count;
+    }
+    if (candidates.empty()) continue;
     // Systematic sampling: a run with a share of the launches gets that share of the captures, or
     // one more or less. Any bin of the cluster identifies it.
     const auto bin = stats::LogSketch::BinOf(
         static_cast<std::uint64_t>(std::max(0.0, clusters[c].moments.mean())));
-    const std::uint64_t lacking = kernel.targets[c] - expected;
-    const double step = static_cast<double>(launches) / static_cast<double>(lacking);
+    const std::uint64_t lacking = clusters[c].decision.target - expected;
+    const double step = launches / static_cast<double>(lacking);
     double next = step * Fraction(options_.seed, key, c, decisions_);
     double before = 0.0;
-    for (auto& [run, share] : kernel.shares) {
-      if (!runs_.at(run).is_alive) continue;
-      before += static_cast<double>(share.sketch.CountIn(first, end));
-      for (; next < before; next += step) share.asked.push_back(bin);
+    for (const auto& [share, count] : candidates) {
+      before += count;
+      for (; next < before; next += step) share->asked.push_back(bin);
     }
   }
 }
@@ -218,8 +301,7 @@ std::vector<DirectedKernel> Leader::Clusters() const {
     of.key = key;
     const std::vector<online::Cluster>& clusters = kernel.clusters.list();
     for (std::size_t c = 0; c < clusters.size(); ++c) {
-      of.clusters.push_back(
-          {clusters[c].first_bin, c < kernel.targets.size() ? kernel.targets[c] : 0});
+      of.clusters.push_back({clusters[c].first_bin, clusters[c].decision.target});
     }
   }
   return directed;
@@ -234,8 +316,8 @@ std::vector<DirectedKernel> Leader::Of(const std::string& run) const {
       std::uint64_t& target = of->clusters[c].target;
       target = 0;
       if (share == kernel.shares.end()) continue;
-      for (const auto& [index, bin] : share->second.captures) {
-        target += kernel.clusters.ClusterOf(bin) == c;
+      for (const auto& [index, capture] : share->second.captures) {
+        target += kernel.clusters.ClusterOf(capture.bin) == c;
       }
       target += Awaited(share->second, kernel.clusters, c);
     }

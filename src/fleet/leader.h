@@ -19,7 +19,6 @@
 #include "fleet/packing.h"
 #include "online/allocator.h"
 #include "online/cluster.h"
-#include "online/release_policy.h"
 #include "sampling/sampling_options.h"
 #include "stats/log_sketch.h"
 
@@ -34,9 +33,12 @@ class Leader {
   void SetRun(const std::string& run, bool is_alive);
   // Replaces what the run knows of a kernel.
   void SetSketch(const std::string& run, std::uint64_t kernel, stats::LogSketch sketch);
-  // Adds a capture of the run. A capture that is known is ignored.
+  // Replaces what the run pays for captures of a kernel.
+  void SetPrices(const std::string& run, std::uint64_t kernel, std::vector<Price> prices);
+  // Adds a capture of the run. `occurrence`: among the launches of the kernel in the run. A capture
+  // that is known is ignored.
   void AddCapture(const std::string& run, std::uint64_t kernel, std::uint64_t index,
-                  std::uint64_t duration_ns);
+                  std::uint64_t occurrence, std::uint64_t duration_ns);
 
   // Continues what another leader asked of the run. REQUIRES: its sketches and captures were set.
   void SetAsked(const std::string& run, const std::vector<DirectedKernel>& directions);
@@ -55,11 +57,17 @@ class Leader {
   std::uint64_t captured() const { return captured_; }
 
  private:
+  struct Capture {
+    std::uint32_t bin = 0;
+    std::uint64_t occurrence = 0;
+  };
   // What one run knows of one kernel.
   struct Share {
     stats::LogSketch sketch;
-    std::map<std::uint64_t, std::uint32_t> captures;  // bins by launch index
+    std::vector<Price> prices;
+    std::map<std::uint64_t, Capture> captures;  // by launch index
     std::vector<std::uint32_t> asked;  // a bin of the cluster of each capture that is awaited
+    std::uint64_t missed = 0;          // captures since the last one that was awaited
   };
   struct Kernel {
     explicit Kernel(double fixed_ns) : clusters(fixed_ns) {}
@@ -67,8 +75,7 @@ class Leader {
     stats::LogSketch sketch;              // of all runs
     online::BinnedCells cells;
     online::KernelClusters clusters;
-    std::vector<std::uint64_t> targets;  // by cluster, of the job
-    bool is_stale = true;                // `sketch` lacks launches
+    bool is_stale = true;  // `sketch` lacks launches
   };
   struct Run {
     bool is_alive = true;
@@ -76,11 +83,15 @@ class Leader {
 
   Kernel& KernelOf(std::uint64_t key);
   void Refresh();
-  // Counts the captures of the kernel's clusters.
-  static void Count(Kernel& kernel);
+  // Counts the captures of the kernel's clusters, and sets their prices.
+  void Count(Kernel& kernel) const;
+  // Returns what a run pays for captures of a cluster.
+  static Price PriceOf(const Share& share, const online::Cluster& cluster, std::uint32_t first,
+                       std::uint32_t end);
+  static online::Source SourceOf(const Kernel& kernel, const online::Cluster& cluster,
+                                 std::uint32_t first, std::uint32_t end);
   online::Facts FactsNow() const;
   void SetEnough();
-  void SetTargets();
   // Asks the runs for the captures that the clusters of a kernel lack.
   void Ask(std::uint64_t key, Kernel& kernel);
   // Returns how many captures of the cluster are awaited of a run.
@@ -90,7 +101,6 @@ class Leader {
   sampling::SamplingOptions options_;
   double fixed_ns_;
   online::Allocator allocator_;
-  online::ReleaseSchedule releases_;
   std::map<std::string, Run> runs_;
   std::map<std::uint64_t, Kernel> kernels_;  // by key
   std::uint64_t launches_ = 0;

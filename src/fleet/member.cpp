@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <thread>
 #include <utility>
 
 #include "model/session_files.h"
@@ -16,6 +17,13 @@ namespace {
 
 constexpr std::chrono::milliseconds kFirstPause{100};
 constexpr std::chrono::milliseconds kMaxPause{10000};
+
+// How long a replay waits in all for slower ones, how often it looks, and when it is too far ahead:
+// by an eighth, as allocations, and some launches that all runs soon reach.
+constexpr std::chrono::seconds kMaxWait{10};
+constexpr std::chrono::milliseconds kPoll{1};
+constexpr std::uint64_t kAhead = 8;
+constexpr std::uint64_t kAtLeastAhead = 1000;
 
 // A run that is silent for this long captures nothing more, as far as the leader knows.
 constexpr std::int64_t kSilentMs = 60'000;
@@ -48,6 +56,7 @@ Update Member::UpdateOf(std::span<const online::KernelReport> kernels) {
     if (sent_[i].launches == 0) update.new_kernels.emplace_back(keys_[i], PackId(kernel.id));
     if (sent_[i].launches != launches) {
       update.sketches.emplace_back(keys_[i], PackSketch(*kernel.durations));
+      update.prices.emplace_back(keys_[i], PackPrices(kernel.clusters));
     }
     for (const online::Capture& capture : kernel.captures.subspan(sent_[i].captures)) {
       update.captures.emplace_back(fmt::format("{:016x}:{}", keys_[i], capture.sample.index),
@@ -82,6 +91,7 @@ Status Member::Exchange(std::span<const online::KernelReport> kernels) {
       has_directions_ = true;
     }
     version_ = answer.version;
+    slowest_ = answer.slowest;
     if (answer.leads) return Lead();
     leader_.reset();
     return Success{};
@@ -99,8 +109,9 @@ Status Member::Lead() {
     const std::string& id = state.run.id;
     leader_->SetRun(id, !state.run.has_ended && state.silent_ms < kSilentMs);
     for (const auto& [key, sketch] : state.sketches) leader_->SetSketch(id, key, sketch);
+    for (const auto& [key, prices] : state.prices) leader_->SetPrices(id, key, prices);
     for (const auto& [key, sample] : state.captures) {
-      leader_->AddCapture(id, key, sample.index, sample.record.duration_ns);
+      leader_->AddCapture(id, key, sample.index, sample.occurrence, sample.record.duration_ns);
     }
     if (is_new && !state.run.has_ended) leader_->SetAsked(id, state.directions);
     runs_.insert(id);
@@ -117,6 +128,14 @@ Status Member::Lead() {
   for (const DirectedKernel& kernel : by_run[run_.id]) directed_[kernel.key] = kernel.clusters;
   has_directions_ = true;
   return Success{};
+}
+
+void Member::Wait(std::span<const online::KernelReport> kernels) {
+  while (waited_ < kMaxWait && run_.launches > slowest_ + slowest_ / kAhead + kAtLeastAhead) {
+    std::this_thread::sleep_for(kPoll);
+    waited_ += kPoll;
+    if (!Exchange(kernels).ok()) return;  // the next call reports it
+  }
 }
 
 online::Directions Member::DirectionsOf(std::size_t kernels) const {
@@ -139,6 +158,7 @@ std::optional<online::Directions> Member::Direct(std::span<const online::KernelR
       pause_ = {};
       next_try_ = {};
       contact_at_ = run_.launches;
+      if (keeps_pace_ && !has_ended) Wait(kernels);
     } else {
       problem_ = exchanged.error();
       pause_ = std::clamp<Clock::duration>(2 * pause_, kFirstPause, kMaxPause);

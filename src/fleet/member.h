@@ -35,6 +35,10 @@ class Member : public online::Director {
   Member(RedisUrl url, const std::string& job, RunInfo run,
          const sampling::SamplingOptions& options, std::uint64_t observe_first);
 
+  // From now on, Direct waits while the run is ahead of others in the job, at most some seconds in
+  // all: replays take turns on a few cores, but ranks run side by side.
+  void KeepPace() { keeps_pace_ = true; }
+
   // Enters the job. Fails if the server cannot be reached.
   Status Join();
 
@@ -56,6 +60,7 @@ class Member : public online::Director {
   Status Exchange(std::span<const online::KernelReport> kernels);
   Update UpdateOf(std::span<const online::KernelReport> kernels);
   Status Lead();
+  void Wait(std::span<const online::KernelReport> kernels);
   online::Directions DirectionsOf(std::size_t kernels) const;
 
   Job job_;
@@ -71,7 +76,10 @@ class Member : public online::Director {
   bool has_directions_ = false;
   std::unique_ptr<Leader> leader_;  // null: another run leads
   std::set<std::string> runs_;      // of the job, as far as this leader knows
-  std::uint64_t contact_at_ = 0;    // launches at the last contact
+  std::uint64_t slowest_ = 0;       // Answer::slowest
+  bool keeps_pace_ = false;
+  Clock::duration waited_ = {};
+  std::uint64_t contact_at_ = 0;  // launches at the last contact
   Clock::time_point next_try_ = {};
   Clock::duration pause_ = {};
   std::optional<Error> problem_;  // of the last exchange

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fleet/packing.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -13,6 +15,9 @@ namespace {
 // Directions of one kernel have fewer clusters than a sketch has bins.
 constexpr std::uint64_t kMaxClusters = stats::LogSketch::kEndBin;
 constexpr std::uint64_t kMaxKernels = std::uint64_t{1} << 20;
+
+constexpr std::uint64_t kYieldUnit = 1'000'000;
+constexpr double kMaxPriceNs = 0x1p62;
 
 static_assert(std::is_trivially_copyable_v<shm::KernelRecord>);
 
@@ -145,6 +150,31 @@ std::optional<model::PlanSample> UnpackCapture(std::string_view bytes) {
   if (!unpacker.done() || record.size() != sizeof sample.record) return std::nullopt;
   std::memcpy(&sample.record, record.data(), sizeof sample.record);
   return sample;
+}
+
+std::string PackPrices(std::span<const online::Cluster> clusters) {
+  Packer packer;
+  for (const online::Cluster& cluster : clusters) {
+    const online::Source& source = cluster.source;
+    packer.Number(cluster.first_bin)
+        .Number(static_cast<std::uint64_t>(std::llround(source.yield * kYieldUnit)))
+        .Number(static_cast<std::uint64_t>(std::llround(std::min(source.price_ns, kMaxPriceNs))));
+  }
+  return packer.Take();
+}
+
+std::optional<std::vector<Price>> UnpackPrices(std::string_view bytes) {
+  Unpacker unpacker(bytes);
+  std::vector<Price> prices;
+  while (unpacker.has_more()) {
+    Price& price = prices.emplace_back();
+    price.first_bin = static_cast<std::uint32_t>(unpacker.Number(stats::LogSketch::kEndBin));
+    const std::uint64_t yield = unpacker.Number(kYieldUnit);
+    price.yield = static_cast<double>(std::max<std::uint64_t>(yield, 1)) / kYieldUnit;
+    price.price_ns = static_cast<double>(unpacker.Number());
+    if (prices.size() > kMaxClusters) return std::nullopt;
+  }
+  return unpacker.done() ? std::optional(std::move(prices)) : std::nullopt;
 }
 
 std::string PackDirections(std::span<const DirectedKernel> kernels) {

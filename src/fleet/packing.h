@@ -62,6 +62,15 @@ std::optional<stats::LogSketch> UnpackSketch(std::string_view bytes);
 std::string PackCapture(const model::PlanSample& sample);
 std::optional<model::PlanSample> UnpackCapture(std::string_view bytes);
 
+// What a capture of the durations from `first_bin` on costs a run (online::Source).
+struct Price {
+  std::uint32_t first_bin = 0;
+  double yield = 1.0;
+  double price_ns = 0.0;
+};
+std::string PackPrices(std::span<const online::Cluster> clusters);
+std::optional<std::vector<Price>> UnpackPrices(std::string_view bytes);
+
 // The directions of one run, by kernel.
 struct DirectedKernel {
   std::uint64_t key = 0;

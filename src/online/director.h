@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "model/kernel_id.h"
+#include "online/cluster.h"
 #include "online/kernel_sketch.h"
 #include "stats/log_sketch.h"
 
@@ -24,6 +25,7 @@ struct KernelReport {
   model::KernelId id;
   const stats::LogSketch* durations = nullptr;  // without exploratory captures
   std::span<const Capture> captures;            // by credit; those known before come first
+  std::span<const Cluster> clusters;            // of this run
 };
 
 // DirectedCluster is the durations from `first_bin` (stats::LogSketch) up to the next cluster, and

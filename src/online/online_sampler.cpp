@@ -168,7 +168,8 @@ bool OnlineSampler::FollowDirector() {
   if (director_ == nullptr) return false;
   std::vector<KernelReport> reports;
   for (const KernelState& kernel : kernels_) {
-    reports.push_back({IdOf(kernel), &kernel.sketch().durations(), kernel.captures().by_credit()});
+    reports.push_back({IdOf(kernel), &kernel.sketch().durations(), kernel.captures().by_credit(),
+                       kernel.clusters()});
   }
   const bool has_ended = allocator_.captures_ended();
   const std::optional<Directions> directions = director_->Direct(reports, has_ended);
