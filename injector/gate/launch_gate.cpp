@@ -146,7 +146,7 @@ bool LaunchGate::Decide(const LaunchCall& call, const CUpti_CallbackData& data,
   const shm::LaunchKeys keys(name_hash, function.ConfigKey(name_hash, call.config), before);
   const shm::GateAnswer answer =
       client_.Decide(*table, keys, name_hash, [&] { return files_->Draw(number); });
-  if (!answer.captures()) return false;
+  if (!answer.captures() || (answer.exploratory() && !files_->explores())) return false;
   const Outcome outcome = Capture({call, data, number, name_hash, answer});
   if (outcome == Outcome::kCaptured) return true;
   table->Refund(answer.credit_slot);

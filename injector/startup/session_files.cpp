@@ -255,6 +255,7 @@ void SessionFiles::MapGate() noexcept {
     return;
   }
   by_process_ = (file->flags & shm::kGateByProcess) != 0;
+  explores_ = (file->flags & shm::kGateByCredit) == 0;
   const shm::RingHeader& header = ring_->header;
   draws_ = shm::ProcessDraws(file->seed, header.pid, header.pid_namespace, HostHash());
   // Release: publishes the mapping and the members above; pairs with the acquire in gate().

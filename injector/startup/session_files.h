@@ -84,6 +84,9 @@ class SessionFiles {
     return by_process_ ? shm::ProcessNameHash(name_hash, ring_->header.pid) : name_hash;
   }
 
+  // Whether a kernel without statistics is captured once. REQUIRES: gate() is not null.
+  bool explores() const noexcept { return explores_; }
+
   // Returns the random draw for launch `number` of this process. REQUIRES: gate() is not null.
   std::uint32_t Draw(std::uint64_t number) const noexcept { return draws_(number); }
 
@@ -125,6 +128,7 @@ class SessionFiles {
   std::atomic<shm::GateTable*> gate_{nullptr};
   // Written before gate_ is published, read only after gate() returned the table.
   bool by_process_ = false;
+  bool explores_ = false;
   shm::LaunchDraws draws_;
   int collector_ = 0;          // process id until the session is claimed; 0: nothing to watch
   bool gate_refused_ = false;  // the table has another version; only used by MapGate

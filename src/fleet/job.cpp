@@ -16,7 +16,7 @@ namespace stemtap::fleet {
 namespace {
 
 // KEYS: job, runs, changes, kernels, sketches, captures, prices, leader, targets,
-// progress.
+// progress, seen.
 // ARGV: run, number, known version, lease in ms, expiry in s, new incarnation, description of the
 // run, its launches or -1 if it has ended, how long a silent run is waited for in ms, then four times a count and as many pairs of field and value.
 constexpr const char* kUpdate = R"(
@@ -29,21 +29,25 @@ local now_ms = now[1] * 1000 + math.floor(now[2] / 1000)
 if number > last then
   redis.call('HSET', KEYS[1], 'number:' .. run, number)
   redis.call('HSET', KEYS[2], run, ARGV[7])
-  redis.call('HSET', KEYS[1], 'seen:' .. run, now_ms)
+  redis.call('HSET', KEYS[11], run, now_ms)
   if tonumber(ARGV[8]) < 0 then
     redis.call('ZREM', KEYS[10], run)
   else
     redis.call('ZADD', KEYS[10], ARGV[8], run)
   end
+  local has_changed = last == 0 or tonumber(ARGV[8]) < 0
   local at = 10
   for part = 4, 7 do
     local count = tonumber(ARGV[at])
+    has_changed = has_changed or count > 0
     for i = at + 1, at + 2 * count, 2 do
       redis.call('HSET', KEYS[part], ARGV[i], ARGV[i + 1])
     end
     at = at + 1 + 2 * count
   end
-  redis.call('ZADD', KEYS[3], redis.call('HINCRBY', KEYS[1], 'changes', 1), run)
+  if has_changed then
+    redis.call('ZADD', KEYS[3], redis.call('HINCRBY', KEYS[1], 'changes', 1), run)
+  end
 end
 local leader = redis.call('GET', KEYS[8])
 local leads = 0
@@ -53,10 +57,10 @@ if not leader or leader == run then
 end
 local slowest = redis.call('ZRANGE', KEYS[10], 0, 0, 'WITHSCORES')
 if slowest[1] then
-  local seen = tonumber(redis.call('HGET', KEYS[1], 'seen:' .. slowest[1]) or '0')
+  local seen = tonumber(redis.call('HGET', KEYS[11], slowest[1]) or '0')
   if now_ms - seen > tonumber(ARGV[9]) then redis.call('ZREM', KEYS[10], slowest[1]) end
 end
-for i = 1, 10 do
+for i = 1, 11 do
   if i ~= 8 then redis.call('EXPIRE', KEYS[i], expiry) end
 end
 local version = redis.call('HGET', KEYS[1], 'version') or '0'
@@ -81,11 +85,16 @@ if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
 return 1
 )";
 
-// KEYS: job, runs. ARGV: run. Returns the description and the ms since the last update.
-constexpr const char* kDescribe = R"(
+// KEYS: seen. ARGV: milliseconds. Returns the runs that have been silent for longer.
+constexpr const char* kSilent = R"(
 local now = redis.call('TIME')
-local seen = tonumber(redis.call('HGET', KEYS[1], 'seen:' .. ARGV[1]) or '0')
-return {redis.call('HGET', KEYS[2], ARGV[1]), now[1] * 1000 + math.floor(now[2] / 1000) - seen}
+local limit = now[1] * 1000 + math.floor(now[2] / 1000) - tonumber(ARGV[1])
+local seen = redis.call('HGETALL', KEYS[1])
+local silent = {}
+for i = 1, #seen, 2 do
+  if tonumber(seen[i + 1]) < limit then silent[#silent + 1] = seen[i] end
+end
+return silent
 )";
 
 Error Unexpected(std::string_view what) {
@@ -192,7 +201,7 @@ Result<Answer> Job::Send(const Update& update, std::uint64_t version) {
   const Reply reply =
       STEMTAP_TRY(Run(kUpdate,
                       {"job", "runs", "changes", "kernels", "sketches:" + run, "captures:" + run,
-                       "prices:" + run, "leader", "targets", "progress"},
+                       "prices:" + run, "leader", "targets", "progress", "seen"},
                       arguments));
   if (!reply.is_list() || reply.list.size() != 5 || !reply.list[0].is_text() ||
       !reply.list[2].is_text() || !reply.list[4].is_text()) {
@@ -211,14 +220,10 @@ Result<Answer> Job::Send(const Update& update, std::uint64_t version) {
 
 Result<RunState> Job::ReadRun(const std::string& id) {
   RunState state;
-  const Reply described = STEMTAP_TRY(Run(kDescribe, {"job", "runs"}, {id}));
-  if (!described.is_list() || described.list.size() != 2 || !described.list[0].is_text()) {
-    return Unexpected("description of a run");
-  }
-  const std::optional<RunInfo> run = UnpackRun(id, described.list[0].text);
+  const Reply described = STEMTAP_TRY(redis_.Call({"HGET", Key("runs"), id}));
+  const std::optional<RunInfo> run = UnpackRun(id, described.text);
   if (!run) return Unexpected("description of a run");
   state.run = *run;
-  state.silent_ms = described.list[1].number;
   const Reply sketches = STEMTAP_TRY(redis_.Call({"HGETALL", Key("sketches:" + id)}));
   const bool read = ForEachPair(sketches, [&](const std::string& field, const std::string& value) {
     const std::optional<std::uint64_t> key = ParseHex(field);
@@ -273,6 +278,14 @@ Result<std::vector<RunState>> Job::ReadChanges() {
   for (const std::string& id : ids) states.push_back(STEMTAP_TRY(ReadRun(id)));
   read_up_to_ = latest;
   return states;
+}
+
+Result<std::vector<std::string>> Job::ReadSilent() {
+  const Reply reply = STEMTAP_TRY(Run(kSilent, {"seen"}, {std::to_string(kSilence.count())}));
+  if (!reply.is_list()) return Unexpected("list of runs");
+  std::vector<std::string> silent;
+  for (const Reply& run : reply.list) silent.push_back(run.text);
+  return silent;
 }
 
 Result<bool> Job::Publish(const std::string& leader, const std::vector<DirectedKernel>& clusters,

@@ -55,7 +55,6 @@ struct Answer {
 // What the leader reads of a run.
 struct RunState {
   RunInfo run;
-  std::int64_t silent_ms = 0;  // since its last update
   std::map<std::uint64_t, stats::LogSketch> sketches;
   std::map<std::uint64_t, std::vector<Price>> prices;
   std::vector<std::pair<std::uint64_t, model::PlanSample>> captures;  // by kernel
@@ -68,6 +67,8 @@ class Job {
   static constexpr std::chrono::milliseconds kLease{5000};
   // A run that is silent for this long is not waited for.
   static constexpr std::chrono::milliseconds kWaitedFor{1000};
+  // A run that is silent for this long is taken for dead: it captures nothing more.
+  static constexpr std::chrono::milliseconds kSilence{30'000};
   // A job that nobody updates for this long is forgotten.
   static constexpr std::chrono::seconds kExpiry{std::chrono::hours(24)};
 
@@ -78,6 +79,9 @@ class Job {
 
   // Reads the runs that have changed since the last call, or all of them at first.
   Result<std::vector<RunState>> ReadChanges();
+
+  // Returns the runs that have been silent for kSilence.
+  Result<std::vector<std::string>> ReadSilent();
 
   // Makes the next ReadChanges read all runs.
   void ReadFromStart() { read_up_to_ = 0; }

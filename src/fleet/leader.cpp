@@ -14,6 +14,9 @@
 namespace stemtap::fleet {
 namespace {
 
+// Of the captures that a cluster lacks, one in this many is awaited at a time, but at least one: a
+// later decision may need fewer (as in online/release_policy.cpp).
+constexpr std::uint64_t kAtOnce = 2;
 // A run is not asked any more for a capture if it has made so many of other clusters meanwhile.
 constexpr std::uint64_t kMaxMissed = 4;
 // A run is asked for captures of a cluster only if it pays at most so many times what the cheapest
@@ -265,7 +268,20 @@ void Leader::Ask(std::uint64_t key, Kernel& kernel) {
       }
       expected += Awaited(share, kernel.clusters, c);
     }
-    if (expected >= clusters[c].decision.target) continue;
+    // The target may have fallen since captures were asked for.
+    for (auto& [run, share] : kernel.shares) {
+      std::erase_if(share.asked, [&](std::uint32_t bin) {
+        const bool is_too_many =
+            kernel.clusters.ClusterOf(bin) == c && expected > clusters[c].decision.target;
+        expected -= is_too_many;
+        return is_too_many;
+      });
+    }
+    const std::uint64_t missing =
+        clusters[c].decision.target - std::min(clusters[c].captured, clusters[c].decision.target);
+    const std::uint64_t awaited = expected - clusters[c].captured;
+    const std::uint64_t wanted = missing > 1 ? missing / kAtOnce : missing;
+    if (awaited >= wanted) continue;
     // The runs that may be asked, with their launches.
     std::vector<std::pair<Share*, double>> candidates;
     double launches = 0.0;
@@ -283,7 +299,7 @@ void Leader::Ask(std::uint64_t key, Kernel& kernel) {
     // one more or less. Any bin of the cluster identifies it.
     const auto bin = stats::LogSketch::BinOf(
         static_cast<std::uint64_t>(std::max(0.0, clusters[c].moments.mean())));
-    const std::uint64_t lacking = clusters[c].decision.target - expected;
+    const std::uint64_t lacking = wanted - awaited;
     const double step = launches / static_cast<double>(lacking);
     double next = step * Fraction(options_.seed, key, c, decisions_);
     double before = 0.0;

@@ -25,9 +25,6 @@ constexpr std::chrono::milliseconds kPoll{1};
 constexpr std::uint64_t kAhead = 8;
 constexpr std::uint64_t kAtLeastAhead = 1000;
 
-// A run that is silent for this long captures nothing more, as far as the leader knows.
-constexpr std::int64_t kSilentMs = 60'000;
-
 }  // namespace
 
 Member::Member(RedisUrl url, const std::string& job, RunInfo run,
@@ -102,12 +99,15 @@ Status Member::Lead() {
   const bool is_new = leader_ == nullptr;
   if (is_new) {
     leader_ = std::make_unique<Leader>(options_, observe_first_);
+    runs_.clear();
+    ended_.clear();
     job_.ReadFromStart();
   }
   const std::vector<RunState> changes = STEMTAP_TRY(job_.ReadChanges());
   for (const RunState& state : changes) {
     const std::string& id = state.run.id;
-    leader_->SetRun(id, !state.run.has_ended && state.silent_ms < kSilentMs);
+    leader_->SetRun(id, !state.run.has_ended);
+    if (state.run.has_ended) ended_.insert(id);
     for (const auto& [key, sketch] : state.sketches) leader_->SetSketch(id, key, sketch);
     for (const auto& [key, prices] : state.prices) leader_->SetPrices(id, key, prices);
     for (const auto& [key, sample] : state.captures) {
@@ -115,6 +115,11 @@ Status Member::Lead() {
     }
     if (is_new && !state.run.has_ended) leader_->SetAsked(id, state.directions);
     runs_.insert(id);
+  }
+  const std::vector<std::string> silent = STEMTAP_TRY(job_.ReadSilent());
+  for (const std::string& id : runs_) {
+    const bool is_silent = std::find(silent.begin(), silent.end(), id) != silent.end();
+    leader_->SetRun(id, !is_silent && !ended_.contains(id));
   }
   if (!leader_->Decide()) return Success{};
   std::map<std::string, std::vector<DirectedKernel>> by_run;

@@ -45,6 +45,9 @@ class Member : public online::Director {
   std::optional<online::Directions> Direct(std::span<const online::KernelReport> kernels,
                                            bool has_ended) override;
 
+  // Whether this member was the leader at the last exchange.
+  bool leads() const { return leader_ != nullptr; }
+
   // Stores the files of the session in `folder` in the job, and gives up the lead. Fails if not
   // all that the run knows has reached the server.
   Status Leave(const std::string& folder);
@@ -76,6 +79,7 @@ class Member : public online::Director {
   bool has_directions_ = false;
   std::unique_ptr<Leader> leader_;  // null: another run leads
   std::set<std::string> runs_;      // of the job, as far as this leader knows
+  std::set<std::string> ended_;     // of these
   std::uint64_t slowest_ = 0;       // Answer::slowest
   bool keeps_pace_ = false;
   Clock::duration waited_ = {};

@@ -48,6 +48,7 @@ struct ClusterPeriod {
 struct Decision {
   std::uint64_t target = 0;  // 0: no capture may be made
   bool unreachable = false;  // no capture, and one would cost more than it is worth
+  bool is_shared = false;    // other runs' captures represent the cluster too (Director)
   // Captures that a plan of the launches so far needs. The newest captures that are so many
   // represent the whole cluster; earlier ones are not used. Depends on durations only.
   std::uint64_t enough = 1;

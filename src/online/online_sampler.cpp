@@ -198,7 +198,10 @@ void OnlineSampler::Follow(std::span<const DirectedCluster> directed, KernelStat
   if (!first_cells.empty() && first_cells != kernel.CurrentFirstCells()) {
     kernel.SetCut(first_cells, true);
   }
-  for (Cluster& cluster : kernel.clusters()) cluster.decision.target = 0;
+  for (Cluster& cluster : kernel.clusters()) {
+    cluster.decision.target = 0;
+    cluster.decision.is_shared = true;
+  }
   for (std::size_t i = 0; i < places.size(); ++i) {
     if (places[i] == end_of(i)) continue;
     kernel.clusters()[kernel.ClusterOf(bins[places[i]])].decision.target += directed[i].target;

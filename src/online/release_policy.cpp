@@ -99,7 +99,8 @@ Need NeedOf(std::span<const Cluster> clusters, std::size_t at) {
     const double draws = static_cast<double>(credits) / cluster.source.yield;
     return {credits, std::max(1.0, std::ceil(draws - kMaxMissed))};
   }
-  const bool urgent = cluster.captured == 0 && !HasCloseNeighbor(clusters, at);
+  const bool urgent =
+      cluster.captured == 0 && !cluster.decision.is_shared && !HasCloseNeighbor(clusters, at);
   const std::uint64_t expected = urgent ? std::max(missing, kFirstHits) : missing;
   const double draws =
       std::ceil(std::min(static_cast<double>(expected) / cluster.source.yield, kMaxCredits));

@@ -178,7 +178,9 @@ LiveRun::LiveRun(const LiveOptions& options, Session& session, shm::GateTable& g
       processes_(session.directory(), engine_, schedule_, options.share_captures),
       progress_(options.quiet),
       bound_(options.sampling.error_bound),
-      metrics_server_(metrics) {}
+      metrics_server_(metrics) {
+  if (options.director) engine_.SetDirector(options.director());
+}
 
 Status LiveRun::Begin() {
   processes_.SetWindow(options_.window.launches, [this] { EndWindow(); });
@@ -635,7 +637,8 @@ Result<SessionResult> RunLive(const LiveOptions& options) {
   Result<GateMemory> gate =
       options.level == TraceLevel::kGate
           ? GateMemory::CreateIn(session.directory(),
-                                 options.share_captures ? 0 : shm::kGateByProcess,
+                                 (options.share_captures ? 0 : shm::kGateByProcess) |
+                                     (options.director ? shm::kGateByCredit : 0),
                                  options.sampling.seed)
           : GateMemory::Private();
   if (!gate.ok()) {

@@ -15,12 +15,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
 #include "model/plan.h"
+#include "online/director.h"
 #include "sampling/sampling_options.h"
 #include "session/recording_schedule.h"
 #include "session/session.h"
@@ -60,7 +62,10 @@ struct LiveOptions : SessionOptions {
   BoundAction at_bound = BoundAction::kNothing;
   std::string at_bound_command;  // of BoundAction::kCommand
   std::string metrics_address;   // HOST:PORT of Prometheus metrics; empty: none
-  double max_overhead = 0.0;     // STEMTAP_MAX_OVERHEAD in percent; 0: no limit
+  // Begins to decide instead of the sampler; empty: the sampler decides. What it returns must
+  // outlive the session.
+  std::function<online::Director&()> director = nullptr;
+  double max_overhead = 0.0;  // STEMTAP_MAX_OVERHEAD in percent; 0: no limit
   // Kernels are shared by all processes; false: each process has its own.
   bool share_captures = true;
   std::string injector;  // path of libstemtap_inject.so

@@ -42,6 +42,7 @@ inline constexpr std::uint32_t kGateVersion = 4;
 
 // Bits of GateFile::flags, which are set before the file is visible to other processes.
 inline constexpr std::uint32_t kGateByProcess = 1;  // names are hashed with ProcessNameHash
+inline constexpr std::uint32_t kGateByCredit = 2;   // no exploratory captures
 
 // 2^17 contexts of 16 bytes take 2 MiB. Half of the table is twice the 30,000 contexts (kernels x
 // launch configurations x predecessors) of the largest profiles. A full table rejects new contexts,

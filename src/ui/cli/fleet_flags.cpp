@@ -47,6 +47,15 @@ void FleetFlags::AddWithRankTo(CommandSpec& command) {
       .Advanced();
 }
 
+void FleetFlags::TakeVariables() {
+  const auto take = [](const char* name, std::string& into) {
+    const char* value = std::getenv(name);
+    if (into.empty() && value != nullptr) into = value;
+  };
+  take("STEMTAP_FLEET", url);
+  if (!url.empty()) take("STEMTAP_JOB", job);
+}
+
 Result<fleet::RedisUrl> FleetFlags::Url() const {
   if (url.empty()) return Error{"--job requires --fleet", 2};
   if (job.empty()) return Error{"--fleet requires --job", 2};

@@ -25,7 +25,10 @@ struct FleetFlags {
   // Also adds --rank.
   void AddWithRankTo(CommandSpec& command);
 
-  bool is_set() const { return !url.empty(); }
+  // Takes STEMTAP_FLEET and STEMTAP_JOB for options that are not set.
+  void TakeVariables();
+
+  bool is_set() const { return !url.empty() || !job.empty(); }
   // Fails with exit code 2 if --fleet or --job is missing or malformed.
   Result<fleet::RedisUrl> Url() const;
   // Enters the job as one of its runs. Fails if the server cannot be reached.

@@ -119,7 +119,7 @@ Result<session::MergeOutcome> MergeJob(const MergeArguments& arguments) {
 }
 
 Result<int> RunMerge(const MergeArguments& arguments) {
-  const bool of_job = arguments.fleet.is_set() || !arguments.fleet.job.empty();
+  const bool of_job = arguments.fleet.is_set();
   if (!of_job && arguments.sessions.empty()) {
     return Error{"no session is named; expected session directories, or --fleet and --job", 2};
   }

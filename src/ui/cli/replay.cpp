@@ -63,7 +63,7 @@ Result<int> Replay(const ReplayArguments& arguments) {
   options.threads = arguments.sampling.threads();
   options.quiet = arguments.quiet;
   std::unique_ptr<fleet::Member> member;
-  if (arguments.fleet.is_set() || !arguments.fleet.job.empty()) {
+  if (arguments.fleet.is_set()) {
     STEMTAP_TRY(arguments.fleet.Url());
     options.director = [&](std::uint64_t lag) -> Result<online::Director*> {
       member = STEMTAP_TRY(arguments.fleet.Join(options.sampling, lag));

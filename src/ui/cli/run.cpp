@@ -19,6 +19,7 @@
 #include "base/file.h"
 #include "base/result.h"
 #include "base/text.h"
+#include "fleet/background_member.h"
 #include "session/flags/command_line.h"
 #include "session/flags/sampling_flags.h"
 #include "session/live_session.h"
@@ -26,6 +27,7 @@
 #include "shm/profiling_tools.h"
 #include "shm/session_env.h"
 #include "ui/cli/command_table.h"
+#include "ui/cli/fleet_flags.h"
 #include "ui/cli/output.h"
 #include "ui/cli/report_file.h"
 
@@ -101,15 +103,20 @@ class LiveFlags {
   // Checks before the program starts that the options are compatible and that the files they name
   // exist.
   Status Check() const;
+  Status CheckFleet() const;
   // Returns all live options except the command.
   session::LiveOptions Options() const;
   // Returns whether a session without a kernel launch is a failure.
   bool require_kernels() const { return require_kernels_; }
+  const FleetFlags& fleet() const { return fleet_; }
+  // Takes what the environment sets.
+  void TakeVariables() { fleet_.TakeVariables(); }
 
  private:
   session::SamplingFlags sampling_;
   session::LiveOptions options_;  // without what Options() adds
-  std::string delay_;             // an Extent, as text
+  FleetFlags fleet_;
+  std::string delay_;  // an Extent, as text
   std::string duration_;
   std::string window_;
   bool until_bound_ = false;
@@ -150,6 +157,7 @@ void LiveFlags::AddTo(session::CommandSpec& command) {
       .Directory();
   AddForce(command, &force_);
   command.Add("--level", Choice(&options_.level, kLevels), "what is timed:");
+  fleet_.AddWithRankTo(command);
   command
       .Add("--actuator", &options_.actuator,
            "what a capture does:\nlog: nothing; the launch is listed in mask.ndjson\n"
@@ -266,11 +274,31 @@ Status LiveFlags::Check() const {
   if (!step_range_.empty() && options_.level != session::TraceLevel::kGate && !selects) {
     return Error{"--step-range numbers the steps of captured launches; expected --level gate", 2};
   }
+  if (fleet_.is_set()) STEMTAP_TRY(CheckFleet());
   const std::optional<std::string> library = LibraryOf(options_.actuator);
   std::error_code ignored;
   if (library &&
       (!fs::is_regular_file(*library, ignored) || ::access(library->c_str(), R_OK) != 0)) {
     return Error{fmt::format("{}: cannot be read; expected a shared library", *library)};
+  }
+  return Success{};
+}
+
+Status LiveFlags::CheckFleet() const {
+  STEMTAP_TRY(fleet_.Url());
+  const bool slows = options_.level == session::TraceLevel::kGate && options_.actuator != "log" &&
+                     !options_.native_captures;
+  if (slows) {
+    return Error{
+        "--fleet: captures that slow launches are not shared yet; expected --captured-times native "
+        "or --actuator log",
+        2};
+  }
+  if (!window_.empty() || (until_bound_ && at_bound_ == "window")) {
+    return Error{"--fleet: the sessions of windows are not shared; expected no --window", 2};
+  }
+  if (!options_.share_captures) {
+    return Error{"--fleet shares kernels; expected --share-captures on", 2};
   }
   return Success{};
 }
@@ -337,7 +365,9 @@ std::string WhyNothing(const session::SessionResult& done) {
 // Runs the session and prints its summary. Returns the exit code of `stemtap run`, which is the
 // program's. Error (exit code kNothingRecorded): `require_kernels` is set and no kernel launch was
 // recorded.
-Result<int> RunAndReport(const session::LiveOptions& options, bool require_kernels) {
+// `member`: of the job that the run takes part in, or null.
+Result<int> RunAndReport(const session::LiveOptions& options, bool require_kernels,
+                         fleet::BackgroundMember* member) {
   STEMTAP_TRY(CheckNoProfiler(options.command));
   // If a program already has the injector loaded, the file is not needed (and without /proc it
   // cannot be found).
@@ -358,6 +388,12 @@ Result<int> RunAndReport(const session::LiveOptions& options, bool require_kerne
   }
   const session::SessionResult done = STEMTAP_TRY(session::RunLive(options));
   try {
+    if (member != nullptr && !done.gave_up) {
+      const Status left = member->Leave(done.folder);
+      if (!left.ok()) {
+        Warn(std::vector<std::string>{"the job lacks this run: " + left.error().message});
+      }
+    }
     if (done.gave_up) {
       Fail({fmt::format("session given up: {}", done.failure)});
       return require_kernels ? kNothingRecorded : done.session.exit_code;
@@ -389,16 +425,31 @@ Result<int> RunAndReport(const session::LiveOptions& options, bool require_kerne
   return done.session.exit_code;
 }
 
+// Launches that each run of a job observes before the first capture, as the engine of a live run.
+constexpr std::uint64_t kObserveFirst = 1024;
+
+// Enters the job of --fleet. A run that cannot goes on alone, since its program must run.
+std::unique_ptr<fleet::BackgroundMember> JoinFleet(const FleetFlags& flags,
+                                                   const session::LiveOptions& options) {
+  if (!flags.is_set()) return nullptr;
+  Result<std::unique_ptr<fleet::Member>> member = flags.Join(options.sampling, kObserveFirst);
+  if (member.ok()) return std::make_unique<fleet::BackgroundMember>(std::move(member).value());
+  PrintMessage(fmt::format("stemtap: warning: {}; this run decides alone, and is not in the job\n",
+                           member.error().message));
+  return nullptr;
+}
+
 struct RunArguments {
   LiveFlags live;
   std::vector<std::string> command;
   std::int32_t attach = 0;
 };
 
-Result<int> Run(const RunArguments& arguments) {
+Result<int> Run(RunArguments& arguments) {
   if (arguments.command.empty() == (arguments.attach == 0)) {
     return Error{"run: no program; expected stemtap run [options] -- PROGRAM [ARGUMENTS]", 2};
   }
+  arguments.live.TakeVariables();
   // With --attach, the options come from the library's environment and are not checked.
   STEMTAP_TRY(arguments.attach == 0 ? arguments.live.Check() : Success{});
   session::LiveOptions options = arguments.live.Options();
@@ -409,7 +460,15 @@ Result<int> Run(const RunArguments& arguments) {
         arguments.command.empty() ? "session"
                                   : fs::path(arguments.command.front()).filename().string());
   }
-  return RunAndReport(options, arguments.live.require_kernels());
+  const std::unique_ptr<fleet::BackgroundMember> member =
+      JoinFleet(arguments.live.fleet(), options);
+  if (member != nullptr) {
+    options.director = [&member]() -> online::Director& {
+      member->Start();
+      return *member;
+    };
+  }
+  return RunAndReport(options, arguments.live.require_kernels(), member.get());
 }
 
 }  // namespace
