@@ -66,7 +66,8 @@ end
 local version = redis.call('HGET', KEYS[1], 'version') or '0'
 local targets = false
 if version ~= ARGV[3] then targets = redis.call('HGET', KEYS[9], run) end
-return {redis.call('HGET', KEYS[1], 'incarnation'), leads, version, targets, slowest[2] or '0'}
+return {redis.call('HGET', KEYS[1], 'incarnation'), leads, version, targets, slowest[2] or '0',
+        redis.call('HLEN', KEYS[2])}
 )";
 
 // KEYS: job, leader, clusters, targets. ARGV: leader, expiry, clusters, pairs of run and targets.
@@ -203,14 +204,19 @@ Result<Answer> Job::Send(const Update& update, std::uint64_t version) {
                       {"job", "runs", "changes", "kernels", "sketches:" + run, "captures:" + run,
                        "prices:" + run, "leader", "targets", "progress", "seen"},
                       arguments));
-  if (!reply.is_list() || reply.list.size() != 5 || !reply.list[0].is_text() ||
+  if (!reply.is_list() || reply.list.size() != 6 || !reply.list[0].is_text() ||
       !reply.list[2].is_text() || !reply.list[4].is_text()) {
     return Unexpected("answer to an update");
   }
   const std::optional<std::uint64_t> newest = ParseNumber(reply.list[2].text);
   const std::optional<std::uint64_t> slowest = ParseNumber(reply.list[4].text);
   if (!newest || !slowest) return Unexpected("version");
-  Answer answer = {reply.list[0].text, reply.list[1].number == 1, *newest, *slowest, {}};
+  Answer answer = {reply.list[0].text,
+                   reply.list[1].number == 1,
+                   *newest,
+                   *slowest,
+                   static_cast<std::uint64_t>(std::max<std::int64_t>(reply.list[5].number, 0)),
+                   {}};
   if (reply.list[3].is_text()) {
     answer.directions = UnpackDirections(reply.list[3].text);
     if (!answer.directions) return Unexpected("direction");

@@ -48,6 +48,7 @@ struct Answer {
   bool leads = false;         // this run is the leader until its lease ends
   std::uint64_t version = 0;  // of the decisions
   std::uint64_t slowest = 0;  // launches of the run with the fewest, of those that go on
+  std::uint64_t runs = 0;     // that have entered the job
   // The directions of this run, if they are newer than those that it knows.
   std::optional<std::vector<DirectedKernel>> directions;
 };
@@ -66,7 +67,7 @@ class Job {
   // A leader that is silent for this long loses its lease.
   static constexpr std::chrono::milliseconds kLease{5000};
   // A run that is silent for this long is not waited for.
-  static constexpr std::chrono::milliseconds kWaitedFor{1000};
+  static constexpr std::chrono::milliseconds kWaitedFor{5000};
   // A run that is silent for this long is taken for dead: it captures nothing more.
   static constexpr std::chrono::milliseconds kSilence{30'000};
   // A job that nobody updates for this long is forgotten.

@@ -20,8 +20,9 @@ constexpr std::chrono::milliseconds kMaxPause{10000};
 
 // How long a replay waits in all for slower ones, how often it looks, and when it is too far ahead:
 // by an eighth, as allocations, and some launches that all runs soon reach.
-constexpr std::chrono::seconds kMaxWait{10};
-constexpr std::chrono::milliseconds kPoll{1};
+constexpr std::chrono::seconds kMaxWait{60};
+constexpr std::chrono::milliseconds kFirstPoll{1};
+constexpr std::chrono::milliseconds kMaxPoll{32};
 constexpr std::uint64_t kAhead = 8;
 constexpr std::uint64_t kAtLeastAhead = 1000;
 
@@ -89,6 +90,7 @@ Status Member::Exchange(std::span<const online::KernelReport> kernels) {
     }
     version_ = answer.version;
     slowest_ = answer.slowest;
+    joined_ = answer.runs;
     if (answer.leads) return Lead();
     leader_.reset();
     return Success{};
@@ -135,12 +137,20 @@ Status Member::Lead() {
   return Success{};
 }
 
-void Member::Wait(std::span<const online::KernelReport> kernels) {
-  while (waited_ < kMaxWait && run_.launches > slowest_ + slowest_ / kAhead + kAtLeastAhead) {
-    std::this_thread::sleep_for(kPoll);
-    waited_ += kPoll;
+template <typename IsOver>
+void Member::Wait(std::span<const online::KernelReport> kernels, const IsOver& is_over) {
+  for (Clock::duration pause = kFirstPoll; waited_ < kMaxWait && !is_over();
+       pause = std::min<Clock::duration>(2 * pause, kMaxPoll)) {
+    std::this_thread::sleep_for(pause);
+    waited_ += pause;
     if (!Exchange(kernels).ok()) return;  // the next call reports it
   }
+}
+
+void Member::KeepPace(std::uint64_t runs) {
+  keeps_pace_ = true;
+  Wait({}, [&] { return joined_ >= runs; });
+  waited_ = {};
 }
 
 online::Directions Member::DirectionsOf(std::size_t kernels) const {
@@ -163,7 +173,10 @@ std::optional<online::Directions> Member::Direct(std::span<const online::KernelR
       pause_ = {};
       next_try_ = {};
       contact_at_ = run_.launches;
-      if (keeps_pace_ && !has_ended) Wait(kernels);
+      if (keeps_pace_ && !has_ended) {
+        Wait(kernels,
+             [this] { return run_.launches <= slowest_ + slowest_ / kAhead + kAtLeastAhead; });
+      }
     } else {
       problem_ = exchanged.error();
       pause_ = std::clamp<Clock::duration>(2 * pause_, kFirstPause, kMaxPause);

@@ -35,9 +35,10 @@ class Member : public online::Director {
   Member(RedisUrl url, const std::string& job, RunInfo run,
          const sampling::SamplingOptions& options, std::uint64_t observe_first);
 
-  // From now on, Direct waits while the run is ahead of others in the job, at most some seconds in
-  // all: replays take turns on a few cores, but ranks run side by side.
-  void KeepPace() { keeps_pace_ = true; }
+  // Waits until `runs` runs have entered the job. From now on, Direct waits while the run is ahead
+  // of others in the job. Both wait at most some seconds: replays take turns on a few cores, but
+  // ranks run side by side.
+  void KeepPace(std::uint64_t runs);
 
   // Enters the job. Fails if the server cannot be reached.
   Status Join();
@@ -63,7 +64,9 @@ class Member : public online::Director {
   Status Exchange(std::span<const online::KernelReport> kernels);
   Update UpdateOf(std::span<const online::KernelReport> kernels);
   Status Lead();
-  void Wait(std::span<const online::KernelReport> kernels);
+  // Exchanges until `is_over` returns true, or for kMaxWait in all.
+  template <typename IsOver>
+  void Wait(std::span<const online::KernelReport> kernels, const IsOver& is_over);
   online::Directions DirectionsOf(std::size_t kernels) const;
 
   Job job_;
@@ -81,6 +84,7 @@ class Member : public online::Director {
   std::set<std::string> runs_;      // of the job, as far as this leader knows
   std::set<std::string> ended_;     // of these
   std::uint64_t slowest_ = 0;       // Answer::slowest
+  std::uint64_t joined_ = 0;        // Answer::runs
   bool keeps_pace_ = false;
   Clock::duration waited_ = {};
   std::uint64_t contact_at_ = 0;  // launches at the last contact

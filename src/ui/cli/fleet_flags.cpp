@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <initializer_list>
 #include <utility>
 
 #include "base/text.h"
@@ -21,17 +22,22 @@ std::string HostName() {
   return ::gethostname(name, sizeof name - 1) == 0 ? name : "unknown";
 }
 
-// Returns the rank that the launcher of the job has set, or 0.
-std::uint32_t RankOfLauncher() {
-  for (const char* variable :
-       {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "JOB_COMPLETION_INDEX"}) {
+// Returns the number in the first of the variables that is set to one, or `fallback`.
+std::uint32_t NumberIn(std::initializer_list<const char*> variables, std::uint32_t fallback) {
+  for (const char* variable : variables) {
     const char* value = std::getenv(variable);
     char* end = nullptr;
     if (value == nullptr || *value == 0) continue;
-    const unsigned long rank = std::strtoul(value, &end, 10);
-    if (*end == 0 && rank <= UINT32_MAX) return static_cast<std::uint32_t>(rank);
+    const unsigned long number = std::strtoul(value, &end, 10);
+    if (*end == 0 && number <= UINT32_MAX) return static_cast<std::uint32_t>(number);
   }
-  return 0;
+  return fallback;
+}
+
+// Returns the rank that the launcher of the job has set, or 0.
+std::uint32_t RankOfLauncher() {
+  return NumberIn(
+      {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "JOB_COMPLETION_INDEX"}, 0);
 }
 
 }  // namespace
@@ -54,6 +60,10 @@ void FleetFlags::TakeVariables() {
   };
   take("STEMTAP_FLEET", url);
   if (!url.empty()) take("STEMTAP_JOB", job);
+}
+
+std::uint32_t FleetFlags::SizeOfLauncher() {
+  return NumberIn({"WORLD_SIZE", "SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}, 1);
 }
 
 Result<fleet::RedisUrl> FleetFlags::Url() const {

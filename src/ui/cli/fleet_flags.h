@@ -31,6 +31,9 @@ struct FleetFlags {
   bool is_set() const { return !url.empty() || !job.empty(); }
   // Fails with exit code 2 if --fleet or --job is missing or malformed.
   Result<fleet::RedisUrl> Url() const;
+  // Returns how many runs the launcher of the job has started, or 1.
+  static std::uint32_t SizeOfLauncher();
+
   // Enters the job as one of its runs. Fails if the server cannot be reached.
   Result<std::unique_ptr<fleet::Member>> Join(const sampling::SamplingOptions& options,
                                               std::uint64_t observe_first) const;

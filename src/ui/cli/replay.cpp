@@ -67,7 +67,7 @@ Result<int> Replay(const ReplayArguments& arguments) {
     STEMTAP_TRY(arguments.fleet.Url());
     options.director = [&](std::uint64_t lag) -> Result<online::Director*> {
       member = STEMTAP_TRY(arguments.fleet.Join(options.sampling, lag));
-      member->KeepPace();
+      member->KeepPace(FleetFlags::SizeOfLauncher());
       return member.get();
     };
   }
