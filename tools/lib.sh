@@ -18,7 +18,7 @@ packages=(
 page_packages=(nodejs npm)
 # For the browser tests of the page, the type check of the Python package, tests in other root directories, the
 # examples, the Debian package and its manual page, completions, and metrics.
-test_packages=(chromium mypy debootstrap busybox-static make dpkg-dev file man-db zsh fish prometheus)
+test_packages=(chromium mypy redis-server debootstrap busybox-static make dpkg-dev file man-db zsh fish prometheus)
 declare -A program_of=([nodejs]=node [npm]=npm [chromium]=chromium [python3-pip]=pip3)
 
 os_release=/etc/os-release

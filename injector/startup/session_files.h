@@ -39,6 +39,7 @@ struct MappedDefinitions {
   }
 };
 
+// MEMBERS: of the ring, of the gate table, and of the collector that claims the session.
 class SessionFiles {
  public:
   // Creates the ring of this process image in `folder`. All its blocks are allocated before the

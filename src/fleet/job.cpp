@@ -15,10 +15,10 @@
 namespace stemtap::fleet {
 namespace {
 
-// KEYS: job, runs, changes, kernels, sketches, captures, prices, leader, targets,
-// progress, seen.
+// KEYS: job, runs, changes, kernels, sketches, captures, prices, leader, targets, progress, seen.
 // ARGV: run, number, known version, lease in ms, expiry in s, new incarnation, description of the
-// run, its launches or -1 if it has ended, how long a silent run is waited for in ms, then four times a count and as many pairs of field and value.
+// run, its launches or -1 if it has ended, how long a silent run is waited for in ms, then four
+// times a count and as many pairs of field and value.
 constexpr const char* kUpdate = R"(
 local run, number = ARGV[1], tonumber(ARGV[2])
 local expiry = tonumber(ARGV[5])

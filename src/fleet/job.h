@@ -70,7 +70,7 @@ class Job {
   static constexpr std::chrono::milliseconds kWaitedFor{5000};
   // A run that is silent for this long is taken for dead: it captures nothing more.
   static constexpr std::chrono::milliseconds kSilence{30'000};
-  // A job that nobody updates for this long is forgotten.
+  // A job without updates for this long is forgotten.
   static constexpr std::chrono::seconds kExpiry{std::chrono::hours(24)};
 
   Job(RedisUrl url, const std::string& name);

@@ -21,8 +21,8 @@
 namespace stemtap::fleet {
 
 // `merged` is the plan of all runs (sampling::MergePlans), with the sessions in the order of
-// `runs`; its sessions, options and losses are kept. Fails if the launches of a kernel in `runs`
-// are not those of `merged`.
+// `runs`; its sessions, options and losses are kept. Fails if `runs` and
+// `merged` have different numbers of launches of a kernel.
 Result<model::Plan> PoolPlan(const model::Plan& merged, std::span<const RunState> runs,
                              std::span<const DirectedKernel> clusters);
 

@@ -44,7 +44,7 @@ struct ClusterPeriod {
 };
 
 // Decision is how many captures a cluster should get. WRITER: OnlineSampler, with the results of
-// Allocator.
+// Allocator or of a Director; fleet::Leader for the clusters of a job.
 struct Decision {
   std::uint64_t target = 0;  // 0: no capture may be made
   bool unreachable = false;  // no capture, and one would cost more than it is worth

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Director decides for the samplers of several runs, as those of the ranks of a job. If a sampler
-// has one, it reports its kernels at each allocation and follows the director instead of its own
+// Director decides for the samplers of several runs, such as the ranks of a job. If a sampler has
+// one, it reports its kernels at each allocation and follows the director instead of its own
 // Allocator.
 //
 // THREADS: as the sampler.

@@ -166,8 +166,8 @@ class OnlineSampler {
   OnlineSampler(const sampling::SamplingOptions& options, shm::GateTable& gate,
                 std::uint64_t observe_first = 0, bool perturbed = false);
 
-  // From now on, allocations follow `director`, which must outlive the sampler or be replaced; null:
-  // the sampler decides itself.
+  // From now on, allocations follow `director`, which must outlive the sampler or be replaced. If
+  // it is null, the sampler decides itself.
   void SetDirector(Director* director) { director_ = director; }
 
   // Returns the id of `name` in names(). If `pid` is given, the name belongs to that process only,
