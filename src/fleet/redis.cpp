@@ -3,10 +3,16 @@
 
 #include <fmt/format.h>
 #include <hiredis/hiredis.h>
-#include <signal.h>
-#include <time.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
 
+#include <algorithm>
+#include <array>
+#include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <system_error>
 #include <utility>
 
@@ -17,6 +23,14 @@ namespace {
 
 // A reply nests at most this deep; a deeper one is not of a script of ours.
 constexpr int kMaxDepth = 4;
+
+// A line of a reply has less bytes; values have lines of their own.
+constexpr std::size_t kMaxLine = 65536;
+
+constexpr std::size_t kMaxSocketPath = sizeof(sockaddr_un::sun_path) - 1;
+
+// A call may take longer than kTimeout if it moves at least so many bytes in each millisecond.
+constexpr std::size_t kMinBytesPerMs = 8192;
 
 template <typename Number>
 bool ParseWhole(std::string_view text, Number most, Number& number) {
@@ -42,29 +56,31 @@ Reply Converted(const redisReply& from, int depth) {
   return reply;
 }
 
-// NoSigpipe keeps the signal of a closed connection from the process, as long as it exists.
-class NoSigpipe {
- public:
-  NoSigpipe() {
-    ::sigemptyset(&pipe_);
-    ::sigaddset(&pipe_, SIGPIPE);
-    sigset_t pending;
-    ::sigpending(&pending);
-    was_pending_ = ::sigismember(&pending, SIGPIPE) == 1;
-    ::pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+std::string Packed(const std::vector<std::string>& words) {
+  std::string command = fmt::format("*{}\r\n", words.size());
+  for (const std::string& word : words) {
+    command += fmt::format("${}\r\n", word.size());
+    command += word;
+    command += "\r\n";
   }
-  ~NoSigpipe() {
-    const timespec now = {0, 0};
-    if (!was_pending_) ::sigtimedwait(&pipe_, nullptr, &now);
-    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
-  NoSigpipe(const NoSigpipe&) = delete;
-  NoSigpipe& operator=(const NoSigpipe&) = delete;
+  return command;
+}
 
- private:
-  sigset_t pipe_;
-  sigset_t before_;
-  bool was_pending_ = false;
+// Returns whether nothing can be read of a connection. Between calls, something can if the server
+// has closed it, or has sent more than one reply to a command.
+bool IsQuiet(const redisContext& context) {
+  pollfd socket = {context.fd, POLLIN, 0};
+  return context.reader->pos == context.reader->len && ::poll(&socket, 1, 0) == 0;
+}
+
+// Returns whether a server sends a line without end, as none of Redis.
+bool IsEndless(const redisReader& reader) {
+  return reader.len - reader.pos > kMaxLine &&
+         std::memchr(reader.buf + reader.pos, '\r', kMaxLine) == nullptr;
+}
+
+struct FreeReply {
+  void operator()(void* reply) const { freeReplyObject(reply); }
 };
 
 Error Malformed(std::string_view text) {
@@ -77,7 +93,9 @@ Error Malformed(std::string_view text) {
 
 std::string RedisUrl::Shown() const {
   if (port == 0) return "unix://" + EscapeForTerminal(host);
-  return fmt::format("redis://{}:{}/{}", EscapeForTerminal(host), port, database);
+  const bool is_v6 = host.find(':') != std::string::npos;
+  return fmt::format("redis://{}{}{}:{}/{}", is_v6 ? "[" : "", EscapeForTerminal(host),
+                     is_v6 ? "]" : "", port, database);
 }
 
 Result<RedisUrl> ParseRedisUrl(std::string_view text) {
@@ -86,30 +104,38 @@ Result<RedisUrl> ParseRedisUrl(std::string_view text) {
   RedisUrl url;
   if (text.starts_with(kUnix) && text.size() > kUnix.size()) {
     url.host = text.substr(kUnix.size());
-    return url;
+    if (url.host.size() <= kMaxSocketPath) return url;
+    return Error{fmt::format("--fleet '{}': the path has {} bytes; expected at most {}",
+                             EscapeForTerminal(text), url.host.size(), kMaxSocketPath),
+                 2};
   }
-  if (!text.starts_with(kRedis)) return Malformed(text);
+  // What may contain a password is not repeated.
+  std::string_view shown = text.find('@') == std::string_view::npos ? text : "...@...";
+  if (!text.starts_with(kRedis)) return Malformed(shown);
   std::string_view rest = text.substr(kRedis.size());
   if (const std::size_t at = rest.rfind('@'); at != std::string_view::npos) {
-    // The text may contain a password, so it is not repeated.
-    const std::size_t colon = rest.find(':');
-    if (colon == std::string_view::npos || colon > at) return Malformed("redis://...@...");
-    url.password = rest.substr(colon + 1, at - colon - 1);
+    shown = "redis://...@...";
+    if (!rest.starts_with(':')) return Malformed(shown);
+    url.password = rest.substr(1, at - 1);
     rest.remove_prefix(at + 1);
   }
   if (const std::size_t slash = rest.find('/'); slash != std::string_view::npos) {
     const std::string_view database = rest.substr(slash + 1);
-    if (!database.empty() && !ParseWhole(database, 1'000'000, url.database)) return Malformed(text);
+    if (!database.empty() && !ParseWhole(database, 1'000'000, url.database)) {
+      return Malformed(shown);
+    }
     rest = rest.substr(0, slash);
   }
   const std::size_t colon = rest.rfind(':');
   if (colon == std::string_view::npos || colon == 0 ||
       !ParseWhole(rest.substr(colon + 1), 65535, url.port) || url.port == 0) {
-    return url.password.empty() ? Malformed(text) : Malformed("redis://...@...");
+    return Malformed(shown);
   }
   url.host = rest.substr(0, colon);
   if (url.host.starts_with('[') && url.host.ends_with(']')) {
     url.host = url.host.substr(1, url.host.size() - 2);
+  } else if (url.host.find(':') != std::string::npos) {
+    return Malformed(shown);
   }
   return url;
 }
@@ -131,29 +157,73 @@ Status Redis::Connect() {
     context_.reset();
     return Error{fmt::format("{}: cannot be reached: {}", url_.Shown(), EscapeForTerminal(why))};
   }
-  redisSetTimeout(context_.get(), limit);
-  if (!url_.password.empty()) STEMTAP_TRY(Send({"AUTH", url_.password}));
+  if (!url_.password.empty()) {
+    const Result<Reply> accepted = Send({"AUTH", url_.password});
+    if (!accepted.ok()) {
+      // A server may repeat the password in its message.
+      if (context_ != nullptr) return Error{url_.Shown() + ": the server refuses the password"};
+      return accepted.error();
+    }
+  }
   if (url_.database != 0) STEMTAP_TRY(Send({"SELECT", std::to_string(url_.database)}));
+  // A server that requires a password reports it only for short commands.
+  STEMTAP_TRY(Send({"PING"}));
   return Success{};
 }
 
+Result<redisReply*> Redis::Exchange(const std::string& command) {
+  const Clock::time_point begin = Clock::now();
+  std::size_t sent = 0;
+  std::size_t received = 0;
+  std::array<char, 65536> buffer;
+  for (;;) {
+    void* reply = nullptr;
+    if (redisReaderGetReply(context_->reader, &reply) != REDIS_OK) {
+      return Error{EscapeForTerminal(context_->reader->errstr)};
+    }
+    if (reply != nullptr) {
+      // A server that does not read the whole command is not asked again.
+      if (sent < command.size()) ::shutdown(context_->fd, SHUT_RDWR);
+      return static_cast<redisReply*>(reply);
+    }
+    if (received > kMaxBytes || IsEndless(*context_->reader))
+      return Error{"the server's reply is too long"};
+    const std::chrono::milliseconds moving((sent + received) / kMinBytesPerMs);
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(
+        std::min(until_, begin + kTimeout + moving) - Clock::now());
+    pollfd socket = {context_->fd, POLLIN, 0};
+    if (sent < command.size()) socket.events |= POLLOUT;
+    const int ready = left.count() > 0 ? ::poll(&socket, 1, static_cast<int>(left.count())) : 0;
+    if (ready == 0) return Error{"the server does not answer in time"};
+    ssize_t moved = -1;
+    if (ready > 0 && (socket.revents & ~POLLOUT) != 0) {
+      moved = ::recv(socket.fd, buffer.data(), buffer.size(), MSG_DONTWAIT);
+      if (moved == 0) return Error{"the server closed the connection"};
+      if (moved > 0) {
+        received += static_cast<std::size_t>(moved);
+        redisReaderFeed(context_->reader, buffer.data(), static_cast<std::size_t>(moved));
+      }
+    } else if (ready > 0) {
+      moved = ::send(socket.fd, command.data() + sent, command.size() - sent,
+                     MSG_DONTWAIT | MSG_NOSIGNAL);
+      if (moved > 0) sent += static_cast<std::size_t>(moved);
+    }
+    if (moved < 0 && errno != EINTR && errno != EAGAIN) return Error{std::strerror(errno)};
+  }
+}
+
 Result<Reply> Redis::Send(const std::vector<std::string>& words) {
-  std::vector<const char*> texts;
-  std::vector<std::size_t> sizes;
-  for (const std::string& word : words) {
-    texts.push_back(word.data());
-    sizes.push_back(word.size());
+  const std::string command = Packed(words);
+  if (command.size() > kMaxBytes) {
+    return Error{fmt::format("{}: {}: has {} bytes; expected at most {}", url_.Shown(),
+                             words.front(), command.size(), kMaxBytes)};
   }
-  struct Free {
-    void operator()(void* reply) const { freeReplyObject(reply); }
-  };
-  const std::unique_ptr<redisReply, Free> reply(static_cast<redisReply*>(redisCommandArgv(
-      context_.get(), static_cast<int>(words.size()), texts.data(), sizes.data())));
-  if (reply == nullptr) {
-    const std::string why = EscapeForTerminal(context_->errstr);
+  const Result<redisReply*> exchanged = Exchange(command);
+  if (!exchanged.ok()) {
     context_.reset();
-    return Error{fmt::format("{}: {}", url_.Shown(), why)};
+    return Error{fmt::format("{}: {}", url_.Shown(), exchanged.error().message)};
   }
+  const std::unique_ptr<redisReply, FreeReply> reply(exchanged.value());
   if (reply->type == REDIS_REPLY_ERROR) {
     return Error{fmt::format(
         "{}: {}: {}", url_.Shown(), words.front(),
@@ -163,7 +233,7 @@ Result<Reply> Redis::Send(const std::vector<std::string>& words) {
 }
 
 Result<Reply> Redis::Call(const std::vector<std::string>& words) {
-  const NoSigpipe block;
+  if (context_ != nullptr && !IsQuiet(*context_)) context_.reset();
   if (context_ == nullptr) {
     const Status connected = Connect();
     if (!connected.ok()) {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Redis is a connection to a Redis or Valkey server. A call takes at most kTimeout; after a failure
-// the connection is closed, and the next call connects again.
+// Redis is a connection to a Redis or Valkey server. A call takes at most kTimeout, and longer only
+// for large values; the look-up of a host's name takes as long as the system allows. After a
+// failure the connection is closed, and the next call connects again.
 //
 // THREADS: one caller.
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -16,6 +18,7 @@
 #include "base/result.h"
 
 struct redisContext;
+struct redisReply;
 
 namespace stemtap::fleet {
 
@@ -49,6 +52,8 @@ struct Reply {
 class Redis {
  public:
   static constexpr std::chrono::milliseconds kTimeout{1000};
+  // A command or a reply has at most so many bytes, as has a value of a server.
+  static constexpr std::size_t kMaxBytes = std::size_t{512} << 20;
 
   explicit Redis(RedisUrl url);
   ~Redis();
@@ -59,16 +64,24 @@ class Redis {
   // in time, or reports an error.
   Result<Reply> Call(const std::vector<std::string>& words);
 
+  // From now on, calls take at most `limit` in all: then they fail.
+  void AllowFor(std::chrono::milliseconds limit) { until_ = Clock::now() + limit; }
+
  private:
+  using Clock = std::chrono::steady_clock;
+
   struct Closer {
     void operator()(redisContext* context) const;
   };
 
   Status Connect();
   Result<Reply> Send(const std::vector<std::string>& words);
+  // Sends a command and returns the server's reply, which is never null.
+  Result<redisReply*> Exchange(const std::string& command);
 
   RedisUrl url_;
   std::unique_ptr<redisContext, Closer> context_;
+  Clock::time_point until_ = Clock::time_point::max();
 };
 
 }  // namespace stemtap::fleet
