@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <random>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -16,14 +15,14 @@ namespace stemtap::fleet {
 namespace {
 
 // KEYS: job, runs, changes, kernels, sketches, captures, prices, leader, targets, progress, seen.
-// ARGV: run, number, known version, lease in ms, expiry in s, new incarnation, description of the
-// run, its launches or -1 if it has ended, how long a silent run is waited for in ms, then four
-// times a count and as many pairs of field and value.
+// ARGV: run, number, known version, lease in ms, expiry in s, number of the last confirmed update,
+// description of the run, its launches or -1 if it has ended, how long a silent run is waited for
+// in ms, then four times a count and as many pairs of field and value.
 constexpr const char* kUpdate = R"(
 local run, number = ARGV[1], tonumber(ARGV[2])
 local expiry = tonumber(ARGV[5])
-redis.call('HSETNX', KEYS[1], 'incarnation', ARGV[6])
 local last = tonumber(redis.call('HGET', KEYS[1], 'number:' .. run) or '0')
+if last < tonumber(ARGV[6]) then return {1, 0, '0', false, '0', 0} end
 local now = redis.call('TIME')
 local now_ms = now[1] * 1000 + math.floor(now[2] / 1000)
 if number > last then
@@ -66,8 +65,7 @@ end
 local version = redis.call('HGET', KEYS[1], 'version') or '0'
 local targets = false
 if version ~= ARGV[3] then targets = redis.call('HGET', KEYS[9], run) end
-return {redis.call('HGET', KEYS[1], 'incarnation'), leads, version, targets, slowest[2] or '0',
-        redis.call('HLEN', KEYS[2])}
+return {0, leads, version, targets, slowest[2] or '0', redis.call('HLEN', KEYS[2])}
 )";
 
 // KEYS: job, leader, clusters, targets. ARGV: leader, expiry, clusters, pairs of run and targets.
@@ -83,6 +81,25 @@ return 1
 // KEYS: leader. ARGV: leader.
 constexpr const char* kResign = R"(
 if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
+return 1
+)";
+
+// KEYS: job, runs, changes. ARGV: expiry, pairs of run and description.
+constexpr const char* kAnnounce = R"(
+for i = 2, #ARGV, 2 do
+  if redis.call('HSETNX', KEYS[2], ARGV[i], ARGV[i + 1]) == 1 then
+    redis.call('ZADD', KEYS[3], redis.call('HINCRBY', KEYS[1], 'changes', 1), ARGV[i])
+  end
+end
+for i = 1, 3 do redis.call('EXPIRE', KEYS[i], ARGV[1]) end
+return 1
+)";
+
+// KEYS: job, files. ARGV: run, number of its last update, expiry, pairs of name and content.
+constexpr const char* kStoreFiles = R"(
+if redis.call('HGET', KEYS[1], 'number:' .. ARGV[1]) ~= ARGV[2] then return 0 end
+for i = 4, #ARGV, 2 do redis.call('HSET', KEYS[2], ARGV[i], ARGV[i + 1]) end
+redis.call('EXPIRE', KEYS[2], ARGV[3])
 return 1
 )";
 
@@ -143,12 +160,6 @@ std::optional<RunInfo> UnpackRun(const std::string& id, std::string_view bytes) 
   return unpacker.done() ? std::optional(run) : std::nullopt;
 }
 
-// Returns a text that no other job has.
-std::string NewIncarnation() {
-  std::random_device random;
-  return fmt::format("{:08x}{:08x}", random(), random());
-}
-
 // Calls add(field, value) for each pair of a list; false if it is none, or `add` returns false.
 template <typename Add>
 bool ForEachPair(const Reply& reply, const Add& add) {
@@ -183,7 +194,7 @@ Result<Answer> Job::Send(const Update& update, std::uint64_t version) {
       std::to_string(version),
       std::to_string(kLease.count()),
       std::to_string(kExpiry.count()),
-      NewIncarnation(),
+      std::to_string(update.confirmed),
       PackRun(update.run),
       update.run.has_ended ? "-1" : std::to_string(update.run.launches),
       std::to_string(kWaitedFor.count())};
@@ -204,14 +215,14 @@ Result<Answer> Job::Send(const Update& update, std::uint64_t version) {
                       {"job", "runs", "changes", "kernels", "sketches:" + run, "captures:" + run,
                        "prices:" + run, "leader", "targets", "progress", "seen"},
                       arguments));
-  if (!reply.is_list() || reply.list.size() != 6 || !reply.list[0].is_text() ||
-      !reply.list[2].is_text() || !reply.list[4].is_text()) {
+  if (!reply.is_list() || reply.list.size() != 6 || !reply.list[2].is_text() ||
+      !reply.list[4].is_text()) {
     return Unexpected("answer to an update");
   }
   const std::optional<std::uint64_t> newest = ParseNumber(reply.list[2].text);
   const std::optional<std::uint64_t> slowest = ParseNumber(reply.list[4].text);
   if (!newest || !slowest) return Unexpected("version");
-  Answer answer = {reply.list[0].text,
+  Answer answer = {reply.list[0].number == 1,
                    reply.list[1].number == 1,
                    *newest,
                    *slowest,
@@ -267,9 +278,8 @@ Result<RunState> Job::ReadRun(const std::string& id) {
 }
 
 Result<std::vector<RunState>> Job::ReadChanges() {
-  const Reply changed =
-      STEMTAP_TRY(redis_.Call({"ZRANGE", Key("changes"), fmt::format("({}", read_up_to_), "+inf",
-                               "BYSCORE", "WITHSCORES"}));
+  const Reply changed = STEMTAP_TRY(redis_.Call(
+      {"ZRANGEBYSCORE", Key("changes"), fmt::format("({}", read_up_to_), "+inf", "WITHSCORES"}));
   std::vector<RunState> states;
   std::uint64_t latest = read_up_to_;
   std::vector<std::string> ids;
@@ -312,10 +322,26 @@ Status Job::Resign(const std::string& leader) {
   return Success{};
 }
 
-Status Job::StoreFile(const std::string& run, const std::string& name, const std::string& content) {
-  STEMTAP_TRY(redis_.Call({"HSET", Key("files:" + run), name, content}));
-  STEMTAP_TRY(redis_.Call({"EXPIRE", Key("files:" + run), std::to_string(kExpiry.count())}));
+Status Job::Announce(const std::map<std::string, RunInfo>& runs) {
+  std::vector<std::string> arguments = {std::to_string(kExpiry.count())};
+  for (const auto& [id, run] : runs) {
+    arguments.push_back(id);
+    arguments.push_back(PackRun(run));
+  }
+  STEMTAP_TRY(Run(kAnnounce, {"job", "runs", "changes"}, arguments));
   return Success{};
+}
+
+Result<bool> Job::StoreFiles(const std::string& run, std::uint64_t confirmed,
+                             const std::map<std::string, std::string>& files) {
+  std::vector<std::string> arguments = {run, std::to_string(confirmed),
+                                        std::to_string(kExpiry.count())};
+  for (const auto& [name, content] : files) {
+    arguments.push_back(name);
+    arguments.push_back(content);
+  }
+  const Reply reply = STEMTAP_TRY(Run(kStoreFiles, {"job", "files:" + run}, arguments));
+  return reply.number == 1;
 }
 
 Result<std::map<std::string, std::string>> Job::ReadFiles(const std::string& run) {

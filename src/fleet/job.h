@@ -5,7 +5,8 @@
 // cluster, and expire. docs/design/fleet.md lists them.
 //
 // An update replaces what the server knows of the kernels in it, so it may be sent again: nothing
-// is counted twice. The server applies only updates with a greater number than before.
+// is counted twice. The server applies only updates with a greater number than before, and only if
+// it still has the ones before.
 //
 // THREADS: one caller.
 #pragma once
@@ -34,7 +35,8 @@ struct RunInfo {
 };
 
 struct Update {
-  std::uint64_t number = 0;  // from 1, ascending
+  std::uint64_t number = 0;     // from 1, ascending
+  std::uint64_t confirmed = 0;  // of the last update that is known to have been applied
   RunInfo run;
   std::vector<std::pair<std::uint64_t, std::string>> new_kernels;  // PackId by key
   std::vector<std::pair<std::uint64_t, std::string>> sketches;     // PackSketch by key
@@ -44,7 +46,8 @@ struct Update {
 };
 
 struct Answer {
-  std::string incarnation;    // changes if the server has lost the job
+  // The server has lost updates that it had confirmed, and has not applied this one.
+  bool has_lost = false;
   bool leads = false;         // this run is the leader until its lease ends
   std::uint64_t version = 0;  // of the decisions
   std::uint64_t slowest = 0;  // launches of the run with the fewest, of those that go on
@@ -75,6 +78,9 @@ class Job {
 
   Job(RedisUrl url, const std::string& name);
 
+  // From now on, all calls together take at most `limit`: then they fail.
+  void AllowFor(std::chrono::milliseconds limit) { redis_.AllowFor(limit); }
+
   // Sends an update. `version`: of the directions that the run knows.
   Result<Answer> Send(const Update& update, std::uint64_t version);
 
@@ -94,8 +100,14 @@ class Job {
   // Gives the lease back.
   Status Resign(const std::string& leader);
 
-  // Stores a file of the run's session, which whoever merges the job writes.
-  Status StoreFile(const std::string& run, const std::string& name, const std::string& content);
+  // Adds runs that the server has lost, without their kernels: whoever merges the job learns which
+  // are missing.
+  Status Announce(const std::map<std::string, RunInfo>& runs);
+
+  // Stores the files of the run's session by their names, which whoever merges the job writes.
+  // Returns false if the server has lost the update with the number `confirmed`.
+  Result<bool> StoreFiles(const std::string& run, std::uint64_t confirmed,
+                          const std::map<std::string, std::string>& files);
   Result<std::map<std::string, std::string>> ReadFiles(const std::string& run);
 
   // Reads what a merged session needs.

@@ -18,8 +18,21 @@ namespace {
 constexpr std::chrono::milliseconds kFirstPause{100};
 constexpr std::chrono::milliseconds kMaxPause{10000};
 
-// How long a replay waits in all for slower ones, how often it looks, and when it is too far ahead:
-// by an eighth, as allocations, and some launches that all runs soon reach.
+// An exchange takes at most so long. After one that failed or took longer than kSlow, the next is
+// put off by as long, so that a slow server does not slow a run by more than a half.
+constexpr std::chrono::milliseconds kMaxExchange{3000};
+constexpr std::chrono::milliseconds kSlow{100};
+
+// How long a run that has ended tries to reach the server, which may be starting again, and how
+// long it sends its files to a server that takes them.
+constexpr std::chrono::milliseconds kMaxLeave{3000};
+constexpr std::chrono::milliseconds kLeavePause{250};
+constexpr std::chrono::milliseconds kMaxStore{30'000};
+
+// How long a replay waits for all runs to enter, and in all for slower ones, how often it looks,
+// and when it is too far ahead: by an eighth, as allocations, and some launches that all runs soon
+// reach.
+constexpr std::chrono::seconds kMaxGather{10};
 constexpr std::chrono::seconds kMaxWait{60};
 constexpr std::chrono::milliseconds kFirstPoll{1};
 constexpr std::chrono::milliseconds kMaxPoll{32};
@@ -36,65 +49,83 @@ Member::Member(RedisUrl url, const std::string& job, RunInfo run,
       observe_first_(observe_first) {}
 
 Status Member::Join() {
-  return Exchange({});
+  const Status exchanged = Exchange({});
+  return confirmed_ != 0 ? Success{} : exchanged;  // a run that cannot lead has entered
 }
 
-Update Member::UpdateOf(std::span<const online::KernelReport> kernels) {
+void Member::AddKernels(std::span<const online::KernelReport> kernels) {
+  while (keys_.size() < kernels.size()) keys_.push_back(KeyOf(kernels[keys_.size()].id));
+  sent_.resize(kernels.size());
+}
+
+Update Member::UpdateOf(std::span<const online::KernelReport> kernels,
+                        const std::vector<Sent>& sent) {
   Update update;
   run_.launches = run_.duration_ns = 0;
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     const online::KernelReport& kernel = kernels[i];
-    if (i == keys_.size()) {
-      keys_.push_back(KeyOf(kernel.id));
-      sent_.emplace_back();
-    }
     const std::uint64_t launches = kernel.durations->count();
     run_.launches += launches;
     run_.duration_ns += static_cast<std::uint64_t>(kernel.durations->total_duration());
-    if (sent_[i].launches == 0) update.new_kernels.emplace_back(keys_[i], PackId(kernel.id));
-    if (sent_[i].launches != launches) {
+    if (sent[i].launches == 0) update.new_kernels.emplace_back(keys_[i], PackId(kernel.id));
+    if (sent[i].launches != launches) {
       update.sketches.emplace_back(keys_[i], PackSketch(*kernel.durations));
       update.prices.emplace_back(keys_[i], PackPrices(kernel.clusters));
     }
-    for (const online::Capture& capture : kernel.captures.subspan(sent_[i].captures)) {
+    for (const online::Capture& capture : kernel.captures.subspan(sent[i].captures)) {
       update.captures.emplace_back(fmt::format("{:016x}:{}", keys_[i], capture.sample.index),
                                    PackCapture(capture.sample));
     }
   }
-  update.number = ++number_;
   update.run = run_;
   return update;
 }
 
+Result<Answer> Member::Send(Update update) {
+  update.number = ++number_;
+  update.confirmed = confirmed_;
+  Answer answer = STEMTAP_TRY(job_.Send(update, version_));
+  if (!answer.has_lost) confirmed_ = number_;
+  return answer;
+}
+
+Status Member::StartAgain() {
+  if (!runs_.empty()) STEMTAP_TRY(job_.Announce(runs_));
+  leader_.reset();
+  std::fill(sent_.begin(), sent_.end(), Sent());
+  confirmed_ = version_ = 0;
+  return Success{};
+}
+
 Status Member::Exchange(std::span<const online::KernelReport> kernels) {
-  for (;;) {
-    const Answer answer = STEMTAP_TRY(job_.Send(UpdateOf(kernels), version_));
-    if (!incarnation_.empty() && answer.incarnation != incarnation_) {
-      // The server has lost the job: it learns everything again.
-      incarnation_ = answer.incarnation;
-      std::fill(sent_.begin(), sent_.end(), Sent());
-      leader_.reset();
-      version_ = 0;
-      continue;
-    }
-    incarnation_ = answer.incarnation;
-    for (std::size_t i = 0; i < kernels.size(); ++i) {
-      sent_[i] = {kernels[i].durations->count(), kernels[i].captures.size()};
-    }
-    if (answer.directions) {
-      directed_.clear();
-      for (const DirectedKernel& kernel : *answer.directions) {
-        directed_[kernel.key] = kernel.clusters;
-      }
-      has_directions_ = true;
-    }
-    version_ = answer.version;
-    slowest_ = answer.slowest;
-    joined_ = answer.runs;
-    if (answer.leads) return Lead();
+  job_.AllowFor(kMaxExchange);
+  Answer answer = STEMTAP_TRY(Send(UpdateOf(kernels, sent_)));
+  if (answer.has_lost) {
+    STEMTAP_TRY(StartAgain());
+    answer = STEMTAP_TRY(Send(UpdateOf(kernels, sent_)));
+  }
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    sent_[i] = {kernels[i].durations->count(), kernels[i].captures.size()};
+  }
+  if (answer.directions) {
+    directed_.clear();
+    for (const DirectedKernel& kernel : *answer.directions) directed_[kernel.key] = kernel.clusters;
+    has_directions_ = true;
+  }
+  version_ = answer.version;
+  slowest_ = answer.slowest;
+  joined_ = answer.runs;
+  if (!answer.leads) {
     leader_.reset();
+    runs_.clear();
     return Success{};
   }
+  const Status led = Lead();
+  if (led.ok()) return led;
+  // Perhaps another run can.
+  leader_.reset();
+  static_cast<void>(job_.Resign(run_.id));
+  return led;
 }
 
 Status Member::Lead() {
@@ -102,30 +133,28 @@ Status Member::Lead() {
   if (is_new) {
     leader_ = std::make_unique<Leader>(options_, observe_first_);
     runs_.clear();
-    ended_.clear();
     job_.ReadFromStart();
   }
   const std::vector<RunState> changes = STEMTAP_TRY(job_.ReadChanges());
   for (const RunState& state : changes) {
     const std::string& id = state.run.id;
     leader_->SetRun(id, !state.run.has_ended);
-    if (state.run.has_ended) ended_.insert(id);
     for (const auto& [key, sketch] : state.sketches) leader_->SetSketch(id, key, sketch);
     for (const auto& [key, prices] : state.prices) leader_->SetPrices(id, key, prices);
     for (const auto& [key, sample] : state.captures) {
       leader_->AddCapture(id, key, sample.index, sample.occurrence, sample.record.duration_ns);
     }
     if (is_new && !state.run.has_ended) leader_->SetAsked(id, state.directions);
-    runs_.insert(id);
+    runs_[id] = state.run;
   }
   const std::vector<std::string> silent = STEMTAP_TRY(job_.ReadSilent());
-  for (const std::string& id : runs_) {
+  for (const auto& [id, run] : runs_) {
     const bool is_silent = std::find(silent.begin(), silent.end(), id) != silent.end();
-    leader_->SetRun(id, !is_silent && !ended_.contains(id));
+    leader_->SetRun(id, !is_silent && !run.has_ended);
   }
   if (!leader_->Decide()) return Success{};
   std::map<std::string, std::vector<DirectedKernel>> by_run;
-  for (const std::string& id : runs_) by_run[id] = leader_->Of(id);
+  for (const auto& [id, run] : runs_) by_run[id] = leader_->Of(id);
   if (!STEMTAP_TRY(job_.Publish(run_.id, leader_->Clusters(), by_run))) {
     leader_.reset();
     return Success{};
@@ -139,17 +168,21 @@ Status Member::Lead() {
 
 template <typename IsOver>
 void Member::Wait(std::span<const online::KernelReport> kernels, const IsOver& is_over) {
-  for (Clock::duration pause = kFirstPoll; waited_ < kMaxWait && !is_over();
+  const Clock::time_point begin = Clock::now();
+  for (Clock::duration pause = kFirstPoll;
+       !is_over() && waited_ + (Clock::now() - begin) < kMaxWait;
        pause = std::min<Clock::duration>(2 * pause, kMaxPoll)) {
     std::this_thread::sleep_for(pause);
-    waited_ += pause;
-    if (!Exchange(kernels).ok()) return;  // the next call reports it
+    const Clock::time_point at = Clock::now();
+    if (!Exchange(kernels).ok() || Clock::now() - at > kSlow) break;  // the next call reports it
   }
+  waited_ += Clock::now() - begin;
 }
 
 void Member::KeepPace(std::uint64_t runs) {
   keeps_pace_ = true;
-  Wait({}, [&] { return joined_ >= runs; });
+  const Clock::time_point end = Clock::now() + kMaxGather;
+  Wait({}, [&] { return joined_ >= runs || Clock::now() > end; });
   waited_ = {};
 }
 
@@ -165,22 +198,25 @@ online::Directions Member::DirectionsOf(std::size_t kernels) const {
 std::optional<online::Directions> Member::Direct(std::span<const online::KernelReport> kernels,
                                                  bool has_ended) {
   run_.has_ended = has_ended;
+  AddKernels(kernels);
+  if (has_ended) whole_ = UpdateOf(kernels, std::vector<Sent>(kernels.size()));
   const Clock::time_point now = Clock::now();
   if (now >= next_try_ || has_ended) {
     const Status exchanged = Exchange(kernels);
+    const Clock::duration took = Clock::now() - now;
     if (exchanged.ok()) {
       problem_.reset();
       pause_ = {};
-      next_try_ = {};
+      next_try_ = took > kSlow ? now + 2 * took : Clock::time_point();
       contact_at_ = run_.launches;
-      if (keeps_pace_ && !has_ended) {
+      if (keeps_pace_ && !has_ended && took <= kSlow) {
         Wait(kernels,
              [this] { return run_.launches <= slowest_ + slowest_ / kAhead + kAtLeastAhead; });
       }
     } else {
       problem_ = exchanged.error();
       pause_ = std::clamp<Clock::duration>(2 * pause_, kFirstPause, kMaxPause);
-      next_try_ = Clock::now() + pause_;
+      next_try_ = Clock::now() + std::max(pause_, took);
     }
   }
   std::uint64_t launches = 0;
@@ -190,15 +226,32 @@ std::optional<online::Directions> Member::Direct(std::span<const online::KernelR
   return DirectionsOf(kernels.size());
 }
 
+Status Member::Store(const std::map<std::string, std::string>& files) {
+  job_.AllowFor(kMaxStore);
+  if (problem_) {
+    STEMTAP_TRY(StartAgain());
+    STEMTAP_TRY(Send(whole_));
+    problem_.reset();
+  }
+  if (STEMTAP_TRY(job_.StoreFiles(run_.id, confirmed_, files))) return Success{};
+  problem_ = Error{"the server loses the data of the job"};
+  return *problem_;
+}
+
 Status Member::Leave(const std::string& folder) {
-  if (problem_) return *problem_;
+  std::map<std::string, std::string> files;
   for (const char* name : model::kSessionFiles) {
     std::ifstream file(folder + "/" + name, std::ios::binary);
-    if (!file) continue;
-    const std::string content{std::istreambuf_iterator<char>(file), {}};
-    STEMTAP_TRY(job_.StoreFile(run_.id, name, content));
+    if (file) files[name] = {std::istreambuf_iterator<char>(file), {}};
   }
-  return leader_ == nullptr ? Status(Success{}) : job_.Resign(run_.id);
+  const Clock::time_point begin = Clock::now();
+  Status stored = Store(files);
+  while (!stored.ok() && Clock::now() < begin + kMaxLeave) {
+    std::this_thread::sleep_for(kLeavePause);
+    stored = Store(files);
+  }
+  if (stored.ok()) static_cast<void>(job_.Resign(run_.id));  // or its lease ends by itself
+  return stored;
 }
 
 }  // namespace stemtap::fleet

@@ -12,9 +12,9 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -49,8 +49,8 @@ class Member : public online::Director {
   // Whether this member was the leader at the last exchange.
   bool leads() const { return leader_ != nullptr; }
 
-  // Stores the files of the session in `folder` in the job, and gives up the lead. Fails if not
-  // all that the run knows has reached the server.
+  // Stores the files of the session in `folder` in the job, and gives up the lead. Fails if after
+  // some seconds, not all that the run knows has reached the server.
   Status Leave(const std::string& folder);
 
  private:
@@ -61,10 +61,17 @@ class Member : public online::Director {
     std::size_t captures = 0;
   };
 
+  // Adds the kernels that are new to the run.
+  void AddKernels(std::span<const online::KernelReport> kernels);
   Status Exchange(std::span<const online::KernelReport> kernels);
-  Update UpdateOf(std::span<const online::KernelReport> kernels);
+  // Returns what the server lacks, or all.
+  Update UpdateOf(std::span<const online::KernelReport> kernels, const std::vector<Sent>& sent);
+  Result<Answer> Send(Update update);
+  // Forgets what the server has, after it has lost something or may have.
+  Status StartAgain();
   Status Lead();
-  // Exchanges until `is_over` returns true, or for kMaxWait in all.
+  Status Store(const std::map<std::string, std::string>& files);
+  // Exchanges until `is_over` returns true, the server is slow, or for kMaxWait in all.
   template <typename IsOver>
   void Wait(std::span<const online::KernelReport> kernels, const IsOver& is_over);
   online::Directions DirectionsOf(std::size_t kernels) const;
@@ -76,15 +83,15 @@ class Member : public online::Director {
   std::vector<std::uint64_t> keys_;  // by kernel
   std::vector<Sent> sent_;           // by kernel: what the server has
   std::uint64_t number_ = 0;         // of the last update
-  std::string incarnation_;
+  std::uint64_t confirmed_ = 0;      // of the last update that the server has confirmed
+  Update whole_;                     // all that the run knows, when it has ended
   std::uint64_t version_ = 0;
   std::unordered_map<std::uint64_t, std::vector<online::DirectedCluster>> directed_;  // by key
   bool has_directions_ = false;
-  std::unique_ptr<Leader> leader_;  // null: another run leads
-  std::set<std::string> runs_;      // of the job, as far as this leader knows
-  std::set<std::string> ended_;     // of these
-  std::uint64_t slowest_ = 0;       // Answer::slowest
-  std::uint64_t joined_ = 0;        // Answer::runs
+  std::unique_ptr<Leader> leader_;       // null: another run leads
+  std::map<std::string, RunInfo> runs_;  // of the job, as far as this leader knows
+  std::uint64_t slowest_ = 0;            // Answer::slowest
+  std::uint64_t joined_ = 0;             // Answer::runs
   bool keeps_pace_ = false;
   Clock::duration waited_ = {};
   std::uint64_t contact_at_ = 0;  // launches at the last contact

@@ -106,6 +106,11 @@ Result<model::Plan> PoolPlan(const model::Plan& merged, std::span<const RunState
     for (const auto& [key, population] : populations) before[key] = population.sketch.count();
     for (const auto& [key, sketch] : runs[i].sketches) populations[key].sketch.Merge(sketch);
     for (const auto& [key, sample] : runs[i].captures) {
+      if (sample.index >= merged.sessions[i].launches) {
+        return Error{
+            fmt::format("the job has a capture of launch {} of rank {}; expected one of {}",
+                        sample.index, runs[i].run.rank, merged.sessions[i].launches)};
+      }
       populations[key].captures.push_back(Numbered(sample, merged.sessions[i], before[key]));
     }
   }

@@ -73,7 +73,10 @@ Result<int> Replay(const ReplayArguments& arguments) {
   }
   const session::SessionResult outcome = STEMTAP_TRY(session::RunReplay(*reader, options));
   Warn(outcome.session.warnings);
-  if (member != nullptr) STEMTAP_TRY(member->Leave(outcome.folder));
+  if (member != nullptr) {
+    const Status left = member->Leave(outcome.folder);
+    if (!left.ok()) Warn({"the job lacks this run: " + left.error().message});
+  }
   const model::Plan& plan = outcome.plan;
   if (!arguments.quiet) {
     const std::string& directory = outcome.folder;
