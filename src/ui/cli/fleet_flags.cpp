@@ -67,7 +67,8 @@ std::uint32_t FleetFlags::SizeOfLauncher() {
 }
 
 Result<fleet::RedisUrl> FleetFlags::Url() const {
-  if (url.empty()) return Error{"--job requires --fleet", 2};
+  if (url.empty())
+    return Error{job.empty() ? "--rank requires --fleet" : "--job requires --fleet", 2};
   if (job.empty()) return Error{"--fleet requires --job", 2};
   const bool is_plain = std::all_of(job.begin(), job.end(), [](unsigned char c) {
     return c > ' ' && c != 0x7F && c != '{' && c != '}';

@@ -28,7 +28,7 @@ struct FleetFlags {
   // Takes STEMTAP_FLEET and STEMTAP_JOB for options that are not set.
   void TakeVariables();
 
-  bool is_set() const { return !url.empty() || !job.empty(); }
+  bool is_set() const { return !url.empty() || !job.empty() || rank; }
   // Fails with exit code 2 if --fleet or --job is missing or malformed.
   Result<fleet::RedisUrl> Url() const;
   // Returns how many runs the launcher of the job has started, or 1.

@@ -44,7 +44,12 @@ namespace fs = std::filesystem;
 class TemporaryDirectory {
  public:
   static Result<std::unique_ptr<TemporaryDirectory>> Create() {
-    std::string name = (fs::temp_directory_path() / "stemtap-XXXXXX").string();
+    std::error_code error;
+    const fs::path parent = fs::temp_directory_path(error);
+    if (error) {
+      return Error{fmt::format("the directory for temporary files (TMPDIR): {}", error.message())};
+    }
+    std::string name = (parent / "stemtap-XXXXXX").string();
     if (::mkdtemp(name.data()) == nullptr) {
       return Error{fmt::format("{}: cannot be created: {}", name, std::strerror(errno))};
     }
@@ -66,7 +71,10 @@ class TemporaryDirectory {
 // Writes the files of a run's session into `folder`. The server is not trusted, so only the names
 // of session files are written.
 Status WriteSession(const std::map<std::string, std::string>& files, const fs::path& folder) {
-  fs::create_directory(folder);
+  std::error_code error;
+  if (!fs::create_directories(folder, error) && error) {
+    return Error{fmt::format("{}: cannot be created: {}", folder.string(), error.message())};
+  }
   for (const char* name : model::kSessionFiles) {
     const auto file = files.find(name);
     if (file == files.end()) continue;
@@ -96,13 +104,16 @@ Result<session::MergeOutcome> MergeJob(const MergeArguments& arguments) {
   std::vector<std::string> missing;
   for (fleet::RunState& state : known) {
     const std::map<std::string, std::string> files = STEMTAP_TRY(job.ReadFiles(state.run.id));
-    if (!files.contains("session.json")) {
+    // What the server has of a run that goes on may be older than its files.
+    if (!state.run.has_ended || !files.contains("session.json")) {
       missing.push_back(fmt::format("rank {} on {}: its session is not in the job: {} are missing",
                                     state.run.rank, EscapeForTerminal(state.run.host),
                                     Plural(state.run.launches, "launch", "launches")));
       continue;
     }
-    const fs::path folder = scratch->path() / fmt::format("rank-{}", runs.size());
+    // The last part is the name of the session.
+    const fs::path folder =
+        scratch->path() / std::to_string(runs.size()) / fmt::format("rank-{}", state.run.rank);
     STEMTAP_TRY(WriteSession(files, folder));
     folders.push_back(folder.string());
     runs.push_back(std::move(state));
