@@ -67,7 +67,8 @@ Update Member::UpdateOf(std::span<const online::KernelReport> kernels) {
 }
 
 Status Member::Exchange(std::span<const online::KernelReport> kernels) {
-  for (;;) {
+  // The second update is for a server that has lost the job.
+  for (int update = 0; update < 2; ++update) {
     const Answer answer = STEMTAP_TRY(job_.Send(UpdateOf(kernels), version_));
     if (!incarnation_.empty() && answer.incarnation != incarnation_) {
       // The server has lost the job: it learns everything again.
@@ -95,6 +96,7 @@ Status Member::Exchange(std::span<const online::KernelReport> kernels) {
     leader_.reset();
     return Success{};
   }
+  return Error{"the server has lost the job again; expected a server that keeps it"};
 }
 
 Status Member::Lead() {
@@ -155,7 +157,8 @@ void Member::KeepPace(std::uint64_t runs) {
 
 online::Directions Member::DirectionsOf(std::size_t kernels) const {
   online::Directions directions(kernels);
-  for (std::size_t i = 0; i < kernels; ++i) {
+  // Kernels that are newer than the last update have none.
+  for (std::size_t i = 0; i < std::min(kernels, keys_.size()); ++i) {
     const auto known = directed_.find(keys_[i]);
     if (known != directed_.end()) directions[i] = known->second;
   }

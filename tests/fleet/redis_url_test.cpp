@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
 
-#include <cstring>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "fleet/fake_server.h"
 #include "fleet/redis.h"
-#include "support/temp_dir.h"
 
 namespace stemtap::fleet {
 namespace {
@@ -141,29 +136,10 @@ TEST_CASE("no error repeats a password") {
 
 // Returns the error of a server that answers the first command with `answer`.
 std::string ErrorOf(const std::string& answer, const std::string& password) {
-  const test::TempDir directory;
-  RedisUrl url;
-  url.host = (directory / "s").string();
+  const FakeServer server({answer});
+  RedisUrl url = server.url();
   url.password = password;
-  sockaddr_un address = {};
-  address.sun_family = AF_UNIX;
-  REQUIRE(url.host.size() < sizeof address.sun_path);
-  std::memcpy(address.sun_path, url.host.c_str(), url.host.size());
-  const int listener = ::socket(AF_UNIX, SOCK_STREAM, 0);
-  REQUIRE(::bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
-  REQUIRE(::listen(listener, 1) == 0);
-  std::thread server([&] {
-    const int connection = ::accept(listener, nullptr, nullptr);
-    char command[256];
-    if (::read(connection, command, sizeof command) > 0) {
-      (void)!::write(connection, answer.data(), answer.size());
-    }
-    ::close(connection);
-  });
-  Redis redis(url);
-  const Result<Reply> reply = redis.Call({"PING"});
-  server.join();
-  ::close(listener);
+  const Result<Reply> reply = Redis(url).Call({"PING"});
   REQUIRE(!reply.ok());
   return reply.error().message;
 }
