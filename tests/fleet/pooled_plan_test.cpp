@@ -378,6 +378,17 @@ TEST_CASE("a run without captures, or without a kernel, is part of the populatio
   CHECK(!plan.kernels[0].clusters[0].samples.empty());
 }
 
+TEST_CASE("a kernel without launches has no clusters") {
+  MadeJob job = TwoRuns();
+  model::PlanKernel none;
+  none.name = "none";
+  job.merged.kernels.push_back(none);
+  const model::Plan plan = Pooled(job);
+  REQUIRE(plan.kernels.size() == 4);
+  CHECK(plan.kernels[3].clusters.empty());
+  CHECK(plan.totals.invocations == 4500);
+}
+
 // Returns the error of a job whose data are wrong.
 std::string ErrorOf(const MadeJob& job) {
   const Result<model::Plan> plan = PoolPlan(job.merged, job.runs, job.clusters);
