@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// stemtap stats --fleet: the ranks of a job, and which of them are slow, while it runs or afterward.
+// stemtap stats --fleet: the ranks of a job, and which of them are slow, while it runs or after.
 #pragma once
 
 #include "base/result.h"
