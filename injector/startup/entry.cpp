@@ -412,13 +412,9 @@ __attribute__((constructor, cold)) void OnLoad() {
   if (cuda != nullptr && !sets_nvtx) return;
   char own[PATH_MAX];
   if (!OwnPath(own, sizeof(own))) return;
-  if (nvtx != nullptr && IsOwnPath(nvtx)) {
-    // NVTX has loaded this library, at the first range of the program, so other threads may read
-    // the environment.
-    if (HasOtherThreads()) return;
-  } else if (cuda == nullptr && ::getenv("LD_PRELOAD") == nullptr) {
-    return;  // 'stemtap attach' has loaded it: programs that this one starts are not recorded
-  }
+  // If NVTX has loaded this library, at the first range of the program, other threads may read the
+  // environment, as in a process that was attached to.
+  if (IsAttached() || (nvtx != nullptr && IsOwnPath(nvtx) && HasOtherThreads())) return;
   if (cuda == nullptr) {
     ::setenv(kInjectionPath, own, 0);
   } else if (!IsOwnPath(cuda)) {

@@ -21,6 +21,8 @@
 
 #include <exception>
 
+#include "shm/session_env.h"
+
 // These functions are in libpthread and libdl before glibc 2.34, and in libc since. With weak
 // bindings to their oldest version, the library depends on neither file. In a program without
 // threads or a loader they are null, and the callers below handle that.
@@ -240,6 +242,13 @@ bool OwnPath(char* path, std::size_t size) noexcept {
   if (length + 1 > size) return false;
   ::memcpy(path, absolute, length + 1);
   return true;
+}
+
+bool IsAttached() noexcept {
+  Search search{reinterpret_cast<std::uintptr_t>(&OwnPath), nullptr};
+  ::dl_iterate_phdr(HoldsAddress, &search);
+  return search.name != nullptr &&
+         ::strncmp(search.name, shm::kAttachPrefix, ::strlen(shm::kAttachPrefix)) == 0;
 }
 
 bool HasOtherThreads() noexcept {

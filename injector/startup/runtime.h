@@ -60,6 +60,9 @@ void ForEachModule(ModuleVisitor visit, void* argument) noexcept;
 // Writes the absolute path of this library to `path`. Returns false if it cannot be determined.
 bool OwnPath(char* path, std::size_t size) noexcept;
 
+// Returns whether 'stemtap attach' has loaded this library (shm::kAttachPrefix).
+bool IsAttached() noexcept;
+
 // Returns whether the process is known to have more than one thread.
 bool HasOtherThreads() noexcept;
 

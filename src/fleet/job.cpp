@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -35,17 +36,23 @@ if number > last then
     redis.call('ZADD', KEYS[10], ARGV[8], run)
   end
   local has_changed = last == 0 or tonumber(ARGV[8]) < 0
+  local fields = {}
   local at = 10
   for part = 4, 7 do
     local count = tonumber(ARGV[at])
-    has_changed = has_changed or count > 0
+    local names = {}
     for i = at + 1, at + 2 * count, 2 do
       redis.call('HSET', KEYS[part], ARGV[i], ARGV[i + 1])
+      names[#names + 1] = ARGV[i]
     end
+    has_changed = has_changed or count > 0
+    fields[part] = table.concat(names, ' ')
     at = at + 1 + 2 * count
   end
   if has_changed then
-    redis.call('ZADD', KEYS[3], redis.call('HINCRBY', KEYS[1], 'changes', 1), run)
+    redis.call('XADD', KEYS[3], 'MAXLEN', '~', 100000, '*',
+               'change', redis.call('HINCRBY', KEYS[1], 'changes', 1), 'run', run,
+               'sketches', fields[5], 'captures', fields[6])
   end
 end
 local leader = redis.call('GET', KEYS[8])
@@ -88,7 +95,8 @@ return 1
 constexpr const char* kAnnounce = R"(
 for i = 2, #ARGV, 2 do
   if redis.call('HSETNX', KEYS[2], ARGV[i], ARGV[i + 1]) == 1 then
-    redis.call('ZADD', KEYS[3], redis.call('HINCRBY', KEYS[1], 'changes', 1), ARGV[i])
+    redis.call('XADD', KEYS[3], '*', 'change', redis.call('HINCRBY', KEYS[1], 'changes', 1),
+               'run', ARGV[i], 'sketches', '', 'captures', '')
   end
 end
 for i = 1, 3 do redis.call('EXPIRE', KEYS[i], ARGV[1]) end
@@ -114,6 +122,9 @@ for i = 1, #seen, 2 do
 end
 return silent
 )";
+
+// Changes that are read with one command.
+constexpr std::size_t kEntriesAtOnce = 1000;
 
 Error Unexpected(std::string_view what) {
   return {fmt::format("the server returned an unexpected {}; expected the data of a stemtap job",
@@ -158,6 +169,15 @@ std::optional<RunInfo> UnpackRun(const std::string& id, std::string_view bytes) 
   run.duration_ns = unpacker.Number();
   run.has_ended = unpacker.Number(1) != 0;
   return unpacker.done() ? std::optional(run) : std::nullopt;
+}
+
+// Adds the words of a text to `words`.
+void AddWords(std::string_view text, std::set<std::string>& words) {
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    if (end != 0) words.emplace(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
 }
 
 // Calls add(field, value) for each pair of a list; false if it is none, or `add` returns false.
@@ -235,39 +255,61 @@ Result<Answer> Job::Send(const Update& update, std::uint64_t version) {
   return answer;
 }
 
-Result<RunState> Job::ReadRun(const std::string& id) {
+Result<RunState> Job::ReadRun(const std::string& id, const Changed* changed) {
   RunState state;
   const Reply described = STEMTAP_TRY(redis_.Call({"HGET", Key("runs"), id}));
   const std::optional<RunInfo> run = UnpackRun(id, described.text);
   if (!run) return Unexpected("description of a run");
   state.run = *run;
-  const Reply sketches = STEMTAP_TRY(redis_.Call({"HGETALL", Key("sketches:" + id)}));
-  const bool read = ForEachPair(sketches, [&](const std::string& field, const std::string& value) {
-    const std::optional<std::uint64_t> key = ParseHex(field);
-    std::optional<stats::LogSketch> sketch = UnpackSketch(value);
-    if (!key || !sketch) return false;
-    state.sketches.emplace(*key, *std::move(sketch));
+  const auto read = [&](const std::string& name, const std::set<std::string>& fields,
+                        const auto& add) -> Result<bool> {
+    const std::string key = Key(name + ":" + id);
+    if (changed == nullptr) {
+      return ForEachPair(STEMTAP_TRY(redis_.Call({"HGETALL", key})), add);
+    }
+    if (fields.empty()) return true;
+    std::vector<std::string> words = {"HMGET", key};
+    words.insert(words.end(), fields.begin(), fields.end());
+    const Reply values = STEMTAP_TRY(redis_.Call(words));
+    if (!values.is_list() || values.list.size() != fields.size()) return false;
+    auto value = values.list.begin();
+    for (const std::string& field : fields) {
+      if (!value->is_text() || !add(field, value->text)) return false;
+      ++value;
+    }
     return true;
-  });
-  if (!read) return Unexpected("sketch");
-  const Reply captures = STEMTAP_TRY(redis_.Call({"HGETALL", Key("captures:" + id)}));
-  const bool taken = ForEachPair(captures, [&](const std::string& field, const std::string& value) {
-    const std::optional<std::uint64_t> key = ParseHex(field.substr(0, field.find(':')));
-    const std::optional<model::PlanSample> sample = UnpackCapture(value);
-    if (!key || !sample) return false;
-    state.captures.emplace_back(*key, *sample);
-    return true;
-  });
-  if (!taken) return Unexpected("capture");
-  const Reply prices = STEMTAP_TRY(redis_.Call({"HGETALL", Key("prices:" + id)}));
-  const bool priced = ForEachPair(prices, [&](const std::string& field, const std::string& value) {
-    const std::optional<std::uint64_t> key = ParseHex(field);
-    std::optional<std::vector<Price>> of = UnpackPrices(value);
-    if (!key || !of) return false;
-    state.prices.emplace(*key, *std::move(of));
-    return true;
-  });
-  if (!priced) return Unexpected("price");
+  };
+  const std::set<std::string> none;
+  const std::set<std::string>& kernels = changed == nullptr ? none : changed->kernels;
+  const std::set<std::string>& captured = changed == nullptr ? none : changed->captures;
+  const bool sketches = STEMTAP_TRY(
+      read("sketches", kernels, [&](const std::string& field, const std::string& value) {
+        const std::optional<std::uint64_t> key = ParseHex(field);
+        std::optional<stats::LogSketch> sketch = UnpackSketch(value);
+        if (!key || !sketch) return false;
+        state.sketches.emplace(*key, *std::move(sketch));
+        return true;
+      }));
+  if (!sketches) return Unexpected("sketch");
+  const bool captures = STEMTAP_TRY(
+      read("captures", captured, [&](const std::string& field, const std::string& value) {
+        const std::optional<std::uint64_t> key = ParseHex(field.substr(0, field.find(':')));
+        const std::optional<model::PlanSample> sample = UnpackCapture(value);
+        if (!key || !sample) return false;
+        state.captures.emplace_back(*key, *sample);
+        return true;
+      }));
+  if (!captures) return Unexpected("capture");
+  const bool prices =
+      STEMTAP_TRY(read("prices", kernels, [&](const std::string& field, const std::string& value) {
+        const std::optional<std::uint64_t> key = ParseHex(field);
+        std::optional<std::vector<Price>> of = UnpackPrices(value);
+        if (!key || !of) return false;
+        state.prices.emplace(*key, *std::move(of));
+        return true;
+      }));
+  if (!prices) return Unexpected("price");
+  if (changed != nullptr) return state;
   const Reply targets = STEMTAP_TRY(redis_.Call({"HGET", Key("targets"), id}));
   if (targets.is_text()) {
     std::optional<std::vector<DirectedKernel>> directions = UnpackDirections(targets.text);
@@ -277,22 +319,51 @@ Result<RunState> Job::ReadRun(const std::string& id) {
   return state;
 }
 
-Result<std::vector<RunState>> Job::ReadChanges() {
-  const Reply changed = STEMTAP_TRY(redis_.Call(
-      {"ZRANGEBYSCORE", Key("changes"), fmt::format("({}", read_up_to_), "+inf", "WITHSCORES"}));
+Result<std::vector<RunState>> Job::ReadAll() {
+  // What changes meanwhile is read again.
+  const Reply count = STEMTAP_TRY(redis_.Call({"HGET", Key("job"), "changes"}));
+  const Reply newest =
+      STEMTAP_TRY(redis_.Call({"XREVRANGE", Key("changes"), "+", "-", "COUNT", "1"}));
+  read_up_to_ = count.is_text() ? ParseNumber(count.text).value_or(0) : 0;
+  last_entry_ = "0";
+  if (newest.is_list() && !newest.list.empty() && newest.list[0].is_list() &&
+      !newest.list[0].list.empty()) {
+    last_entry_ = newest.list[0].list[0].text;
+  }
+  const Reply runs = STEMTAP_TRY(redis_.Call({"HKEYS", Key("runs")}));
+  if (!runs.is_list()) return Unexpected("list of runs");
   std::vector<RunState> states;
-  std::uint64_t latest = read_up_to_;
-  std::vector<std::string> ids;
-  const bool read = ForEachPair(changed, [&](const std::string& id, const std::string& score) {
-    const std::optional<std::uint64_t> number = ParseNumber(score);
-    if (!number) return false;
-    latest = std::max(latest, *number);
-    ids.push_back(id);
-    return true;
-  });
-  if (!read) return Unexpected("list of changes");
-  for (const std::string& id : ids) states.push_back(STEMTAP_TRY(ReadRun(id)));
-  read_up_to_ = latest;
+  for (const Reply& run : runs.list) states.push_back(STEMTAP_TRY(ReadRun(run.text, nullptr)));
+  return states;
+}
+
+Result<std::vector<RunState>> Job::ReadChanges() {
+  if (last_entry_.empty()) return ReadAll();
+  std::map<std::string, Changed> by_run;
+  for (bool is_full = true; is_full;) {
+    const Reply entries = STEMTAP_TRY(redis_.Call({"XRANGE", Key("changes"), "(" + last_entry_, "+",
+                                                   "COUNT", std::to_string(kEntriesAtOnce)}));
+    if (!entries.is_list()) return Unexpected("list of changes");
+    is_full = entries.list.size() == kEntriesAtOnce;
+    for (const Reply& entry : entries.list) {
+      if (!entry.is_list() || entry.list.size() != 2) return Unexpected("change");
+      std::map<std::string, std::string> fields;
+      const bool is_map = ForEachPair(entry.list[1], [&](const auto& name, const auto& value) {
+        return fields.emplace(name, value).second;
+      });
+      const std::optional<std::uint64_t> number = ParseNumber(fields["change"]);
+      if (!is_map || !number) return Unexpected("change");
+      // The server has removed changes that were not read.
+      if (*number > read_up_to_ + 1) return ReadAll();
+      last_entry_ = entry.list[0].text;
+      read_up_to_ = std::max(read_up_to_, *number);
+      Changed& changed = by_run[fields["run"]];
+      AddWords(fields["sketches"], changed.kernels);
+      AddWords(fields["captures"], changed.captures);
+    }
+  }
+  std::vector<RunState> states;
+  for (const auto& [run, changed] : by_run) states.push_back(STEMTAP_TRY(ReadRun(run, &changed)));
   return states;
 }
 

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -84,14 +85,15 @@ class Job {
   // Sends an update. `version`: of the directions that the run knows.
   Result<Answer> Send(const Update& update, std::uint64_t version);
 
-  // Reads the runs that have changed since the last call, or all of them at first.
+  // Reads what has changed in the runs since the last call: the sketches and prices of the kernels
+  // that have changed, and new captures. At first, reads all runs whole.
   Result<std::vector<RunState>> ReadChanges();
 
   // Returns the runs that have been silent for kSilence.
   Result<std::vector<std::string>> ReadSilent();
 
   // Makes the next ReadChanges read all runs.
-  void ReadFromStart() { read_up_to_ = 0; }
+  void ReadFromStart() { last_entry_.clear(); }
 
   // Publishes decisions. Returns false if the run is not the leader any more.
   Result<bool> Publish(const std::string& leader, const std::vector<DirectedKernel>& clusters,
@@ -118,11 +120,19 @@ class Job {
   std::string Key(const std::string& part) const { return prefix_ + part; }
   Result<Reply> Run(const char* script, const std::vector<std::string>& keys,
                     const std::vector<std::string>& arguments);
-  Result<RunState> ReadRun(const std::string& id);
+  // Fields that have changed.
+  struct Changed {
+    std::set<std::string> kernels;
+    std::set<std::string> captures;
+  };
+  // Reads the fields in `changed`, or all of them if it is null.
+  Result<RunState> ReadRun(const std::string& id, const Changed* changed);
+  Result<std::vector<RunState>> ReadAll();
 
   Redis redis_;
   std::string prefix_;
   std::uint64_t read_up_to_ = 0;  // number of the last change that was read
+  std::string last_entry_;        // its id in the stream; empty: none was read
 };
 
 }  // namespace stemtap::fleet

@@ -41,6 +41,22 @@ std::pair<std::uint32_t, std::uint32_t> BinsOf(std::span<const online::Cluster> 
                                                               : stats::LogSketch::kEndBin};
 }
 
+// Returns the bin of a mean duration. Converting the mean of durations near 2^64 is undefined.
+std::uint32_t BinOfMean(const stats::Moments& launches) {
+  return stats::LogSketch::BinOf(
+      static_cast<std::uint64_t>(std::clamp(launches.mean(), 0.0, 0x1p63)));
+}
+
+// Returns the bin of the mean of the launches in the bins [first, end); `first` if there are none.
+std::uint32_t MeanBin(const stats::LogSketch& sketch, std::uint32_t first, std::uint32_t end) {
+  const auto last = static_cast<std::uint32_t>(sketch.first_bin() + sketch.bins().size());
+  stats::Moments launches;
+  for (std::uint32_t bin = std::max(first, sketch.first_bin()); bin < std::min(end, last); ++bin) {
+    launches.Merge(sketch.BinMoments(bin));
+  }
+  return launches.count() == 0 ? first : BinOfMean(launches);
+}
+
 }  // namespace
 
 Leader::Leader(const sampling::SamplingOptions& options, std::uint64_t observe_first)
@@ -59,6 +75,27 @@ void Leader::SetRun(const std::string& run, bool is_alive) {
       share->second.asked.clear();
     }
   }
+}
+
+bool Leader::IsAlive(const std::string& run) const {
+  const auto known = runs_.find(run);
+  return known != runs_.end() && known->second.is_alive;
+}
+
+void Leader::Await(std::uint32_t bin, std::uint64_t count, Share& share) {
+  if (count == 0) return;
+  const auto same = std::find_if(share.asked.begin(), share.asked.end(),
+                                 [bin](const Asked& asked) { return asked.bin == bin; });
+  if (same == share.asked.end()) {
+    share.asked.push_back({bin, count});
+  } else {
+    same->count += count;
+  }
+}
+
+void Leader::Settle(std::vector<Asked>::iterator asked, Share& share) {
+  if (--asked->count == 0) share.asked.erase(asked);
+  share.missed = 0;
 }
 
 Leader::Kernel& Leader::KernelOf(std::uint64_t key) {
@@ -83,19 +120,18 @@ void Leader::AddCapture(const std::string& run, std::uint64_t kernel, std::uint6
   if (!share.captures.emplace(index, Capture{bin, occurrence}).second) return;
   ++captured_;
   const std::size_t cluster = of.clusters.ClusterOf(bin);
-  const auto awaited = std::find_if(share.asked.begin(), share.asked.end(), [&](std::uint32_t b) {
-    return of.clusters.ClusterOf(b) == cluster;
-  });
+  const auto awaited =
+      std::find_if(share.asked.begin(), share.asked.end(),
+                   [&](const Asked& asked) { return of.clusters.ClusterOf(asked.bin) == cluster; });
   if (awaited != share.asked.end()) {
-    share.asked.erase(awaited);
-    share.missed = 0;
+    Settle(awaited, share);
   } else if (!share.asked.empty() && ++share.missed == kMaxMissed) {
-    share.asked.erase(share.asked.begin());  // another run may be able to predict the cluster
-    share.missed = 0;
+    Settle(share.asked.begin(), share);  // another run may be able to predict the cluster
   }
 }
 
 void Leader::SetAsked(const std::string& run, const std::vector<DirectedKernel>& directions) {
+  if (!IsAlive(run)) return;
   for (const DirectedKernel& directed : directions) {
     Share& share = KernelOf(directed.key).shares[run];
     share.asked.clear();
@@ -110,7 +146,8 @@ void Leader::SetAsked(const std::string& run, const std::vector<DirectedKernel>&
       }
       // A run has at most as many launches as it can capture.
       const std::uint64_t target = std::min(directed.clusters[c].target, share.sketch.count());
-      for (; captured < target; ++captured) share.asked.push_back(directed.clusters[c].first_bin);
+      // The clusters may be cut elsewhere by now, so the mean is safer than the first bin.
+      if (captured < target) Await(MeanBin(share.sketch, first, end), target - captured, share);
     }
   }
 }
@@ -134,14 +171,13 @@ void Leader::Refresh() {
     }
     launches_ += kernel.sketch.count();
     duration_ns_ += static_cast<std::uint64_t>(kernel.sketch.total_duration());
-    Count(kernel);
   }
 }
 
 Price Leader::PriceOf(const Share& share, const online::Cluster& cluster, std::uint32_t first,
                       std::uint32_t end) {
   const double mean_ns = cluster.moments.mean();
-  const std::uint32_t bin = stats::LogSketch::BinOf(static_cast<std::uint64_t>(mean_ns));
+  const std::uint32_t bin = BinOfMean(cluster.moments);
   std::size_t at = 0;
   while (at + 1 < share.prices.size() && share.prices[at + 1].first_bin <= bin) ++at;
   if (at >= share.prices.size()) return {0, 1.0, mean_ns};
@@ -223,6 +259,7 @@ bool Leader::Decide() {
   if (!allocator_.due() && !std::exchange(runs_changed_, false)) return false;
   runs_changed_ = false;
   ++decisions_;
+  for (auto& [key, kernel] : kernels_) Count(kernel);
   SetEnough();
   const online::Cuts cuts = allocator_.Cut(FactsNow(), Serially);
   std::vector<Kernel*> by_place;
@@ -243,69 +280,62 @@ bool Leader::Decide() {
   return true;
 }
 
-std::uint64_t Leader::Awaited(const Share& share, const online::KernelClusters& clusters,
-                              std::size_t cluster) {
-  return static_cast<std::uint64_t>(
-      std::count_if(share.asked.begin(), share.asked.end(),
-                    [&](std::uint32_t bin) { return clusters.ClusterOf(bin) == cluster; }));
+std::uint64_t Leader::Limit(std::uint64_t most, const online::KernelClusters& clusters,
+                            std::size_t cluster, Share& share) {
+  std::uint64_t awaited = 0;
+  for (Asked& asked : share.asked) {
+    if (clusters.ClusterOf(asked.bin) != cluster) continue;
+    asked.count = std::min(asked.count, most - awaited);
+    awaited += asked.count;
+  }
+  std::erase_if(share.asked, [](const Asked& asked) { return asked.count == 0; });
+  return awaited;
 }
 
 void Leader::Ask(std::uint64_t key, Kernel& kernel) {
   const std::vector<online::Cluster>& clusters = kernel.clusters.list();
   for (std::size_t c = 0; c < clusters.size(); ++c) {
     const auto [first, end] = BinsOf(clusters, c);
-    std::uint64_t expected = clusters[c].captured;
     double cheapest_ns = INFINITY;
     for (const auto& [run, share] : kernel.shares) {
-      if (runs_.at(run).is_alive && share.sketch.CountIn(first, end) != 0) {
+      if (IsAlive(run) && share.sketch.CountIn(first, end) != 0) {
         cheapest_ns = std::min(cheapest_ns, PriceOf(share, clusters[c], first, end).price_ns);
       }
     }
-    for (auto& [run, share] : kernel.shares) {
-      if (PriceOf(share, clusters[c], first, end).price_ns > kMaxDearer * cheapest_ns) {
-        std::erase_if(share.asked,
-                      [&](std::uint32_t bin) { return kernel.clusters.ClusterOf(bin) == c; });
-      }
-      expected += Awaited(share, kernel.clusters, c);
-    }
-    // The target may have fallen since captures were asked for.
-    for (auto& [run, share] : kernel.shares) {
-      std::erase_if(share.asked, [&](std::uint32_t bin) {
-        const bool is_too_many =
-            kernel.clusters.ClusterOf(bin) == c && expected > clusters[c].decision.target;
-        expected -= is_too_many;
-        return is_too_many;
-      });
-    }
-    const std::uint64_t missing =
-        clusters[c].decision.target - std::min(clusters[c].captured, clusters[c].decision.target);
-    const std::uint64_t awaited = expected - clusters[c].captured;
-    const std::uint64_t wanted = missing > 1 ? missing / kAtOnce : missing;
-    if (awaited >= wanted) continue;
+    const std::uint64_t target = clusters[c].decision.target;
+    const std::uint64_t missing = target - std::min(clusters[c].captured, target);
+    std::uint64_t awaited = 0;
     // The runs that may be asked, with their launches.
     std::vector<std::pair<Share*, double>> candidates;
     double launches = 0.0;
     for (auto& [run, share] : kernel.shares) {
+      const bool is_dear =
+          PriceOf(share, clusters[c], first, end).price_ns > kMaxDearer * cheapest_ns;
+      // The target may have fallen since captures were asked for.
+      awaited += Limit(is_dear ? 0 : missing - awaited, kernel.clusters, c, share);
       const auto count = static_cast<double>(share.sketch.CountIn(first, end));
-      if (!runs_.at(run).is_alive || count == 0.0 ||
-          PriceOf(share, clusters[c], first, end).price_ns > kMaxDearer * cheapest_ns) {
-        continue;
-      }
+      if (is_dear || !IsAlive(run) || count == 0.0) continue;
       candidates.emplace_back(&share, count);
       launches += count;
     }
-    if (candidates.empty()) continue;
+    const std::uint64_t wanted = missing > 1 ? missing / kAtOnce : missing;
+    if (candidates.empty() || awaited >= wanted) continue;
     // Systematic sampling: a run with a share of the launches gets that share of the captures, or
     // one more or less. Any bin of the cluster identifies it.
-    const auto bin = stats::LogSketch::BinOf(
-        static_cast<std::uint64_t>(std::max(0.0, clusters[c].moments.mean())));
     const std::uint64_t lacking = wanted - awaited;
-    const double step = launches / static_cast<double>(lacking);
-    double next = step * Fraction(options_.seed, key, c, decisions_);
+    const double offset = Fraction(options_.seed, key, c, decisions_);
     double before = 0.0;
+    std::uint64_t asked = 0;
     for (const auto& [share, count] : candidates) {
       before += count;
-      for (; next < before; next += step) share->asked.push_back(bin);
+      const double until = std::ceil(static_cast<double>(lacking) * (before / launches) - offset);
+      // The last run gets what is left, whatever was rounded.
+      const std::uint64_t up_to =
+          before < launches
+              ? std::clamp(static_cast<std::uint64_t>(std::max(until, 0.0)), asked, lacking)
+              : lacking;
+      Await(BinOfMean(clusters[c].moments), up_to - asked, *share);
+      asked = up_to;
     }
   }
 }
@@ -328,14 +358,15 @@ std::vector<DirectedKernel> Leader::Of(const std::string& run) const {
   auto of = directed.begin();
   for (const auto& [key, kernel] : kernels_) {
     const auto share = kernel.shares.find(run);
-    for (std::size_t c = 0; c < of->clusters.size(); ++c) {
-      std::uint64_t& target = of->clusters[c].target;
-      target = 0;
-      if (share == kernel.shares.end()) continue;
+    std::vector<online::DirectedCluster>& clusters = of->clusters;
+    for (online::DirectedCluster& cluster : clusters) cluster.target = 0;
+    if (share != kernel.shares.end() && !clusters.empty()) {
       for (const auto& [index, capture] : share->second.captures) {
-        target += kernel.clusters.ClusterOf(capture.bin) == c;
+        ++clusters[kernel.clusters.ClusterOf(capture.bin)].target;
       }
-      target += Awaited(share->second, kernel.clusters, c);
+      for (const Asked& asked : share->second.asked) {
+        clusters[kernel.clusters.ClusterOf(asked.bin)].target += asked.count;
+      }
     }
     ++of;
   }

@@ -31,7 +31,7 @@ class Leader {
 
   // Sets whether a run can still capture launches. A new run is added.
   void SetRun(const std::string& run, bool is_alive);
-  // Replaces what the run knows of a kernel.
+  // Replaces what the run knows of a kernel. Nothing is asked of a run that SetRun does not know.
   void SetSketch(const std::string& run, std::uint64_t kernel, stats::LogSketch sketch);
   // Replaces what the run pays for captures of a kernel.
   void SetPrices(const std::string& run, std::uint64_t kernel, std::vector<Price> prices);
@@ -40,7 +40,8 @@ class Leader {
   void AddCapture(const std::string& run, std::uint64_t kernel, std::uint64_t index,
                   std::uint64_t occurrence, std::uint64_t duration_ns);
 
-  // Continues what another leader asked of the run. REQUIRES: its sketches and captures were set.
+  // Continues what another leader asked of the run, if it is alive. REQUIRES: its sketches and
+  // captures were set.
   void SetAsked(const std::string& run, const std::vector<DirectedKernel>& directions);
 
   // Decides again if launches or time have grown by an eighth, or if runs were added or ended.
@@ -61,13 +62,18 @@ class Leader {
     std::uint32_t bin = 0;
     std::uint64_t occurrence = 0;
   };
+  // Captures that are awaited of a run.
+  struct Asked {
+    std::uint32_t bin = 0;  // one of the cluster
+    std::uint64_t count = 0;
+  };
   // What one run knows of one kernel.
   struct Share {
     stats::LogSketch sketch;
     std::vector<Price> prices;
     std::map<std::uint64_t, Capture> captures;  // by launch index
-    std::vector<std::uint32_t> asked;  // a bin of the cluster of each capture that is awaited
-    std::uint64_t missed = 0;          // captures since the last one that was awaited
+    std::vector<Asked> asked;                   // in the order in which they were asked for
+    std::uint64_t missed = 0;                   // captures since the last one that was awaited
   };
   struct Kernel {
     explicit Kernel(double fixed_ns) : clusters(fixed_ns) {}
@@ -81,6 +87,7 @@ class Leader {
     bool is_alive = true;
   };
 
+  bool IsAlive(const std::string& run) const;
   Kernel& KernelOf(std::uint64_t key);
   void Refresh();
   // Counts the captures of the kernel's clusters, and sets their prices.
@@ -92,11 +99,14 @@ class Leader {
                                  std::uint32_t first, std::uint32_t end);
   online::Facts FactsNow() const;
   void SetEnough();
+  static void Await(std::uint32_t bin, std::uint64_t count, Share& share);
+  // Removes one capture from those that are awaited at `asked`.
+  static void Settle(std::vector<Asked>::iterator asked, Share& share);
   // Asks the runs for the captures that the clusters of a kernel lack.
   void Ask(std::uint64_t key, Kernel& kernel);
-  // Returns how many captures of the cluster are awaited of a run.
-  static std::uint64_t Awaited(const Share& share, const online::KernelClusters& clusters,
-                               std::size_t cluster);
+  // Awaits at most `most` captures of the cluster. Returns how many are awaited of it.
+  static std::uint64_t Limit(std::uint64_t most, const online::KernelClusters& clusters,
+                             std::size_t cluster, Share& share);
 
   sampling::SamplingOptions options_;
   double fixed_ns_;

@@ -50,7 +50,8 @@ Member::Member(RedisUrl url, const std::string& job, RunInfo run,
 
 Status Member::Join() {
   const Status exchanged = Exchange({});
-  return confirmed_ != 0 ? Success{} : exchanged;  // a run that cannot lead has entered
+  if (confirmed_ != 0) return Success{};  // a run that cannot lead has entered
+  return exchanged.ok() ? Error{"the server loses the data of the job"} : exchanged;
 }
 
 void Member::AddKernels(std::span<const online::KernelReport> kernels) {

@@ -16,10 +16,36 @@ namespace {
 constexpr std::uint64_t kMaxClusters = stats::LogSketch::kEndBin;
 constexpr std::uint64_t kMaxKernels = std::uint64_t{1} << 20;
 
+// More launches than a run makes in a year. The sketches of millions of runs can be added.
+constexpr std::uint64_t kMaxLaunches = std::uint64_t{1} << 42;
+
 constexpr std::uint64_t kYieldUnit = 1'000'000;
-constexpr double kMaxPriceNs = 0x1p62;
+constexpr std::uint64_t kMaxPriceNs = std::uint64_t{1} << 62;
 
 static_assert(std::is_trivially_copyable_v<shm::KernelRecord>);
+
+// Returns `value` as a whole number in [0, most]; 0 if it is not a number.
+std::uint64_t Whole(double value, std::uint64_t most) {
+  if (!(value > 0.0)) return 0;
+  const auto limit = static_cast<double>(most);
+  return value < limit ? static_cast<std::uint64_t>(std::llround(value)) : most;
+}
+
+// Returns whether `content` can be the sums of durations in `bin`.
+bool IsOfDurations(std::uint32_t bin, const stats::LogSketch::Bin& content) {
+  const std::uint64_t longest =
+      stats::LogSketch::LowerEdge(bin + 1) - stats::LogSketch::LowerEdge(bin) - 1;
+  const stats::uint128 sum = content.offset_sum;
+  if (sum > static_cast<stats::uint128>(content.count) * longest ||
+      content.offset_square_sum > sum * longest) {
+    return false;
+  }
+  // The variance is not negative. A product that exceeds 128 bits is greater than the square.
+  stats::uint128 scaled = 0;
+  return __builtin_mul_overflow(content.offset_square_sum,
+                                static_cast<stats::uint128>(content.count), &scaled) ||
+         scaled >= sum * sum;
+}
 
 }  // namespace
 
@@ -117,16 +143,18 @@ std::optional<stats::LogSketch> UnpackSketch(std::string_view bytes) {
   Unpacker unpacker(bytes);
   stats::LogSketch sketch;
   std::uint64_t bin = 0;
-  std::uint64_t launches = 0;
   while (unpacker.has_more()) {
-    bin += unpacker.Number(stats::LogSketch::kEndBin);
+    const std::uint64_t distance = unpacker.Number(stats::LogSketch::kEndBin);
+    const bool ascends = distance != 0 || sketch.count() == 0;
+    bin += distance;
     stats::LogSketch::Bin content;
     content.count = unpacker.Number();
     content.offset_sum = unpacker.Number();
     content.offset_square_sum = unpacker.Number();
     content.offset_square_sum |= static_cast<stats::uint128>(unpacker.Number()) << 64;
-    if (!unpacker.ok() || content.count == 0 || bin >= stats::LogSketch::kEndBin ||
-        __builtin_add_overflow(launches, content.count, &launches)) {
+    if (!unpacker.ok() || !ascends || bin >= stats::LogSketch::kEndBin || content.count == 0 ||
+        content.count > kMaxLaunches - sketch.count() ||
+        !IsOfDurations(static_cast<std::uint32_t>(bin), content)) {
       return std::nullopt;
     }
     sketch.AddBin(static_cast<std::uint32_t>(bin), content);
@@ -149,6 +177,7 @@ std::optional<model::PlanSample> UnpackCapture(std::string_view bytes) {
   const std::string_view record = unpacker.Text();
   if (!unpacker.done() || record.size() != sizeof sample.record) return std::nullopt;
   std::memcpy(&sample.record, record.data(), sizeof sample.record);
+  if (sample.record.kind != shm::RecordKind::kKernel) return std::nullopt;
   return sample;
 }
 
@@ -157,8 +186,8 @@ std::string PackPrices(std::span<const online::Cluster> clusters) {
   for (const online::Cluster& cluster : clusters) {
     const online::Source& source = cluster.source;
     packer.Number(cluster.first_bin)
-        .Number(static_cast<std::uint64_t>(std::llround(source.yield * kYieldUnit)))
-        .Number(static_cast<std::uint64_t>(std::llround(std::min(source.price_ns, kMaxPriceNs))));
+        .Number(Whole(source.yield * kYieldUnit, kYieldUnit))
+        .Number(Whole(source.price_ns, kMaxPriceNs));
   }
   return packer.Take();
 }
@@ -167,12 +196,13 @@ std::optional<std::vector<Price>> UnpackPrices(std::string_view bytes) {
   Unpacker unpacker(bytes);
   std::vector<Price> prices;
   while (unpacker.has_more()) {
-    Price& price = prices.emplace_back();
+    Price price;
     price.first_bin = static_cast<std::uint32_t>(unpacker.Number(stats::LogSketch::kEndBin));
     const std::uint64_t yield = unpacker.Number(kYieldUnit);
     price.yield = static_cast<double>(std::max<std::uint64_t>(yield, 1)) / kYieldUnit;
-    price.price_ns = static_cast<double>(unpacker.Number());
-    if (prices.size() > kMaxClusters) return std::nullopt;
+    price.price_ns = static_cast<double>(unpacker.Number(kMaxPriceNs));
+    if (!prices.empty() && price.first_bin <= prices.back().first_bin) return std::nullopt;
+    prices.push_back(price);
   }
   return unpacker.done() ? std::optional(std::move(prices)) : std::nullopt;
 }

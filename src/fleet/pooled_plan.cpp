@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <utility>
 
 #include "base/text.h"
+#include "model/plan_check.h"
 #include "online/cluster.h"
 #include "online/collapse.h"
 #include "sampling/plan_builder.h"
@@ -22,8 +24,8 @@ struct Population {
   std::vector<model::PlanSample> captures;  // numbered as in the merged plan
 };
 
-// Numbers a capture of `session` as the merged plan does. `before`: launches of the kernel in
-// earlier sessions.
+// Numbers a capture of `session` as the merged plan does. `before`: launches of the kernel's name
+// in earlier sessions.
 model::PlanSample Numbered(model::PlanSample sample, const model::PlanSession& session,
                            std::uint64_t before) {
   sample.index += session.first_index;
@@ -53,6 +55,7 @@ std::vector<sampling::SampledCluster> ClustersOf(
     const Population& population, std::span<const online::DirectedCluster> directed) {
   online::BinnedCells cells;
   cells.moments = sampling::CellsOf(population.sketch, &cells.bins);
+  if (cells.bins.empty()) return {};
   const std::vector<std::size_t> first_cells = FirstCells(cells.bins, directed);
   const auto end_of = [&](std::size_t c) {
     return c + 1 < first_cells.size() ? first_cells[c + 1] : cells.bins.size();
@@ -66,8 +69,10 @@ std::vector<sampling::SampledCluster> ClustersOf(
   }
   for (const model::PlanSample& sample : population.captures) {
     const std::uint32_t bin = stats::LogSketch::BinOf(sample.record.duration_ns);
-    std::size_t c = 0;
-    while (c + 1 < first_cells.size() && cells.bins[first_cells[c + 1]] <= bin) ++c;
+    const auto above =
+        std::upper_bound(first_cells.begin() + 1, first_cells.end(), bin,
+                         [&](std::uint32_t b, std::size_t first) { return b < cells.bins[first]; });
+    const auto c = static_cast<std::size_t>(above - first_cells.begin()) - 1;
     samples[c].push_back(sample);
     ++strata[c].samples;
   }
@@ -100,23 +105,38 @@ std::vector<sampling::SampledCluster> ClustersOf(
 
 Result<model::Plan> PoolPlan(const model::Plan& merged, std::span<const RunState> runs,
                              std::span<const DirectedKernel> clusters) {
+  if (runs.size() != merged.sessions.size()) {
+    return Error{fmt::format("the job has {}, expected one for each of its {} sessions",
+                             Plural(runs.size(), "run"), merged.sessions.size())};
+  }
+  std::map<std::uint64_t, std::string> names;
+  for (const model::PlanKernel& kernel : merged.kernels) names.emplace(KeyOf(kernel), kernel.name);
   std::map<std::uint64_t, Population> populations;
+  std::map<std::string, std::uint64_t> before;  // launches by name, in earlier runs
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    std::map<std::uint64_t, std::uint64_t> before;
-    for (const auto& [key, population] : populations) before[key] = population.sketch.count();
-    for (const auto& [key, sketch] : runs[i].sketches) populations[key].sketch.Merge(sketch);
     for (const auto& [key, sample] : runs[i].captures) {
-      if (sample.index >= merged.sessions[i].launches) {
-        return Error{
-            fmt::format("the job has a capture of launch {} of rank {}; expected one of {}",
-                        sample.index, runs[i].run.rank, merged.sessions[i].launches)};
+      // Launches that were dropped may have had a number.
+      const std::uint64_t launches = merged.sessions[i].launches + merged.totals.dropped;
+      if (sample.index >= launches) {
+        return Error{fmt::format("the job has a capture with index {}; expected one below {}",
+                                 sample.index, launches)};
       }
-      populations[key].captures.push_back(Numbered(sample, merged.sessions[i], before[key]));
+      const std::string& name = names[key];
+      populations[key].captures.push_back(Numbered(sample, merged.sessions[i], before[name]));
+    }
+    for (const auto& [key, sketch] : runs[i].sketches) {
+      populations[key].sketch.Merge(sketch);
+      before[names[key]] += sketch.count();
     }
   }
   sampling::SamplingOptions options;
   options.confidence = model::OptionNumber(merged.options, "confidence");
   options.error_bound = model::OptionNumber(merged.options, "error_bound");
+  if (model::OptionText(merged.options, "weights") == "plain") {
+    options.weights = sampling::Weights::kPlain;
+  }
+  std::map<std::uint64_t, std::span<const online::DirectedCluster>> directed;
+  for (const DirectedKernel& kernel : clusters) directed.emplace(kernel.key, kernel.clusters);
   sampling::PlanBuilder builder(options);
   for (const model::PlanKernel& kernel : merged.kernels) {
     const std::uint64_t key = KeyOf(kernel);
@@ -126,12 +146,15 @@ Result<model::Plan> PoolPlan(const model::Plan& merged, std::span<const RunState
           "the job has {} launches of {}, its sessions have {}; expected the sessions of the job",
           population.sketch.count(), EscapeForTerminal(kernel.name), kernel.invocations)};
     }
-    const auto directed = std::find_if(clusters.begin(), clusters.end(),
-                                       [key](const DirectedKernel& k) { return k.key == key; });
     builder.AddKernel(kernel, kernel.invocations, kernel.duration_ns, 0,
-                      ClustersOf(population, directed == clusters.end()
-                                                 ? std::span<const online::DirectedCluster>()
-                                                 : directed->clusters));
+                      ClustersOf(population, directed[key]));
+    populations.erase(key);
+  }
+  for (const auto& [key, population] : populations) {
+    if (population.sketch.count() == 0) continue;
+    return Error{fmt::format(
+        "the job has {} of a kernel that its sessions lack; expected the sessions of the job",
+        Plural(population.sketch.count(), "launch", "launches"))};
   }
   model::Plan plan = builder.Finish();
   plan.source = merged.source;
@@ -144,6 +167,15 @@ Result<model::Plan> PoolPlan(const model::Plan& merged, std::span<const RunState
         &model::PlanTotals::imputed_duration_ns, &model::PlanTotals::native_unknown,
         &model::PlanTotals::unobserved_launches, &model::PlanTotals::unobserved_intervals}) {
     plan.totals.*member = merged.totals.*member;
+  }
+  // The native durations of the samples are unknown, and so is the observed error.
+  if (std::isnan(merged.totals.observed_error)) {
+    plan.totals.observed_error = NAN;
+    model::StateBound(plan.totals);
+    plan.ranges = sampling::DescribeRanges(plan, options.confidence);
+  }
+  if (const std::string wrong = model::CheckPlan(plan); !wrong.empty()) {
+    return Error{fmt::format("the captures of the job are not of its sessions: {}", wrong)};
   }
   return plan;
 }

@@ -21,8 +21,8 @@
 namespace stemtap::fleet {
 
 // `merged` is the plan of all runs (sampling::MergePlans), with the sessions in the order of
-// `runs`; its sessions, options and losses are kept. Fails if `runs` and
-// `merged` have different numbers of launches of a kernel.
+// `runs`; its sessions, options and losses are kept. Fails if `runs` and `merged` have different
+// launches of a kernel, or if the captures cannot be of its sessions.
 Result<model::Plan> PoolPlan(const model::Plan& merged, std::span<const RunState> runs,
                              std::span<const DirectedKernel> clusters);
 

@@ -83,61 +83,71 @@ struct FreeReply {
   void operator()(void* reply) const { freeReplyObject(reply); }
 };
 
+// What is before an '@' may be a password, and so may the part that one would begin with ':'.
 Error Malformed(std::string_view text) {
+  const std::size_t at = text.rfind('@');
+  const std::size_t secret = text.find("//:");
+  std::string shown = EscapeForTerminal(text.substr(0, secret));
+  if (secret != std::string_view::npos) shown += "//:...";
+  if (at != std::string_view::npos) shown = "..." + EscapeForTerminal(text.substr(at));
   return {fmt::format("--fleet '{}': expected redis://[:PASSWORD@]HOST:PORT[/DB] or unix://PATH",
-                      EscapeForTerminal(text)),
+                      shown),
           2};
+}
+
+// Returns the host of `text`: without brackets, which an IPv6 address must have; "" if malformed.
+std::string_view HostIn(std::string_view text) {
+  const bool has_colon = text.find(':') != std::string_view::npos;
+  if (!text.starts_with('[')) return has_colon ? std::string_view() : text;
+  if (!text.ends_with(']') || !has_colon) return {};
+  return text.substr(1, text.size() - 2);
 }
 
 }  // namespace
 
 std::string RedisUrl::Shown() const {
   if (port == 0) return "unix://" + EscapeForTerminal(host);
-  const bool is_v6 = host.find(':') != std::string::npos;
-  return fmt::format("redis://{}{}{}:{}/{}", is_v6 ? "[" : "", EscapeForTerminal(host),
-                     is_v6 ? "]" : "", port, database);
+  const bool is_ipv6 = host.find(':') != std::string::npos;
+  return fmt::format("redis://{}{}{}:{}/{}", is_ipv6 ? "[" : "", EscapeForTerminal(host),
+                     is_ipv6 ? "]" : "", port, database);
 }
 
 Result<RedisUrl> ParseRedisUrl(std::string_view text) {
   constexpr std::string_view kUnix = "unix://";
   constexpr std::string_view kRedis = "redis://";
   RedisUrl url;
-  if (text.starts_with(kUnix) && text.size() > kUnix.size()) {
+  if (text.starts_with(kUnix)) {
     url.host = text.substr(kUnix.size());
-    if (url.host.size() <= kMaxSocketPath) return url;
-    return Error{fmt::format("--fleet '{}': the path has {} bytes; expected at most {}",
-                             EscapeForTerminal(text), url.host.size(), kMaxSocketPath),
-                 2};
+    if (url.host.size() > kMaxSocketPath) {
+      return Error{fmt::format("--fleet: the path of the socket has {} bytes; expected at most {}",
+                               url.host.size(), kMaxSocketPath),
+                   2};
+    }
+    // What is before the '@' of a relative path may be meant as a password.
+    const bool is_path = url.host.starts_with('/') || url.host.find('@') == std::string::npos;
+    return url.host.empty() || !is_path ? Result<RedisUrl>(Malformed(text)) : url;
   }
-  // What may contain a password is not repeated.
-  std::string_view shown = text.find('@') == std::string_view::npos ? text : "...@...";
-  if (!text.starts_with(kRedis)) return Malformed(shown);
+  if (!text.starts_with(kRedis)) return Malformed(text);
   std::string_view rest = text.substr(kRedis.size());
   if (const std::size_t at = rest.rfind('@'); at != std::string_view::npos) {
-    shown = "redis://...@...";
-    if (!rest.starts_with(':')) return Malformed(shown);
+    if (!rest.starts_with(':')) return Malformed(text);
     url.password = rest.substr(1, at - 1);
     rest.remove_prefix(at + 1);
   }
   if (const std::size_t slash = rest.find('/'); slash != std::string_view::npos) {
     const std::string_view database = rest.substr(slash + 1);
     if (!database.empty() && !ParseWhole(database, 1'000'000, url.database)) {
-      return Malformed(shown);
+      return Malformed(text);
     }
     rest = rest.substr(0, slash);
   }
   const std::size_t colon = rest.rfind(':');
-  if (colon == std::string_view::npos || colon == 0 ||
-      !ParseWhole(rest.substr(colon + 1), 65535, url.port) || url.port == 0) {
-    return Malformed(shown);
+  if (colon == std::string_view::npos || !ParseWhole(rest.substr(colon + 1), 65535, url.port) ||
+      url.port == 0) {
+    return Malformed(text);
   }
-  url.host = rest.substr(0, colon);
-  if (url.host.starts_with('[') && url.host.ends_with(']')) {
-    url.host = url.host.substr(1, url.host.size() - 2);
-  } else if (url.host.find(':') != std::string::npos) {
-    return Malformed(shown);
-  }
-  return url;
+  url.host = HostIn(rest.substr(0, colon));
+  return url.host.empty() ? Result<RedisUrl>(Malformed(text)) : url;
 }
 
 void Redis::Closer::operator()(redisContext* context) const {
@@ -225,9 +235,10 @@ Result<Reply> Redis::Send(const std::vector<std::string>& words) {
   }
   const std::unique_ptr<redisReply, FreeReply> reply(exchanged.value());
   if (reply->type == REDIS_REPLY_ERROR) {
-    return Error{fmt::format(
-        "{}: {}: {}", url_.Shown(), words.front(),
-        EscapeForTerminal(std::string_view(reply->str, static_cast<std::size_t>(reply->len))))};
+    // A server that lacks a command repeats its arguments, such as the password.
+    const std::string_view all(reply->str, static_cast<std::size_t>(reply->len));
+    return Error{fmt::format("{}: {}: {}", url_.Shown(), words.front(),
+                             EscapeForTerminal(all.substr(0, all.find(", with args"))))};
   }
   return Converted(*reply, 0);
 }

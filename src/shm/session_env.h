@@ -87,6 +87,10 @@ inline constexpr unsigned kMaxCapturesPerSecond = 1000000;
 // PATH_MAX (4,096 bytes).
 inline constexpr unsigned kMaxSessionPathBytes = 4000;
 
+// 'stemtap attach' loads the library by its path behind this, which names the same file. A library
+// that was loaded so does not change the environment, which other threads may read.
+inline constexpr const char* kAttachPrefix = "/proc/self/root";
+
 // File names in a session directory.
 // The mask is also the file with which the collector claims the directory.
 inline constexpr const char* kMaskFileName = "mask.ndjson";

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "shm/session_env.h"
 #include "support/paths.h"
 #include "support/process.h"
 #include "support/temp_dir.h"
@@ -76,7 +77,9 @@ TEST_CASE("an existing variable is kept, even if it is empty") {
 
 TEST_CASE("a library that 'stemtap attach' loads does not change the environment") {
   for (const std::string& variable : kMarks) ::unsetenv(variable.c_str());
-  REQUIRE(::dlopen(InjectorLibrary().c_str(), RTLD_NOW) != nullptr);
+  const std::string path =
+      shm::kAttachPrefix + std::filesystem::canonical(InjectorLibrary()).string();
+  REQUIRE(::dlopen(path.c_str(), RTLD_NOW) != nullptr);
   for (const std::string& variable : kMarks) CHECK(::getenv(variable.c_str()) == nullptr);
 }
 

@@ -26,6 +26,7 @@
 #include "session/library_loader.h"
 #include "session/python_loader.h"
 #include "shm/profiling_tools.h"
+#include "shm/session_env.h"
 #include "ui/cli/command_table.h"
 #include "ui/cli/output.h"
 #include "ui/cli/wake_flags.h"
@@ -140,9 +141,10 @@ Result<std::string> LibraryFor(std::uint32_t pid) {
 
 // Loads the library and calls its entry point. A process of Python does it itself if it can;
 // otherwise its main thread is made to.
-Status Load(const std::string& library, const std::function<std::string()>& why_not,
+Status Load(const std::string& path, const std::function<std::string()>& why_not,
             const AttachArguments& arguments) {
   const auto pid = static_cast<std::int32_t>(arguments.pid);
+  const std::string library = shm::kAttachPrefix + path;
   if (const auto interpreter = session::RemoteInterpreter(pid)) {
     if (STEMTAP_TRY(session::LoadLibraryByPython(pid, *interpreter, library, kEntry))) {
       return Success{};

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "ui/cli/command_table.h"
 #include "ui/cli/inputs.h"
+#include "ui/cli/job_ranks.h"
 #include "ui/cli/output.h"
 #include "ui/cli/table_flags.h"
 
@@ -24,6 +25,7 @@ struct StatsArguments {
   std::vector<std::string> runs;
   StatsAxis by = StatsAxis::kKernel;
   TableFlags table;
+  FleetFlags fleet;
   bool csv = false;
   bool json = false;
 };
@@ -65,7 +67,20 @@ Result<StatsTable> MakeTable(const StatsArguments& arguments, ReadProgress& prog
   return analysis::TableOfPlan(run, arguments.by, ShownPath(arguments.runs.front()));
 }
 
+// Prints the ranks of a job, which are on its server.
+Result<int> JobStats(const StatsArguments& arguments) {
+  if (!arguments.runs.empty() || arguments.csv) {
+    return Error{"--fleet prints the ranks of the job; expected no run and no --csv", 2};
+  }
+  return PrintJobRanks(arguments.fleet, arguments.json);
+}
+
 Result<int> RunStats(const StatsArguments& arguments) {
+  if (arguments.fleet.is_set()) return JobStats(arguments);
+  if (arguments.runs.empty()) {
+    return Error{"no run is named; expected a session, a plan or profiles, or --fleet and --job",
+                 2};
+  }
   ReadProgress progress;
   const StatsTable table = STEMTAP_TRY(MakeTable(arguments, progress));
   progress.Clear();
@@ -88,8 +103,8 @@ CommandSpec StatsCommand() {
   command
       .Add("run", &arguments->runs,
            "session directory, plan.json, or recorded run (several files are its ranks)")
-      .File(FinishedPath)
-      .Required();
+      .File(FinishedPath);
+  arguments->fleet.AddTo(command);
   command.Add("--by", Choice(&arguments->by, analysis::kStatsAxisNames),
               "what a row of the table is");
   std::vector<std::string> sort_keys;

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// CompareRanks finds the runs of a job that are slower than the others, kernel by kernel. The ranks
+// of a job do the same work, so the mean durations of a kernel should agree:
+//
+//   d(r, k) = log( mean of kernel k in run r ) - median of it over the runs
+//   s(k)    = 1.4826 x median of |d| over the runs, at least the standard error of a mean
+//
+// A kernel of a run is slow if d > kMinSlower and d > kMinDeviations x s. s contains what differs
+// between ranks for other reasons, such as requests of different lengths, so kernels with such
+// differences are judged less strictly. Communication kernels are not compared: their launches wait
+// for the slowest rank, which hides it.
+//
+// THREADS: none.  SOURCE: docs/design/fleet.md, "Which rank is slow".
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "fleet/job.h"
+#include "model/kernel_id.h"
+
+namespace stemtap::fleet {
+
+struct RankRow {
+  RunInfo run;
+  std::vector<std::string> slow_kernels;  // names, by time, descending
+  double slow_share = 0.0;                // of the time that is compared
+  // How much slower these kernels are, as a fraction, and the ends of its 95 % interval; NaN: none.
+  double slower = NAN;
+  double low = NAN;
+  double high = NAN;
+
+  bool is_slow() const { return !slow_kernels.empty(); }
+};
+
+struct RankComparison {
+  // Fewer runs have no reliable median of deviations.
+  static constexpr std::size_t kMinRuns = 5;
+  // Of six deviations, chance reaches one in some hundred million comparisons.
+  static constexpr double kMinDeviations = 6.0;
+  static constexpr double kMinSlower = 0.02;
+  // A run is slow only if its slow kernels have this share of the time.
+  static constexpr double kMinShare = 0.03;
+
+  std::vector<RankRow> ranks;        // in the order of `runs`
+  std::size_t kernels = 0;           // compared
+  double communication_share = 0.0;  // of the time of all kernels
+};
+
+// Kernels with few launches, or that few runs launch, are not compared.
+RankComparison CompareRanks(std::span<const RunState> runs,
+                            const std::map<std::uint64_t, model::KernelId>& kernels);
+
+}  // namespace stemtap::fleet
