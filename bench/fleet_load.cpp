@@ -2,10 +2,10 @@
 //
 //   fleet_load URL [RUNS] [KERNELS] [SECONDS]
 //
-// Loads a Redis server as the collectors of a long job do: RUNS (1,000) collectors with KERNELS (500)
-// kernels each, one update per collector in 5 s, with the kernels that an hour-long run reports again
-// in that time, and a leader that reads the changes and decides. Prints what the server and the leader
-// take. The server should be idle otherwise.
+// Loads a Redis server as the collectors of a long job do: RUNS (1,000) collectors with KERNELS
+// (500) kernels each, one update per collector in 5 s, with the kernels that an hour-long run
+// reports again in that time, and a leader that reads the changes and decides. Prints what the
+// server and the leader take. The server should be idle otherwise.
 #include <fmt/format.h>
 #include <time.h>
 
