@@ -41,9 +41,9 @@ if number > last then
   for part = 4, 7 do
     local count = tonumber(ARGV[at])
     local names = {}
-    for i = at + 1, at + 2 * count, 2 do
-      redis.call('HSET', KEYS[part], ARGV[i], ARGV[i + 1])
-      names[#names + 1] = ARGV[i]
+    for i = at + 1, at + 2 * count, 2 do names[#names + 1] = ARGV[i] end
+    for i = at + 1, at + 2 * count, 1000 do
+      redis.call('HSET', KEYS[part], unpack(ARGV, i, math.min(i + 999, at + 2 * count)))
     end
     has_changed = has_changed or count > 0
     fields[part] = table.concat(names, ' ')

@@ -104,7 +104,10 @@ Leader::Kernel& Leader::KernelOf(std::uint64_t key) {
 
 void Leader::SetSketch(const std::string& run, std::uint64_t kernel, stats::LogSketch sketch) {
   Kernel& of = KernelOf(kernel);
-  of.shares[run].sketch = std::move(sketch);
+  stats::LogSketch& known = of.shares[run].sketch;
+  launches_ += sketch.count() - known.count();
+  duration_ns_ += static_cast<std::uint64_t>(sketch.total_duration() - known.total_duration());
+  known = std::move(sketch);
   of.is_stale = true;
 }
 
@@ -153,24 +156,19 @@ void Leader::SetAsked(const std::string& run, const std::vector<DirectedKernel>&
 }
 
 void Leader::Refresh() {
-  launches_ = duration_ns_ = 0;
   for (auto& [key, kernel] : kernels_) {
-    if (std::exchange(kernel.is_stale, false)) {
-      kernel.sketch = {};
-      for (const auto& [run, share] : kernel.shares) kernel.sketch.Merge(share.sketch);
-      kernel.cells = {};
-      kernel.cells.moments = sampling::CellsOf(kernel.sketch, &kernel.cells.bins);
-      if (!kernel.cells.bins.empty()) {
-        const bool is_new = kernel.clusters.list().empty();
-        const std::vector<std::size_t> first_cells =
-            is_new ? std::vector<std::size_t>{0}
-                   : online::FirstCells(kernel.clusters.list(), kernel.cells);
-        kernel.clusters.SetCut(kernel.cells, first_cells,
-                               is_new || first_cells.size() != kernel.clusters.list().size());
-      }
-    }
-    launches_ += kernel.sketch.count();
-    duration_ns_ += static_cast<std::uint64_t>(kernel.sketch.total_duration());
+    if (!std::exchange(kernel.is_stale, false)) continue;
+    kernel.sketch = {};
+    for (const auto& [run, share] : kernel.shares) kernel.sketch.Merge(share.sketch);
+    kernel.cells = {};
+    kernel.cells.moments = sampling::CellsOf(kernel.sketch, &kernel.cells.bins);
+    if (kernel.cells.bins.empty()) continue;
+    const bool is_new = kernel.clusters.list().empty();
+    const std::vector<std::size_t> first_cells =
+        is_new ? std::vector<std::size_t>{0}
+               : online::FirstCells(kernel.clusters.list(), kernel.cells);
+    kernel.clusters.SetCut(kernel.cells, first_cells,
+                           is_new || first_cells.size() != kernel.clusters.list().size());
   }
 }
 
@@ -253,12 +251,12 @@ void Leader::SetEnough() {
 }
 
 bool Leader::Decide() {
-  Refresh();
-  const std::uint64_t observed = FactsNow().observed;
+  const std::uint64_t observed = launches_ / std::max<std::uint64_t>(runs_.size(), 1);
   allocator_.Advance(observed, duration_ns_);
   if (!allocator_.due() && !std::exchange(runs_changed_, false)) return false;
   runs_changed_ = false;
   ++decisions_;
+  Refresh();
   for (auto& [key, kernel] : kernels_) Count(kernel);
   SetEnough();
   const online::Cuts cuts = allocator_.Cut(FactsNow(), Serially);
