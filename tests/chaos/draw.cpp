@@ -538,6 +538,10 @@ Round Draw(std::uint64_t seed, int number, const Machine& machine) {
   }
   for (Fault& fault : round.faults) {
     if (fault.kind == FaultKind::kWindows) LimitWindows(round, fault.options);
+    // With fewer files, Python ends by itself, before or after it is killed.
+    if (fault.kind == FaultKind::kFewFiles && round.python() && round.killed_from_away()) {
+      fault.size = 64;
+    }
     // A program that maps a truncated file ends, and a pool of multiprocessing waits for its
     // workers for ever.
     if (fault.kind == FaultKind::kFilesTruncated && round.python()) fault.size = 4;
