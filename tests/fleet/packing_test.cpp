@@ -65,7 +65,7 @@ std::vector<DirectedKernel> Directions() {
   return {{7, {{0, 1}, {500, 0}, {kEndBin - 1, kMax64}}}, {kMax64, {}}, {8, {{900, 12}}}};
 }
 
-std::vector<online::Cluster> Clusters() {
+std::vector<online::Cluster> PricedClusters() {
   std::vector<online::Cluster> clusters(3);
   clusters[0].first_bin = 12;
   clusters[0].source = {0, 1.0, 1234.4};
@@ -398,7 +398,7 @@ TEST_CASE("captures with another record are refused") {
 }
 
 TEST_CASE("prices are read back, rounded") {
-  const std::vector<Price> prices = UnpackPrices(PackPrices(Clusters())).value();
+  const std::vector<Price> prices = UnpackPrices(PackPrices(PricedClusters())).value();
   REQUIRE(prices.size() == 3);
   CHECK(prices[0].first_bin == 12);
   CHECK(prices[0].yield == 1.0);
@@ -426,7 +426,7 @@ TEST_CASE("prices that are no numbers or out of range can be read back") {
 }
 
 TEST_CASE("damaged prices are refused or valid") {
-  const std::vector<online::Cluster> clusters = Clusters();
+  const std::vector<online::Cluster> clusters = PricedClusters();
   const std::size_t first = PackPrices(std::span(clusters).first(1)).size();
   const std::size_t second = PackPrices(std::span(clusters).first(2)).size();
   CheckDamaged(PackPrices(clusters), UnpackPrices,
