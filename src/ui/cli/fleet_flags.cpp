@@ -81,6 +81,12 @@ Result<fleet::RedisUrl> FleetFlags::Url() const {
   return fleet::ParseRedisUrl(url);
 }
 
+Status FleetFlags::Check(const sampling::SamplingOptions& options) const {
+  STEMTAP_TRY(Url());
+  if (options.bound == sampling::BoundScope::kWorkload) return Success{};
+  return Error{"--fleet: a job has one bound, of its total; expected --bound workload", 2};
+}
+
 Result<std::unique_ptr<fleet::Member>> FleetFlags::Join(const sampling::SamplingOptions& options,
                                                         std::uint64_t observe_first) const {
   fleet::RedisUrl server = STEMTAP_TRY(Url());

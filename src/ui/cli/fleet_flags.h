@@ -31,6 +31,8 @@ struct FleetFlags {
   bool is_set() const { return !url.empty() || !job.empty() || rank; }
   // Fails with exit code 2 if --fleet or --job is missing or malformed.
   Result<fleet::RedisUrl> Url() const;
+  // Fails with exit code 2 if Url does, or if runs with these options cannot share captures.
+  Status Check(const sampling::SamplingOptions& options) const;
   // Returns how many runs the launcher of the job has started, or 1.
   static std::uint32_t SizeOfLauncher();
 

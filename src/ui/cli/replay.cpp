@@ -64,7 +64,7 @@ Result<int> Replay(const ReplayArguments& arguments) {
   options.quiet = arguments.quiet;
   std::unique_ptr<fleet::Member> member;
   if (arguments.fleet.is_set()) {
-    STEMTAP_TRY(arguments.fleet.Url());
+    STEMTAP_TRY(arguments.fleet.Check(options.sampling));
     options.director = [&](std::uint64_t lag) -> Result<online::Director*> {
       member = STEMTAP_TRY(arguments.fleet.Join(options.sampling, lag));
       member->KeepPace(FleetFlags::SizeOfLauncher());

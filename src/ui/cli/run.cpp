@@ -285,7 +285,7 @@ Status LiveFlags::Check() const {
 }
 
 Status LiveFlags::CheckFleet() const {
-  STEMTAP_TRY(fleet_.Url());
+  STEMTAP_TRY(fleet_.Check(sampling_.Options()));
   const bool slows = options_.level == session::TraceLevel::kGate && options_.actuator != "log" &&
                      !options_.native_captures;
   if (slows) {
