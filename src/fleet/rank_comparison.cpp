@@ -2,6 +2,7 @@
 #include "fleet/rank_comparison.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "model/kernel_category.h"
@@ -14,6 +15,11 @@ constexpr double kPerMad = 1.4826;
 constexpr double kZ95 = 1.959964;
 // Launches of a kernel in a run below which its mean says little.
 constexpr std::uint64_t kMinLaunches = 50;
+// A slow GPU slows all launches, and so moves these quantiles. Longer requests move the mean of a
+// kernel, and hardly its short launches.
+constexpr std::array<double, 2> kQuantiles = {0.1, 0.5};
+// Error of a quantile that is read from a sketch, as a share of it.
+constexpr double kQuantileError = 0.002;
 
 // Deviation is what one run has of one kernel.
 struct Deviation {
@@ -31,33 +37,75 @@ double Median(std::vector<double> values) {
 // Compared is a kernel with its deviations.
 struct Compared {
   std::string name;
-  double time_ns = 0.0;  // of all runs
-  double scatter = 0.0;  // s(k)
-  std::vector<Deviation> deviations;
+  double time_ns = 0.0;               // of all runs
+  double scatter = 0.0;               // s(k) of the means
+  std::vector<Deviation> deviations;  // of the means
+  std::vector<bool> is_slow;          // like `deviations`
 };
+
+// Returns a duration such that a share of `fraction` of the launches is not longer.
+double Quantile(const stats::LogSketch& sketch, double fraction) {
+  const double rank = fraction * static_cast<double>(sketch.count());
+  double before = 0.0;
+  std::uint32_t bin = sketch.first_bin();
+  for (const stats::LogSketch::Bin& content : sketch.bins()) {
+    const auto count = static_cast<double>(content.count);
+    const auto lower = static_cast<double>(stats::LogSketch::LowerEdge(bin));
+    const auto upper = static_cast<double>(stats::LogSketch::LowerEdge(++bin));
+    if (count > 0.0 && before + count >= rank) {
+      return lower + (upper - lower) * std::max(rank - before, 0.0) / count;
+    }
+    before += count;
+  }
+  return 0.0;
+}
+
+// Subtracts the median from `logs`, and returns the scatter, at least `least`.
+double Center(std::vector<double>& logs, double least) {
+  const double middle = Median(logs);
+  std::vector<double> absolute;
+  for (double& log : logs) {
+    log -= middle;
+    absolute.push_back(std::fabs(log));
+  }
+  return std::max(kPerMad * Median(std::move(absolute)), least);
+}
+
+bool IsFar(double deviation, double scatter) {
+  return deviation >= RankComparison::kMinSlower &&
+         deviation >= RankComparison::kMinDeviations * scatter;
+}
 
 // Sets the deviations of a kernel. Returns false if too few runs have enough launches.
 bool Compare(std::span<const RunState> runs, std::uint64_t key, Compared& kernel) {
-  std::vector<double> logs;
+  std::vector<double> means;
   std::vector<double> errors;
+  std::array<std::vector<double>, kQuantiles.size()> quantiles;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const auto sketch = runs[i].sketches.find(key);
     if (sketch == runs[i].sketches.end()) continue;
     kernel.time_ns += static_cast<double>(sketch->second.total_duration());
     const stats::Moments all = sketch->second.All();
     if (all.count() < kMinLaunches || !(all.mean() > 0.0)) continue;
-    logs.push_back(std::log(all.mean()));
+    means.push_back(std::log(all.mean()));
     errors.push_back(all.stddev() / (all.mean() * std::sqrt(static_cast<double>(all.count()))));
-    kernel.deviations.push_back({i, logs.back()});
+    for (std::size_t q = 0; q < kQuantiles.size(); ++q) {
+      quantiles[q].push_back(std::log(std::max(1.0, Quantile(sketch->second, kQuantiles[q]))));
+    }
+    kernel.deviations.push_back({i, 0.0});
   }
-  if (logs.size() < RankComparison::kMinRuns || 2 * logs.size() < runs.size()) return false;
-  const double middle = Median(logs);
-  std::vector<double> absolute;
-  for (Deviation& deviation : kernel.deviations) {
-    deviation.value -= middle;
-    absolute.push_back(std::fabs(deviation.value));
+  if (means.size() < RankComparison::kMinRuns || 2 * means.size() < runs.size()) return false;
+  kernel.scatter = Center(means, Median(std::move(errors)));
+  for (std::size_t i = 0; i < means.size(); ++i) {
+    kernel.deviations[i].value = means[i];
+    kernel.is_slow.push_back(IsFar(means[i], kernel.scatter));
   }
-  kernel.scatter = std::max(kPerMad * Median(std::move(absolute)), Median(std::move(errors)));
+  for (std::vector<double>& of_quantile : quantiles) {
+    const double scatter = Center(of_quantile, kQuantileError);
+    for (std::size_t i = 0; i < of_quantile.size(); ++i) {
+      kernel.is_slow[i] = kernel.is_slow[i] && IsFar(of_quantile[i], scatter);
+    }
+  }
   return true;
 }
 
@@ -98,11 +146,9 @@ RankComparison CompareRanks(std::span<const RunState> runs,
   std::vector<Sums> sums(runs.size());
   for (const Compared& kernel : compared) {
     const double share = kernel.time_ns / compared_ns;
-    for (const Deviation& deviation : kernel.deviations) {
-      if (deviation.value < RankComparison::kMinSlower ||
-          deviation.value < RankComparison::kMinDeviations * kernel.scatter) {
-        continue;
-      }
+    for (std::size_t i = 0; i < kernel.deviations.size(); ++i) {
+      if (!kernel.is_slow[i]) continue;
+      const Deviation& deviation = kernel.deviations[i];
       Sums& sum = sums[deviation.run];
       sum.share += share;
       sum.slower += share * deviation.value;

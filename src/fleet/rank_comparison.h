@@ -6,10 +6,11 @@
 //   d(r, k) = log( mean of kernel k in run r ) - median of it over the runs
 //   s(k)    = 1.4826 x median of |d| over the runs, at least the standard error of a mean
 //
-// A kernel of a run is slow if d > kMinSlower and d > kMinDeviations x s. s contains what differs
-// between ranks for other reasons, such as requests of different lengths, so kernels with such
-// differences are judged less strictly. Communication kernels are not compared: their launches wait
-// for the slowest rank, which hides it.
+// A kernel of a run is slow if d > kMinSlower and d > kMinDeviations x s, and if the same holds for
+// the 10 % and 50 % quantiles of its durations in place of the mean: a rank with longer requests
+// has a longer mean, and as short launches as the others. s contains what differs between ranks for
+// other reasons, so kernels with such differences are judged less strictly. Communication kernels
+// are not compared: their launches wait for the slowest rank, which hides it.
 //
 // THREADS: none.  SOURCE: docs/design/fleet.md, "Which rank is slow".
 #pragma once

@@ -82,6 +82,15 @@ TEST_CASE("no rank is named if none is slow, or if ranks differ as much anyway")
   CHECK(Slow(CompareRanks(Job(16, 5, 1.015, 0.0, 1), kKernels)).empty());
 }
 
+TEST_CASE("a rank with longer requests, whose short launches are as short, is not slow") {
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    std::vector<RunState> runs = Job(16, 0, 1.0, 0.0, seed);
+    std::mt19937_64 random(seed);
+    Add(runs[5], kNorm, 9000, 200, random);  // prefills of long prompts
+    CHECK(Slow(CompareRanks(runs, kKernels)).empty());
+  }
+}
+
 TEST_CASE("too few ranks and kernels with few launches are not compared") {
   const RankComparison few = CompareRanks(Job(4, 1, 2.0, 0.0, 1), kKernels);
   CHECK(few.kernels == 0);
