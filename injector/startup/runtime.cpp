@@ -232,12 +232,18 @@ void ForEachModule(ModuleVisitor visit, void* argument) noexcept {
   ::dl_iterate_phdr(VisitModule, &v);
 }
 
-bool OwnPath(char* path, std::size_t size) noexcept {
-  Search search{reinterpret_cast<std::uintptr_t>(&OwnPath), nullptr};
+// Returns the path by which this library was loaded, or null.
+static const char* LoadedAs() noexcept {
+  Search search{reinterpret_cast<std::uintptr_t>(&LoadedAs), nullptr};
   ::dl_iterate_phdr(HoldsAddress, &search);
-  if (search.name == nullptr || search.name[0] == 0) return false;
+  return search.name;
+}
+
+bool OwnPath(char* path, std::size_t size) noexcept {
+  const char* const name = LoadedAs();
+  if (name == nullptr || name[0] == 0) return false;
   char absolute[PATH_MAX];
-  if (::realpath(search.name, absolute) == nullptr) return false;
+  if (::realpath(name, absolute) == nullptr) return false;
   const std::size_t length = ::strlen(absolute);
   if (length + 1 > size) return false;
   ::memcpy(path, absolute, length + 1);
@@ -245,10 +251,8 @@ bool OwnPath(char* path, std::size_t size) noexcept {
 }
 
 bool IsAttached() noexcept {
-  Search search{reinterpret_cast<std::uintptr_t>(&OwnPath), nullptr};
-  ::dl_iterate_phdr(HoldsAddress, &search);
-  return search.name != nullptr &&
-         ::strncmp(search.name, shm::kAttachPrefix, ::strlen(shm::kAttachPrefix)) == 0;
+  const char* const name = LoadedAs();
+  return name != nullptr && ::strncmp(name, shm::kAttachPrefix, ::strlen(shm::kAttachPrefix)) == 0;
 }
 
 bool HasOtherThreads() noexcept {

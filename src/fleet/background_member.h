@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// BackgroundMember is a member of a job for a live run: a thread of its own talks to the server, so
+// BackgroundMember is a member of a job for a live run: its own thread talks to the server, so
 // that the collector never waits for it, except at the end, for some seconds.
 //
 // THREADS: Direct, Start and Leave are called by one thread.

@@ -18,7 +18,8 @@ namespace {
 // KEYS: job, runs, changes, kernels, sketches, captures, prices, leader, targets, progress, seen.
 // ARGV: run, number, known version, lease in ms, expiry in s, number of the last confirmed update,
 // description of the run, its launches or -1 if it has ended, how long a silent run is waited for
-// in ms, then four times a count and as many pairs of field and value.
+// in ms, then four times a count and as many pairs of field and value. The stream of changes keeps
+// 100,000: a leader reads more often, and one that has missed some reads everything (ReadChanges).
 constexpr const char* kUpdate = R"(
 local run, number = ARGV[1], tonumber(ARGV[2])
 local expiry = tonumber(ARGV[5])

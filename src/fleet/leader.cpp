@@ -327,7 +327,7 @@ void Leader::Ask(std::uint64_t key, Kernel& kernel) {
     for (const auto& [share, count] : candidates) {
       before += count;
       const double until = std::ceil(static_cast<double>(lacking) * (before / launches) - offset);
-      // The last run gets what is left, whatever was rounded.
+      // The last run gets the rest of the division.
       const std::uint64_t up_to =
           before < launches
               ? std::clamp(static_cast<std::uint64_t>(std::max(until, 0.0)), asked, lacking)

@@ -24,7 +24,7 @@ namespace {
 // A reply nests at most this deep; a deeper one is not of a script of ours.
 constexpr int kMaxDepth = 4;
 
-// A line of a reply has less bytes; values have lines of their own.
+// A line of a reply has fewer bytes; values are not lines.
 constexpr std::size_t kMaxLine = 65536;
 
 constexpr std::size_t kMaxSocketPath = sizeof(sockaddr_un::sun_path) - 1;

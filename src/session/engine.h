@@ -165,6 +165,11 @@ struct LaunchCounts {
 // MEMBERS: one for each step from a launch to an epoch.
 class Engine {
  public:
+  // Launches that a live run observes before the first capture by credit. Live feedback takes 0.1
+  // to 0.5 s; the number of launches in that time differs by program. This is half of that number
+  // for the slowest programs, so a run of that length ends with more than exploratory captures.
+  static constexpr std::uint64_t kLiveObserveFirst = 1024;
+
   // All referenced objects must outlive the engine. REQUIRES: KernelGroups::Create accepts
   // options.exclude (an invalid pattern excludes nothing).
   Engine(const sampling::SamplingOptions& options, shm::GateTable& gate, GateAsked asked,
@@ -261,11 +266,6 @@ class Engine {
   }
 
  private:
-  // Live feedback takes 0.1 to 0.5 s; the number of launches in that time differs by program. This
-  // is half of that number for the slowest programs, so a run of that length ends with more than
-  // exploratory captures.
-  static constexpr std::uint64_t kLiveObserveFirst = 1024;
-
   std::uint32_t KernelOf(const shm::KernelRecord& record);
   // Returns the id of the name that the plan lists launches of `name_id` under: the same name or,
   // grouped by function, the function.

@@ -228,9 +228,9 @@ std::optional<std::string> AttachToPython(
   std::ofstream(scratch / "done").close();
   const ProcessResult& result = program.Wait();
   CHECK(result.exit_code == 0);
-  // The collector may print the summary before the program has ended.
+  // Only the collector may print, its summary: Python would report an error of the script so.
   CHECK(result.err.find("Traceback") == std::string::npos);
-  CHECK(result.err.find("rror") == result.err.find("rror bound"));
+  CHECK(result.err.find("Exception ignored") == std::string::npos);
   if (attached.err.find("cannot be traced") != std::string::npos) return {};
   CHECK(attached.exit_code == 0);
   const std::string end =

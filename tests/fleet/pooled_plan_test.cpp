@@ -261,7 +261,7 @@ TEST_CASE("an unknown device stays unknown") {
   CHECK(found == 1);
 }
 
-TEST_CASE("the bound is finite, and lower than that of the merged sessions") {
+TEST_CASE("the bound is finite, and lower than the bound of the merged sessions") {
   const MadeJob job = TwoRuns();
   const model::Plan plan = Pooled(job);
   CHECK(std::isfinite(plan.totals.bound));
@@ -274,7 +274,7 @@ TEST_CASE("the bound is finite, and lower than that of the merged sessions") {
         doctest::Approx(static_cast<double>(plan.totals.duration_ns)));
 }
 
-TEST_CASE("sessions, options and losses are those of the merged plan") {
+TEST_CASE("sessions, options and losses are taken from the merged plan") {
   const MadeJob job = TwoRuns();
   const model::Plan plan = Pooled(job);
   CHECK(plan.source == "profiles");
@@ -306,7 +306,7 @@ TEST_CASE("weights are of the kind that the options name") {
   CHECK(weighted_ns(plain) != doctest::Approx(weighted_ns(calibrated)).epsilon(1e-6));
 }
 
-TEST_CASE("if the observed error of the sessions is unknown, that of the plan is too") {
+TEST_CASE("if the observed error of the sessions is unknown, the plan has none either") {
   MadeJob job = TwoRuns();
   job.merged.totals.observed_error = NAN;
   job.merged.totals.imputed = 50;
@@ -399,7 +399,7 @@ std::string ErrorOf(const MadeJob& job) {
   return plan.error().message;
 }
 
-TEST_CASE("launches that are not those of the sessions are an error") {
+TEST_CASE("launches that the sessions do not have are an error") {
   MadeJob job = TwoRuns();
   const std::uint64_t key = KeyOf(Kernels()[0]);
   const stats::LogSketch whole = job.runs[1].sketches[key];
@@ -417,7 +417,7 @@ TEST_CASE("launches that are not those of the sessions are an error") {
   CHECK(ErrorOf(job).find("a kernel that its sessions lack") != std::string::npos);
 }
 
-TEST_CASE("runs that are not those of the sessions are an error") {
+TEST_CASE("runs without a session are an error") {
   MadeJob job = TwoRuns();
   job.runs.pop_back();
   CHECK(ErrorOf(job).find("1 run") != std::string::npos);

@@ -247,6 +247,8 @@ def check_server(build, program, work):
         faults.append(f'ranges are {sorted(ranges)}')
     if rounds < 5 or outcome.unrecorded == 0 or windows < 3:
         faults.append(f'only {rounds} rounds of commands, {windows} windows, {outcome.unrecorded} launches while off')
+    if len(memory) < 5:
+        faults.append(f'only {len(memory)} rounds after {FIRST_WINDOWS} windows, in which the memory is compared')
     first = memory[0] if memory else 0
     if max(memory, default=0) > first + 5 * 1024:
         faults.append(f'memory grew from {first} to {max(memory)} KiB: {memory}')

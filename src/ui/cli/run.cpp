@@ -20,6 +20,7 @@
 #include "base/result.h"
 #include "base/text.h"
 #include "fleet/background_member.h"
+#include "session/engine.h"
 #include "session/flags/command_line.h"
 #include "session/flags/sampling_flags.h"
 #include "session/live_session.h"
@@ -425,14 +426,15 @@ Result<int> RunAndReport(const session::LiveOptions& options, bool require_kerne
   return done.session.exit_code;
 }
 
-// Launches that each run of a job observes before the first capture, as the engine of a live run.
-constexpr std::uint64_t kObserveFirst = 1024;
-
 // Enters the job of --fleet. A run that cannot goes on alone, since its program must run.
-std::unique_ptr<fleet::BackgroundMember> JoinFleet(const FleetFlags& flags,
+std::unique_ptr<fleet::BackgroundMember> JoinFleet(const LiveFlags& flags,
                                                    const session::LiveOptions& options) {
-  if (!flags.is_set()) return nullptr;
-  Result<std::unique_ptr<fleet::Member>> member = flags.Join(options.sampling, kObserveFirst);
+  if (!flags.fleet().is_set()) return nullptr;
+  // A collector that the library has started did not check its options.
+  const Status checked = flags.CheckFleet();
+  Result<std::unique_ptr<fleet::Member>> member =
+      checked.ok() ? flags.fleet().Join(options.sampling, session::Engine::kLiveObserveFirst)
+                   : Result<std::unique_ptr<fleet::Member>>(checked.error());
   if (member.ok()) return std::make_unique<fleet::BackgroundMember>(std::move(member).value());
   PrintMessage(fmt::format("stemtap: warning: {}; this run decides alone, and is not in the job\n",
                            member.error().message));
@@ -460,8 +462,7 @@ Result<int> Run(RunArguments& arguments) {
         arguments.command.empty() ? "session"
                                   : fs::path(arguments.command.front()).filename().string());
   }
-  const std::unique_ptr<fleet::BackgroundMember> member =
-      JoinFleet(arguments.live.fleet(), options);
+  const std::unique_ptr<fleet::BackgroundMember> member = JoinFleet(arguments.live, options);
   if (member != nullptr) {
     options.director = [&member]() -> online::Director& {
       member->Start();
