@@ -28,7 +28,7 @@ void GatePublisher::GrantCredits(std::uint32_t id, KernelState& kernel, std::uin
                                  Pace pace) {
   UpdateWaits(kernel.clusters());
   const std::vector<LineCredits> lines =
-      CreditsOfLines(kernel.clusters(), kernel.offered(), pace, kernel.correlation().Length());
+      CreditsOfLines(kernel.clusters(), kernel.offered(), pace, kernel.correlations().Length());
   for (std::size_t line = 0; line < lines.size(); ++line) {
     // Contexts without a slot can be published when their line gets one.
     if (ledger_.Grant(id, line, lines[line].credits, lines[line].accept, observed)) {

@@ -83,7 +83,7 @@ std::size_t KernelState::AddCaptured(const Capture& captured) {
       counted.explored = {};
     }
     periods_.CountIn(clusters_);
-    captures_.CountIn(clusters_, periods_, correlation_);
+    captures_.CountIn(clusters_, periods_, correlations());
   }
   return cluster;
 }
@@ -97,7 +97,7 @@ void KernelState::SetCut(std::span<const std::size_t> first_cells, bool anew) {
         stats::LogSketch::BinOf(static_cast<std::uint64_t>(cluster.moments.mean())));
   }
   periods_.CountIn(clusters_);
-  captures_.CountIn(clusters_, periods_, correlation_);
+  captures_.CountIn(clusters_, periods_, correlations());
   if (clusters_.SetSources(sketch_.cells(), predictions_) || anew) RequestPublication();
 }
 
@@ -112,7 +112,7 @@ void KernelCaptures::Impute(const KernelSketch& sketch) {
 }
 
 void KernelCaptures::CountIn(KernelClusters& clusters, const KernelPeriods& periods,
-                             const stats::SerialCorrelation& correlation) const {
+                             const stats::Correlations& correlations) const {
   std::vector<std::vector<std::uint64_t>> positions(clusters.list().size());
   for (const Capture& launch : explored_) {
     clusters.list()[clusters.ClusterOf(launch.bin)].explored.Add(
@@ -125,10 +125,10 @@ void KernelCaptures::CountIn(KernelClusters& clusters, const KernelPeriods& peri
     double repeats = 0.0;
     std::vector<std::uint64_t>& before = positions[cluster];
     for (auto p = before.rbegin(); p != before.rend(); ++p) {
-      if (position - *p > stats::SerialCorrelation::kLongest || periods.PeriodOf(*p) != period) {
+      if (position - *p > stats::Correlations::kLongest || periods.PeriodOf(*p) != period) {
         break;
       }
-      repeats += correlation.At(position - *p);
+      repeats += correlations.At(position - *p);
     }
     before.push_back(position);
     clusters.list()[cluster].AddCapture(period, position, repeats);

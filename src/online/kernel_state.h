@@ -47,7 +47,7 @@ class KernelCaptures {
   void Impute(const KernelSketch& sketch);
   // Adds the captures to their clusters. REQUIRES: the periods of the clusters are up to date.
   void CountIn(KernelClusters& clusters, const KernelPeriods& periods,
-               const stats::SerialCorrelation& correlation) const;
+               const stats::Correlations& correlations) const;
 
   const std::vector<Capture>& by_credit() const { return by_credit_; }
   // One per process that launched the name before the gate table contained it.
@@ -133,7 +133,7 @@ class KernelState {
   const KernelCaptures& captures() const { return captures_; }
   const KernelPeriods& periods() const { return periods_; }
   // Of the durations of launches of one cluster.
-  const stats::SerialCorrelation& correlation() const { return correlation_; }
+  const stats::Correlations& correlations() const { return correlation_.latest(); }
 
   // All launches and their time. Imputed durations are as of the last UpdateCells.
   std::uint64_t launches() const { return sketch_.launches() + captures_.explored().size(); }

@@ -78,6 +78,15 @@ LogSketch LogSketch::Since(const LogSketch& earlier) const {
   return since;
 }
 
+Moments LogSketch::MomentsIn(std::uint32_t first, std::uint32_t end) const {
+  const auto last = static_cast<std::uint32_t>(first_ + bins_.size());
+  Moments launches;
+  for (std::uint32_t bin = std::max(first, first_); bin < std::min(end, last); ++bin) {
+    launches.Merge(BinMoments(bin));
+  }
+  return launches;
+}
+
 Moments LogSketch::BinMoments(std::uint32_t bin) const {
   const Bin& b = bins_[bin - first_];
   if (b.count == 0) return {};

@@ -87,6 +87,8 @@ class LogSketch {
   // Returns the number of launches in the bins [first, end).
   std::uint64_t CountIn(std::uint32_t first, std::uint32_t end) const;
 
+  // Returns the moments of the launches in the bins [first, end).
+  Moments MomentsIn(std::uint32_t first, std::uint32_t end) const;
   // Returns the moments of the launches in `bin`.
   // REQUIRES: first_bin() <= bin < first_bin() + bins().size().
   Moments BinMoments(std::uint32_t bin) const;

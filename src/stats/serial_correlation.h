@@ -18,13 +18,60 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace stemtap::stats {
 
-class SerialCorrelation {
- public:
+// Correlations are what SerialCorrelation measures: the correlation of launches that are 1, 2, 4,
+// ..., kLongest launches apart, at least 0.
+struct Correlations {
   static constexpr std::size_t kDistances = 7;
   static constexpr std::uint64_t kLongest = std::uint64_t{1} << (kDistances - 1);
+
+  std::array<double, kDistances> rho = {};
+
+  // Returns the correlation of launches that are `distance` apart.
+  double At(std::uint64_t distance) const {
+    if (distance == 0) return 1.0;
+    if (distance > kLongest) return 0.0;
+    const auto below = static_cast<std::size_t>(std::bit_width(distance)) - 1;
+    if (below + 1 >= kDistances) return rho[below];
+    const double first = static_cast<double>(std::uint64_t{1} << below);
+    const double share = static_cast<double>(distance) / first - 1.0;
+    return rho[below] + share * (rho[below + 1] - rho[below]);
+  }
+
+  // Returns the number of consecutive launches with the information of one independent launch:
+  // 1 + 2 sum rho(d), at least 1.
+  double Length() const {
+    double sum = 0.0;
+    for (std::size_t i = 0; i + 1 < kDistances; ++i) {
+      sum += 0.5 * (rho[i] + rho[i + 1]) * static_cast<double>(std::uint64_t{1} << i);
+    }
+    return 1.0 + rho[0] + 2.0 * sum;
+  }
+
+  // Adds `other`, multiplied by `weight`.
+  void Add(const Correlations& other, double weight) {
+    for (std::size_t i = 0; i < kDistances; ++i) rho[i] += weight * other.rho[i];
+  }
+
+  // Returns the sum of the correlations of all pairs of launches at these ascending positions.
+  double OfPairs(std::span<const std::uint64_t> positions) const {
+    double sum = 0.0;
+    for (std::size_t i = 0; i < positions.size(); ++i) {
+      for (std::size_t j = i; j-- > 0 && positions[i] - positions[j] <= kLongest;) {
+        sum += At(positions[i] - positions[j]);
+      }
+    }
+    return sum;
+  }
+};
+
+class SerialCorrelation {
+ public:
+  static constexpr std::size_t kDistances = Correlations::kDistances;
+  static constexpr std::uint64_t kLongest = Correlations::kLongest;
 
   // Adds the next value, below 65,536. group_of(value) is its group and mean_of(group) the mean of
   // that group.
@@ -63,37 +110,19 @@ class SerialCorrelation {
     for (std::size_t i = 0; i < kDistances; ++i) {
       const Differences& d = differences_[i];
       if (d.count < kMinCompared) {
-        rho_[i] = 0.0;
+        latest_.rho[i] = 0.0;
         continue;
       }
       const double half = 0.5 * d.squares / d.count;
       const double rho = 1.0 - half / variance;
       // A correlation that chance explains counts as none.
       const double chance = kDeviations / std::sqrt(d.count);
-      rho_[i] = rho > chance ? std::min(rho, 1.0) : 0.0;
+      latest_.rho[i] = rho > chance ? std::min(rho, 1.0) : 0.0;
     }
   }
 
-  // Returns the correlation of launches that are `distance` apart, as of the last Update, >= 0.
-  double At(std::uint64_t distance) const {
-    if (distance == 0) return 1.0;
-    if (distance > kLongest) return 0.0;
-    const auto below = static_cast<std::size_t>(std::bit_width(distance)) - 1;
-    if (below + 1 >= kDistances) return rho_[below];
-    const double first = static_cast<double>(std::uint64_t{1} << below);
-    const double share = static_cast<double>(distance) / first - 1.0;
-    return rho_[below] + share * (rho_[below + 1] - rho_[below]);
-  }
-
-  // Returns the number of consecutive launches with the information of one independent launch:
-  // 1 + 2 sum rho(d), at least 1.
-  double Length() const {
-    double sum = 0.0;
-    for (std::size_t i = 0; i + 1 < kDistances; ++i) {
-      sum += 0.5 * (rho_[i] + rho_[i + 1]) * static_cast<double>(std::uint64_t{1} << i);
-    }
-    return 1.0 + rho_[0] + 2.0 * sum;
-  }
+  // The correlations as of the last Update.
+  const Correlations& latest() const { return latest_; }
 
  private:
   static constexpr std::size_t kRecent = 2 * kLongest;
@@ -118,7 +147,7 @@ class SerialCorrelation {
   double squares_ = 0.0;  // of the deviations from the means of the groups
   double compared_ = 0.0;
   std::array<Differences, kDistances> differences_ = {};
-  std::array<double, kDistances> rho_ = {};
+  Correlations latest_;
 };
 
 }  // namespace stemtap::stats

@@ -34,8 +34,8 @@ TEST_CASE("independent values have no correlation") {
     const SerialCorrelation found =
         Of(50 + static_cast<int>(seed) * 20, [&](int) { return Normal(random, 50.0); });
     CAPTURE(seed);
-    CHECK(found.Length() == 1.0);
-    CHECK(found.At(1) == 0.0);
+    CHECK(found.latest().Length() == 1.0);
+    CHECK(found.latest().At(1) == 0.0);
   }
 }
 
@@ -49,10 +49,10 @@ TEST_CASE("values that repeat in bursts are correlated over the length of a burs
       return value;
     });
     CAPTURE(burst);
-    CHECK(found.At(1) == doctest::Approx(1.0 - 1.0 / burst).epsilon(0.05));
-    CHECK(found.Length() >= 0.75 * burst);
-    CHECK(found.Length() <= 1.35 * burst);
-    CHECK(found.At(2 * static_cast<std::uint64_t>(burst)) < 0.1);
+    CHECK(found.latest().At(1) == doctest::Approx(1.0 - 1.0 / burst).epsilon(0.05));
+    CHECK(found.latest().Length() >= 0.75 * burst);
+    CHECK(found.latest().Length() <= 1.35 * burst);
+    CHECK(found.latest().At(2 * static_cast<std::uint64_t>(burst)) < 0.1);
   }
 }
 
@@ -68,12 +68,14 @@ TEST_CASE("only values of one group are compared") {
     correlation.Add(Normal(random, 30.0) + (high ? 4000 : 0), group, mean);
   }
   correlation.Update();
-  CHECK(correlation.Length() == 1.0);
+  CHECK(correlation.latest().Length() == 1.0);
 }
 
 TEST_CASE("values without a spread, and few values, have no correlation") {
-  CHECK(Of(10'000, [](int) { return kMean; }).Length() == 1.0);
-  CHECK(Of(60, [](int i) { return kMean + static_cast<std::uint32_t>(i / 20); }).Length() == 1.0);
+  CHECK(Of(10'000, [](int) { return kMean; }).latest().Length() == 1.0);
+  CHECK(
+      Of(60, [](int i) { return kMean + static_cast<std::uint32_t>(i / 20); }).latest().Length() ==
+      1.0);
 }
 
 TEST_CASE("faded comparisons count half") {
@@ -87,11 +89,11 @@ TEST_CASE("faded comparisons count half") {
     correlation.Add(value, group, mean);
   }
   correlation.Update();
-  CHECK(correlation.Length() > 8.0);
+  CHECK(correlation.latest().Length() > 8.0);
   for (int fade = 0; fade < 60; ++fade) correlation.Fade();
   for (int i = 0; i < 20'000; ++i) correlation.Add(Normal(random, 100.0), group, mean);
   correlation.Update();
-  CHECK(correlation.Length() == 1.0);
+  CHECK(correlation.latest().Length() == 1.0);
 }
 
 }  // namespace
