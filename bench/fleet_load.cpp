@@ -65,14 +65,14 @@ class Collector {
   bool Send(std::size_t count) {
     ++update_.number;
     update_.sketches.clear();
-    update_.prices.clear();
+    update_.traits.clear();
     for (std::size_t i = 0; i < count; ++i) {
       const std::size_t kernel = next_++ % keys_.size();
       Launch(kernel, 125);
       update_.sketches.emplace_back(keys_[kernel], PackSketch(sketches_[kernel]));
       online::Cluster cluster;
       cluster.source.price_ns = 5000.0;
-      update_.prices.emplace_back(keys_[kernel], PackPrices({&cluster, 1}));
+      update_.traits.emplace_back(keys_[kernel], PackTraits({.clusters = {&cluster, 1}}));
     }
     const Result<Answer> answer = job_.Send(update_, version_);
     update_.new_kernels.clear();
@@ -113,7 +113,7 @@ double Lead(const RedisUrl& url, const std::atomic<bool>& stops) {
     for (const RunState& state : changes.value()) {
       leader.SetRun(state.run.id, true);
       for (const auto& [key, sketch] : state.sketches) leader.SetSketch(state.run.id, key, sketch);
-      for (const auto& [key, prices] : state.prices) leader.SetPrices(state.run.id, key, prices);
+      for (const auto& [key, traits] : state.traits) leader.SetTraits(state.run.id, key, traits);
     }
     leader.Decide();
   };

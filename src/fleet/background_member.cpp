@@ -18,7 +18,8 @@ constexpr std::chrono::seconds kMaxEnd{5};
 std::vector<online::KernelReport> ReportsOf(const auto& kernels) {
   std::vector<online::KernelReport> reports;
   for (const auto& kernel : kernels) {
-    reports.push_back({kernel.id, &kernel.durations, kernel.captures, kernel.clusters});
+    reports.push_back({kernel.id, &kernel.durations, kernel.captures, kernel.clusters,
+                       kernel.correlations, kernel.before ? &*kernel.before : nullptr});
   }
   return reports;
 }
@@ -71,7 +72,10 @@ std::optional<online::Directions> BackgroundMember::Direct(
     report.kernels.push_back({kernel.id,
                               *kernel.durations,
                               {kernel.captures.begin(), kernel.captures.end()},
-                              {kernel.clusters.begin(), kernel.clusters.end()}});
+                              {kernel.clusters.begin(), kernel.clusters.end()},
+                              kernel.correlations,
+                              {}});
+    if (kernel.before != nullptr) report.kernels.back().before = *kernel.before;
   }
   std::unique_lock lock(mutex_);
   report_ = std::move(report);

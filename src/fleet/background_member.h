@@ -44,6 +44,8 @@ class BackgroundMember : public online::Director {
     stats::LogSketch durations;
     std::vector<online::Capture> captures;
     std::vector<online::Cluster> clusters;
+    stats::Correlations correlations;
+    std::optional<stats::LogSketch> before;
   };
   struct Report {
     std::vector<Kernel> kernels;

@@ -41,7 +41,7 @@ struct Update {
   RunInfo run;
   std::vector<std::pair<std::uint64_t, std::string>> new_kernels;  // PackId by key
   std::vector<std::pair<std::uint64_t, std::string>> sketches;     // PackSketch by key
-  std::vector<std::pair<std::uint64_t, std::string>> prices;       // PackPrices by key
+  std::vector<std::pair<std::uint64_t, std::string>> traits;       // PackTraits by key
   // PackCapture by "KEY:INDEX", KEY in hexadecimal.
   std::vector<std::pair<std::string, std::string>> captures;
 };
@@ -61,9 +61,15 @@ struct Answer {
 struct RunState {
   RunInfo run;
   std::map<std::uint64_t, stats::LogSketch> sketches;
-  std::map<std::uint64_t, std::vector<Price>> prices;
+  std::map<std::uint64_t, Traits> traits;
   std::vector<std::pair<std::uint64_t, model::PlanSample>> captures;  // by kernel
   std::vector<DirectedKernel> directions;
+};
+
+// Fields of a run that have changed on the server.
+struct Changed {
+  std::set<std::string> kernels;
+  std::set<std::string> captures;
 };
 
 class Job {
@@ -120,13 +126,8 @@ class Job {
   std::string Key(const std::string& part) const { return prefix_ + part; }
   Result<Reply> Run(const char* script, const std::vector<std::string>& keys,
                     const std::vector<std::string>& arguments);
-  // Fields that have changed.
-  struct Changed {
-    std::set<std::string> kernels;
-    std::set<std::string> captures;
-  };
-  // Reads the fields in `changed`, or all of them if it is null.
-  Result<RunState> ReadRun(const std::string& id, const Changed* changed);
+  // Reads the runs: all that they have reported if `whole`, or what has changed.
+  Result<std::vector<RunState>> ReadRuns(const std::map<std::string, Changed>& runs, bool whole);
   Result<std::vector<RunState>> ReadAll();
 
   Redis redis_;

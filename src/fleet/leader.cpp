@@ -17,11 +17,20 @@ namespace {
 // Of the captures that a cluster lacks, one in this many is awaited at a time, but at least one: a
 // later decision may need fewer (as in online/release_policy.cpp).
 constexpr std::uint64_t kAtOnce = 2;
+// A capture that was not reported by so many decisions after the next one is asked of another run
+// too: the first may have no further launch of the cluster.
+constexpr std::uint64_t kPatience = 1;
 // A run is not asked any more for a capture if it has made so many of other clusters meanwhile.
 constexpr std::uint64_t kMaxMissed = 4;
-// A run is asked for captures of a cluster only if it pays at most so many times what the cheapest
-// run pays: a run that cannot predict the cluster captures other launches in its place.
-constexpr double kMaxDearer = 2.0;
+// A run is asked for captures of a cluster only if it predicts the cluster at least half as well as
+// the run that predicts it best: otherwise it captures other launches in its place. The price does
+// not matter: it is proportional to the durations of the run, so captures would be of short
+// launches (with ranks that do different work, estimates were 15 % low).
+constexpr double kLeastRelative = 0.5;
+// A run with at least this share of the job's captured time, made or awaited, is not asked if
+// others have half of the launches: few captures of long launches are most of the time. With few
+// runs, twice their mean.
+constexpr double kMaxLoad = 1.0 / 8.0;
 // Yield of a run without launches of the cluster.
 constexpr double kLeastYield = 1e-6;
 
@@ -47,13 +56,15 @@ std::uint32_t BinOfMean(const stats::Moments& launches) {
       static_cast<std::uint64_t>(std::clamp(launches.mean(), 0.0, 0x1p63)));
 }
 
+// Returns the middle of the durations in `bin`.
+double MeanOf(std::uint32_t bin) {
+  return 0.5 * (static_cast<double>(stats::LogSketch::LowerEdge(bin)) +
+                static_cast<double>(stats::LogSketch::LowerEdge(bin + 1)));
+}
+
 // Returns the bin of the mean of the launches in the bins [first, end); `first` if there are none.
 std::uint32_t MeanBin(const stats::LogSketch& sketch, std::uint32_t first, std::uint32_t end) {
-  const auto last = static_cast<std::uint32_t>(sketch.first_bin() + sketch.bins().size());
-  stats::Moments launches;
-  for (std::uint32_t bin = std::max(first, sketch.first_bin()); bin < std::min(end, last); ++bin) {
-    launches.Merge(sketch.BinMoments(bin));
-  }
+  const stats::Moments launches = sketch.MomentsIn(first, end);
   return launches.count() == 0 ? first : BinOfMean(launches);
 }
 
@@ -82,15 +93,8 @@ bool Leader::IsAlive(const std::string& run) const {
   return known != runs_.end() && known->second.is_alive;
 }
 
-void Leader::Await(std::uint32_t bin, std::uint64_t count, Share& share) {
-  if (count == 0) return;
-  const auto same = std::find_if(share.asked.begin(), share.asked.end(),
-                                 [bin](const Asked& asked) { return asked.bin == bin; });
-  if (same == share.asked.end()) {
-    share.asked.push_back({bin, count});
-  } else {
-    same->count += count;
-  }
+void Leader::Await(std::uint32_t bin, std::uint64_t count, Share& share) const {
+  if (count != 0) share.asked.push_back({bin, count, decisions_});
 }
 
 void Leader::Settle(std::vector<Asked>::iterator asked, Share& share) {
@@ -111,8 +115,10 @@ void Leader::SetSketch(const std::string& run, std::uint64_t kernel, stats::LogS
   of.is_stale = true;
 }
 
-void Leader::SetPrices(const std::string& run, std::uint64_t kernel, std::vector<Price> prices) {
-  KernelOf(kernel).shares[run].prices = std::move(prices);
+void Leader::SetTraits(const std::string& run, std::uint64_t kernel, Traits traits) {
+  Kernel& of = KernelOf(kernel);
+  of.shares[run].traits = std::move(traits);
+  of.is_stale = true;
 }
 
 void Leader::AddCapture(const std::string& run, std::uint64_t kernel, std::uint64_t index,
@@ -158,8 +164,15 @@ void Leader::SetAsked(const std::string& run, const std::vector<DirectedKernel>&
 void Leader::Refresh() {
   for (auto& [key, kernel] : kernels_) {
     if (!std::exchange(kernel.is_stale, false)) continue;
-    kernel.sketch = {};
-    for (const auto& [run, share] : kernel.shares) kernel.sketch.Merge(share.sketch);
+    kernel.sketch = kernel.capturable = {};
+    for (const auto& [run, share] : kernel.shares) {
+      kernel.sketch.Merge(share.sketch);
+      kernel.capturable.Merge(CapturableOf(share.sketch, share.traits));
+    }
+    kernel.begins = {0};
+    if (kernel.capturable.count() != 0 && kernel.capturable.count() < kernel.sketch.count()) {
+      kernel.begins.push_back(kernel.sketch.count() - kernel.capturable.count());
+    }
     kernel.cells = {};
     kernel.cells.moments = sampling::CellsOf(kernel.sketch, &kernel.cells.bins);
     if (kernel.cells.bins.empty()) continue;
@@ -177,13 +190,14 @@ Price Leader::PriceOf(const Share& share, const online::Cluster& cluster, std::u
   const double mean_ns = cluster.moments.mean();
   const std::uint32_t bin = BinOfMean(cluster.moments);
   std::size_t at = 0;
-  while (at + 1 < share.prices.size() && share.prices[at + 1].first_bin <= bin) ++at;
-  if (at >= share.prices.size()) return {0, 1.0, mean_ns};
+  const std::vector<Price>& prices = share.traits.prices;
+  while (at + 1 < prices.size() && prices[at + 1].first_bin <= bin) ++at;
+  if (at >= prices.size()) return {0, 1.0, mean_ns};
   // The run may be cut otherwise: only some of the launches that it predicts are in the cluster.
-  Price price = share.prices[at];
+  Price price = prices[at];
   const std::uint32_t range = at == 0 ? 0 : price.first_bin;
   const std::uint32_t range_end =
-      at + 1 < share.prices.size() ? share.prices[at + 1].first_bin : stats::LogSketch::kEndBin;
+      at + 1 < prices.size() ? prices[at + 1].first_bin : stats::LogSketch::kEndBin;
   const auto all = static_cast<double>(share.sketch.CountIn(range, range_end));
   const auto inside =
       static_cast<double>(share.sketch.CountIn(std::max(first, range), std::min(end, range_end)));
@@ -217,27 +231,45 @@ void Leader::Count(Kernel& kernel) const {
     online::Cluster& cluster = clusters[c];
     const auto [first, end] = BinsOf(clusters, c);
     cluster.captured = 0;
-    cluster.periods.assign(1, online::ClusterPeriod{.launches = cluster.moments});
+    cluster.periods.assign(kernel.begins.size(), {});
+    cluster.periods.back().launches = cluster.moments;
+    if (kernel.begins.size() > 1) {
+      stats::Moments capturable = kernel.capturable.MomentsIn(first, end);
+      cluster.periods[0].launches = stats::Without(cluster.moments, capturable);
+      cluster.periods[1].launches = capturable;
+    }
     cluster.source = SourceOf(kernel, cluster, first, end);
   }
   const auto all = static_cast<double>(kernel.sketch.count());
+  std::vector<std::vector<std::uint64_t>> occurrences(clusters.size());
   for (const auto& [run, share] : kernel.shares) {
     const auto of_run = static_cast<double>(std::max<std::uint64_t>(share.sketch.count(), 1));
     for (const auto& [index, capture] : share.captures) {
-      // Launches of different runs at the same part of their runs have the same position.
-      const double position = std::min(1.0, static_cast<double>(capture.occurrence + 1) / of_run);
-      clusters[kernel.clusters.ClusterOf(capture.bin)].AddCapture(
-          0, static_cast<std::uint64_t>(position * all));
+      const std::size_t cluster = kernel.clusters.ClusterOf(capture.bin);
+      // Launches of different runs at the same part of their runs have the same position. Ranks may
+      // work on the same prompt at the same time, so their captures count as if of one run.
+      const double part = std::min(1.0, static_cast<double>(capture.occurrence + 1) / of_run);
+      const auto position = static_cast<std::uint64_t>(part * all);
+      clusters[cluster].AddCapture(kernel.begins.size() - 1,
+                                   std::max(position, kernel.begins.back() + 1));
+      occurrences[cluster].push_back(capture.occurrence);
     }
+  }
+  stats::Correlations correlations;
+  for (const auto& [run, share] : kernel.shares) {
+    correlations.Add(share.traits.correlations, static_cast<double>(share.sketch.count()) / all);
+  }
+  for (std::size_t c = 0; c < clusters.size(); ++c) {
+    std::sort(occurrences[c].begin(), occurrences[c].end());
+    clusters[c].periods.back().repeats = 2.0 * correlations.OfPairs(occurrences[c]);
   }
 }
 
 online::Facts Leader::FactsNow() const {
-  static constexpr std::array<std::uint64_t, 1> kOnePeriod = {0};
   const std::uint64_t runs = std::max<std::uint64_t>(runs_.size(), 1);
   online::Facts facts = {{}, launches_ / runs, duration_ns_};
   for (const auto& [key, kernel] : kernels_) {
-    facts.kernels.push_back({kernel.clusters.list(), 0.0, kOnePeriod, &kernel.cells, 0});
+    facts.kernels.push_back({kernel.clusters.list(), 0.0, kernel.begins, &kernel.cells, 0});
   }
   return facts;
 }
@@ -271,68 +303,105 @@ bool Leader::Decide() {
   const std::vector<online::Decision> decisions = allocator_.Decide(FactsNow(), cuts);
   auto next = decisions.begin();
   for (auto& [key, kernel] : kernels_) {
-    for (online::Cluster& cluster : kernel.clusters.list()) cluster.decision = *next++;
+    for (online::Cluster& cluster : kernel.clusters.list()) {
+      cluster.decision = *next++;
+      kernel.is_sampled |= cluster.decision.target != 0 || cluster.captured != 0;
+    }
   }
   allocator_.SetNext(observed, duration_ns_);
+  Weigh();
   for (auto& [key, kernel] : kernels_) Ask(key, kernel);
   return true;
 }
 
-std::uint64_t Leader::Limit(std::uint64_t most, const online::KernelClusters& clusters,
-                            std::size_t cluster, Share& share) {
-  std::uint64_t awaited = 0;
+void Leader::AddAwaited(std::uint64_t missing, const online::KernelClusters& clusters,
+                        std::size_t cluster, Share& share, Awaited& awaited) const {
   for (Asked& asked : share.asked) {
     if (clusters.ClusterOf(asked.bin) != cluster) continue;
-    asked.count = std::min(asked.count, most - awaited);
-    awaited += asked.count;
+    const bool is_overdue = asked.decision + kPatience < decisions_;
+    std::uint64_t& sum = is_overdue ? awaited.overdue : awaited.in_time;
+    asked.count = std::min(asked.count, missing - std::min(missing, sum));
+    sum += asked.count;
   }
   std::erase_if(share.asked, [](const Asked& asked) { return asked.count == 0; });
-  return awaited;
+}
+
+void Leader::Weigh() {
+  load_ns_ = 0.0;
+  for (auto& [id, run] : runs_) run.load_ns = 0.0;
+  for (const auto& [key, kernel] : kernels_) {
+    for (const auto& [id, share] : kernel.shares) {
+      double load_ns = 0.0;
+      for (const auto& [index, capture] : share.captures) load_ns += MeanOf(capture.bin);
+      for (const Asked& asked : share.asked) {
+        load_ns += static_cast<double>(asked.count) * MeanOf(asked.bin);
+      }
+      load_ns_ += load_ns;
+      if (const auto run = runs_.find(id); run != runs_.end()) run->second.load_ns += load_ns;
+    }
+  }
+}
+
+void Leader::SpareLoaded(std::uint64_t lacking, double mean_ns,
+                         std::vector<Candidate>& candidates) const {
+  const double most = std::max(kMaxLoad, 2.0 / static_cast<double>(runs_.size())) *
+                      (load_ns_ + static_cast<double>(lacking) * mean_ns);
+  double all = 0.0;
+  double spared = 0.0;
+  for (const Candidate& candidate : candidates) {
+    all += candidate.launches;
+    if (candidate.run->load_ns + mean_ns > most) spared += candidate.launches;
+  }
+  if (2.0 * spared > all) return;
+  std::erase_if(candidates, [&](const Candidate& c) { return c.run->load_ns + mean_ns > most; });
 }
 
 void Leader::Ask(std::uint64_t key, Kernel& kernel) {
   const std::vector<online::Cluster>& clusters = kernel.clusters.list();
   for (std::size_t c = 0; c < clusters.size(); ++c) {
     const auto [first, end] = BinsOf(clusters, c);
-    double cheapest_ns = INFINITY;
+    double best_yield = 0.0;
     for (const auto& [run, share] : kernel.shares) {
       if (IsAlive(run) && share.sketch.CountIn(first, end) != 0) {
-        cheapest_ns = std::min(cheapest_ns, PriceOf(share, clusters[c], first, end).price_ns);
+        best_yield = std::max(best_yield, PriceOf(share, clusters[c], first, end).yield);
       }
     }
     const std::uint64_t target = clusters[c].decision.target;
     const std::uint64_t missing = target - std::min(clusters[c].captured, target);
-    std::uint64_t awaited = 0;
-    // The runs that may be asked, with their launches.
-    std::vector<std::pair<Share*, double>> candidates;
-    double launches = 0.0;
+    Awaited awaited;
+    std::vector<Candidate> candidates;
     for (auto& [run, share] : kernel.shares) {
       const bool is_dear =
-          PriceOf(share, clusters[c], first, end).price_ns > kMaxDearer * cheapest_ns;
+          PriceOf(share, clusters[c], first, end).yield < kLeastRelative * best_yield;
       // The target may have fallen since captures were asked for.
-      awaited += Limit(is_dear ? 0 : missing - awaited, kernel.clusters, c, share);
+      AddAwaited(is_dear ? 0 : missing, kernel.clusters, c, share, awaited);
       const auto count = static_cast<double>(share.sketch.CountIn(first, end));
       if (is_dear || !IsAlive(run) || count == 0.0) continue;
-      candidates.emplace_back(&share, count);
-      launches += count;
+      candidates.push_back({&share, &runs_.at(run), count});
     }
     const std::uint64_t wanted = missing > 1 ? missing / kAtOnce : missing;
-    if (candidates.empty() || awaited >= wanted) continue;
+    if (candidates.empty() || awaited.in_time >= wanted) continue;
     // Systematic sampling: a run with a share of the launches gets that share of the captures, or
     // one more or less. Any bin of the cluster identifies it.
-    const std::uint64_t lacking = wanted - awaited;
+    const std::uint64_t lacking = wanted - awaited.in_time;
+    const double mean_ns = clusters[c].moments.mean();
+    SpareLoaded(lacking, mean_ns, candidates);
+    double launches = 0.0;
+    for (const Candidate& candidate : candidates) launches += candidate.launches;
     const double offset = Fraction(options_.seed, key, c, decisions_);
     double before = 0.0;
     std::uint64_t asked = 0;
-    for (const auto& [share, count] : candidates) {
-      before += count;
+    for (const Candidate& candidate : candidates) {
+      before += candidate.launches;
       const double until = std::ceil(static_cast<double>(lacking) * (before / launches) - offset);
       // The last run gets the rest of the division.
       const std::uint64_t up_to =
           before < launches
               ? std::clamp(static_cast<std::uint64_t>(std::max(until, 0.0)), asked, lacking)
               : lacking;
-      Await(BinOfMean(clusters[c].moments), up_to - asked, *share);
+      Await(BinOfMean(clusters[c].moments), up_to - asked, *candidate.share);
+      candidate.run->load_ns += static_cast<double>(up_to - asked) * mean_ns;
+      load_ns_ += static_cast<double>(up_to - asked) * mean_ns;
       asked = up_to;
     }
   }
@@ -343,6 +412,7 @@ std::vector<DirectedKernel> Leader::Clusters() const {
   for (const auto& [key, kernel] : kernels_) {
     DirectedKernel& of = directed.emplace_back();
     of.key = key;
+    of.is_sampled = kernel.is_sampled;
     const std::vector<online::Cluster>& clusters = kernel.clusters.list();
     for (std::size_t c = 0; c < clusters.size(); ++c) {
       of.clusters.push_back({clusters[c].first_bin, clusters[c].decision.target});

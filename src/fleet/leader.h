@@ -33,8 +33,8 @@ class Leader {
   void SetRun(const std::string& run, bool is_alive);
   // Replaces what the run knows of a kernel. Nothing is asked of a run that SetRun does not know.
   void SetSketch(const std::string& run, std::uint64_t kernel, stats::LogSketch sketch);
-  // Replaces what the run pays for captures of a kernel.
-  void SetPrices(const std::string& run, std::uint64_t kernel, std::vector<Price> prices);
+  // Replaces what the run has observed of a kernel besides its durations.
+  void SetTraits(const std::string& run, std::uint64_t kernel, Traits traits);
   // Adds a capture of the run. `occurrence`: among the launches of the kernel in the run. A capture
   // that is known is ignored.
   void AddCapture(const std::string& run, std::uint64_t kernel, std::uint64_t index,
@@ -66,11 +66,12 @@ class Leader {
   struct Asked {
     std::uint32_t bin = 0;  // one of the cluster
     std::uint64_t count = 0;
+    std::uint64_t decision = 0;  // that asked for them
   };
   // What one run knows of one kernel.
   struct Share {
     stats::LogSketch sketch;
-    std::vector<Price> prices;
+    Traits traits;
     std::map<std::uint64_t, Capture> captures;  // by launch index
     std::vector<Asked> asked;                   // in the order in which they were asked for
     std::uint64_t missed = 0;                   // captures since the last one that was awaited
@@ -79,12 +80,22 @@ class Leader {
     explicit Kernel(double fixed_ns) : clusters(fixed_ns) {}
     std::map<std::string, Share> shares;  // by run
     stats::LogSketch sketch;              // of all runs
+    stats::LogSketch capturable;          // launches that could be captured
+    std::vector<std::uint64_t> begins;    // of the launches before, and of these (KernelFacts)
     online::BinnedCells cells;
     online::KernelClusters clusters;
-    bool is_stale = true;  // `sketch` lacks launches
+    bool is_stale = true;     // `sketch` lacks launches
+    bool is_sampled = false;  // captures were asked for
   };
   struct Run {
     bool is_alive = true;
+    double load_ns = 0.0;  // time of its captures, made or awaited
+  };
+  // A run that may be asked for captures of a cluster.
+  struct Candidate {
+    Share* share = nullptr;
+    Run* run = nullptr;
+    double launches = 0.0;  // of the cluster
   };
 
   bool IsAlive(const std::string& run) const;
@@ -99,14 +110,25 @@ class Leader {
                                  std::uint32_t first, std::uint32_t end);
   online::Facts FactsNow() const;
   void SetEnough();
-  static void Await(std::uint32_t bin, std::uint64_t count, Share& share);
+  void Await(std::uint32_t bin, std::uint64_t count, Share& share) const;
   // Removes one capture from those that are awaited at `asked`.
   static void Settle(std::vector<Asked>::iterator asked, Share& share);
+  // Captures of a cluster that are awaited of all runs.
+  struct Awaited {
+    std::uint64_t in_time = 0;
+    std::uint64_t overdue = 0;
+  };
+  // Sets the loads of the runs.
+  void Weigh();
+  // Removes runs that have captured much more than others, if others have half of the launches.
+  // `lacking`: captures to be asked for.
+  void SpareLoaded(std::uint64_t lacking, double mean_ns, std::vector<Candidate>& candidates) const;
   // Asks the runs for the captures that the clusters of a kernel lack.
   void Ask(std::uint64_t key, Kernel& kernel);
-  // Awaits at most `most` captures of the cluster. Returns how many are awaited of it.
-  static std::uint64_t Limit(std::uint64_t most, const online::KernelClusters& clusters,
-                             std::size_t cluster, Share& share);
+  // Adds the captures of the cluster that are awaited of a run, but no more than are `missing` in
+  // all. The others are not awaited any more.
+  void AddAwaited(std::uint64_t missing, const online::KernelClusters& clusters,
+                  std::size_t cluster, Share& share, Awaited& awaited) const;
 
   sampling::SamplingOptions options_;
   double fixed_ns_;
@@ -116,6 +138,7 @@ class Leader {
   std::uint64_t launches_ = 0;
   std::uint64_t duration_ns_ = 0;
   std::uint64_t captured_ = 0;
+  double load_ns_ = 0.0;  // of all runs
   std::uint64_t decisions_ = 0;
   bool runs_changed_ = true;
 };

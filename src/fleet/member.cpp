@@ -29,7 +29,8 @@ constexpr std::chrono::milliseconds kMaxLeave{3000};
 constexpr std::chrono::milliseconds kLeavePause{250};
 constexpr std::chrono::milliseconds kMaxStore{30'000};
 
-// How long a replay waits for all runs to enter, and in all for slower ones, how often it looks,
+// How long a replay waits for all runs to enter, and in all for slower ones and a slow server (its
+// launches wait for it, so it misses no decision), how often it looks,
 // and when it is too far ahead: by an eighth, as allocations, and some launches that all runs soon
 // reach.
 constexpr std::chrono::seconds kMaxGather{10};
@@ -38,6 +39,22 @@ constexpr std::chrono::milliseconds kFirstPoll{1};
 constexpr std::chrono::milliseconds kMaxPoll{32};
 constexpr std::uint64_t kAhead = 8;
 constexpr std::uint64_t kAtLeastAhead = 1000;
+
+// A kernel is reported again when its launches have grown by an eighth, as often as a run decides.
+// Captures are reported at once.
+constexpr std::uint64_t kGrowth = 8;
+
+// An update has at most so many fields of each kind: the server does nothing else meanwhile. All
+// 500 kernels of a run in one update take it 3 ms (fleet_load).
+constexpr std::size_t kFieldsAtOnce = 100;
+
+template <typename Field>
+std::vector<Field> TakeFront(std::vector<Field>& from) {
+  const auto end = from.begin() + static_cast<std::ptrdiff_t>(std::min(from.size(), kFieldsAtOnce));
+  std::vector<Field> front(std::move_iterator(from.begin()), std::move_iterator(end));
+  from.erase(from.begin(), end);
+  return front;
+}
 
 }  // namespace
 
@@ -59,6 +76,11 @@ void Member::AddKernels(std::span<const online::KernelReport> kernels) {
   sent_.resize(kernels.size());
 }
 
+bool Member::IsReported(std::uint64_t launches, const Sent& sent) const {
+  const std::uint64_t more = launches - sent.launches;
+  return more > (run_.has_ended ? 0 : sent.launches / kGrowth);
+}
+
 Update Member::UpdateOf(std::span<const online::KernelReport> kernels,
                         const std::vector<Sent>& sent) {
   Update update;
@@ -69,9 +91,9 @@ Update Member::UpdateOf(std::span<const online::KernelReport> kernels,
     run_.launches += launches;
     run_.duration_ns += static_cast<std::uint64_t>(kernel.durations->total_duration());
     if (sent[i].launches == 0) update.new_kernels.emplace_back(keys_[i], PackId(kernel.id));
-    if (sent[i].launches != launches) {
+    if (IsReported(launches, sent[i])) {
       update.sketches.emplace_back(keys_[i], PackSketch(*kernel.durations));
-      update.prices.emplace_back(keys_[i], PackPrices(kernel.clusters));
+      update.traits.emplace_back(keys_[i], PackTraits(kernel));
     }
     for (const online::Capture& capture : kernel.captures.subspan(sent[i].captures)) {
       update.captures.emplace_back(fmt::format("{:016x}:{}", keys_[i], capture.sample.index),
@@ -83,11 +105,22 @@ Update Member::UpdateOf(std::span<const online::KernelReport> kernels,
 }
 
 Result<Answer> Member::Send(Update update) {
-  update.number = ++number_;
-  update.confirmed = confirmed_;
-  Answer answer = STEMTAP_TRY(job_.Send(update, version_));
-  if (!answer.has_lost) confirmed_ = number_;
-  return answer;
+  for (;;) {
+    Update part;
+    part.new_kernels = TakeFront(update.new_kernels);
+    part.sketches = TakeFront(update.sketches);
+    part.traits = TakeFront(update.traits);
+    part.captures = TakeFront(update.captures);
+    const bool is_last = update.new_kernels.empty() && update.sketches.empty() &&
+                         update.traits.empty() && update.captures.empty();
+    part.run = update.run;
+    part.run.has_ended = is_last && update.run.has_ended;
+    part.number = ++number_;
+    part.confirmed = confirmed_;
+    Answer answer = STEMTAP_TRY(job_.Send(part, version_));
+    if (!answer.has_lost) confirmed_ = number_;
+    if (is_last || answer.has_lost) return answer;
+  }
 }
 
 Status Member::StartAgain() {
@@ -106,11 +139,15 @@ Status Member::Exchange(std::span<const online::KernelReport> kernels) {
     answer = STEMTAP_TRY(Send(UpdateOf(kernels, sent_)));
   }
   for (std::size_t i = 0; i < kernels.size(); ++i) {
-    sent_[i] = {kernels[i].durations->count(), kernels[i].captures.size()};
+    const std::uint64_t launches = kernels[i].durations->count();
+    if (IsReported(launches, sent_[i])) sent_[i].launches = launches;
+    sent_[i].captures = kernels[i].captures.size();
   }
   if (answer.directions) {
     directed_.clear();
-    for (const DirectedKernel& kernel : *answer.directions) directed_[kernel.key] = kernel.clusters;
+    for (DirectedKernel& kernel : *answer.directions) {
+      directed_[kernel.key] = {std::move(kernel.clusters), kernel.is_sampled};
+    }
     has_directions_ = true;
   }
   version_ = answer.version;
@@ -141,7 +178,7 @@ Status Member::Lead() {
     const std::string& id = state.run.id;
     leader_->SetRun(id, !state.run.has_ended);
     for (const auto& [key, sketch] : state.sketches) leader_->SetSketch(id, key, sketch);
-    for (const auto& [key, prices] : state.prices) leader_->SetPrices(id, key, prices);
+    for (const auto& [key, traits] : state.traits) leader_->SetTraits(id, key, traits);
     for (const auto& [key, sample] : state.captures) {
       leader_->AddCapture(id, key, sample.index, sample.occurrence, sample.record.duration_ns);
     }
@@ -162,7 +199,9 @@ Status Member::Lead() {
   }
   ++version_;
   directed_.clear();
-  for (const DirectedKernel& kernel : by_run[run_.id]) directed_[kernel.key] = kernel.clusters;
+  for (DirectedKernel& kernel : by_run[run_.id]) {
+    directed_[kernel.key] = {std::move(kernel.clusters), kernel.is_sampled};
+  }
   has_directions_ = true;
   return Success{};
 }
@@ -174,8 +213,7 @@ void Member::Wait(std::span<const online::KernelReport> kernels, const IsOver& i
        !is_over() && waited_ + (Clock::now() - begin) < kMaxWait;
        pause = std::min<Clock::duration>(2 * pause, kMaxPoll)) {
     std::this_thread::sleep_for(pause);
-    const Clock::time_point at = Clock::now();
-    if (!Exchange(kernels).ok() || Clock::now() - at > kSlow) break;  // the next call reports it
+    if (!Exchange(kernels).ok()) break;  // the next call reports it
   }
   waited_ += Clock::now() - begin;
 }
@@ -208,9 +246,11 @@ std::optional<online::Directions> Member::Direct(std::span<const online::KernelR
     if (exchanged.ok()) {
       problem_.reset();
       pause_ = {};
-      next_try_ = took > kSlow ? now + 2 * took : Clock::time_point();
+      const bool waits = keeps_pace_ && waited_ < kMaxWait;
+      next_try_ = took > kSlow && !waits ? now + 2 * took : Clock::time_point();
       contact_at_ = run_.launches;
-      if (keeps_pace_ && !has_ended && took <= kSlow) {
+      if (waits && !has_ended) {
+        if (took > kSlow) waited_ += took;
         Wait(kernels,
              [this] { return run_.launches <= slowest_ + slowest_ / kAhead + kAtLeastAhead; });
       }

@@ -64,8 +64,11 @@ class Member : public online::Director {
   // Adds the kernels that are new to the run.
   void AddKernels(std::span<const online::KernelReport> kernels);
   Status Exchange(std::span<const online::KernelReport> kernels);
+  // Whether the sketch of a kernel with so many launches is sent again.
+  bool IsReported(std::uint64_t launches, const Sent& sent) const;
   // Returns what the server lacks, or all.
   Update UpdateOf(std::span<const online::KernelReport> kernels, const std::vector<Sent>& sent);
+  // Sends an update in parts that keep the server busy for a short time only.
   Result<Answer> Send(Update update);
   // Forgets what the server has, after it has lost something or may have.
   Status StartAgain();
@@ -86,7 +89,7 @@ class Member : public online::Director {
   std::uint64_t confirmed_ = 0;      // of the last update that the server has confirmed
   Update whole_;                     // all that the run knows, when it has ended
   std::uint64_t version_ = 0;
-  std::unordered_map<std::uint64_t, std::vector<online::DirectedCluster>> directed_;  // by key
+  std::unordered_map<std::uint64_t, online::KernelDirections> directed_;  // by key
   bool has_directions_ = false;
   std::unique_ptr<Leader> leader_;       // null: another run leads
   std::map<std::string, RunInfo> runs_;  // of the job, as far as this leader knows

@@ -19,7 +19,7 @@ constexpr std::uint64_t kMaxKernels = std::uint64_t{1} << 20;
 // More launches than a run makes in a year. The sketches of millions of runs can be added.
 constexpr std::uint64_t kMaxLaunches = std::uint64_t{1} << 42;
 
-constexpr std::uint64_t kYieldUnit = 1'000'000;
+constexpr std::uint64_t kShareUnit = 1'000'000;  // of yields and correlations
 constexpr std::uint64_t kMaxPriceNs = std::uint64_t{1} << 62;
 
 static_assert(std::is_trivially_copyable_v<shm::KernelRecord>);
@@ -181,37 +181,66 @@ std::optional<model::PlanSample> UnpackCapture(std::string_view bytes) {
   return sample;
 }
 
-std::string PackPrices(std::span<const online::Cluster> clusters) {
+std::string PackTraits(const online::KernelReport& kernel) {
   Packer packer;
-  for (const online::Cluster& cluster : clusters) {
+  packer.Number(kernel.before != nullptr);
+  packer.Text(kernel.before != nullptr ? PackSketch(*kernel.before) : std::string());
+  for (const double rho : kernel.correlations.rho) {
+    packer.Number(Whole(rho * kShareUnit, kShareUnit));
+  }
+  for (const online::Cluster& cluster : kernel.clusters) {
     const online::Source& source = cluster.source;
     packer.Number(cluster.first_bin)
-        .Number(Whole(source.yield * kYieldUnit, kYieldUnit))
+        .Number(Whole(source.yield * kShareUnit, kShareUnit))
         .Number(Whole(source.price_ns, kMaxPriceNs));
   }
   return packer.Take();
 }
 
-std::optional<std::vector<Price>> UnpackPrices(std::string_view bytes) {
+std::optional<Traits> UnpackTraits(std::string_view bytes) {
   Unpacker unpacker(bytes);
-  std::vector<Price> prices;
+  Traits traits;
+  const bool is_sampled = unpacker.Number(1) != 0;
+  std::optional<stats::LogSketch> before = UnpackSketch(unpacker.Text());
+  if (!before) return std::nullopt;
+  if (is_sampled) traits.before = std::move(before);
+  const auto share = [&] { return static_cast<double>(unpacker.Number(kShareUnit)) / kShareUnit; };
+  for (double& rho : traits.correlations.rho) rho = share();
   while (unpacker.has_more()) {
     Price price;
     price.first_bin = static_cast<std::uint32_t>(unpacker.Number(stats::LogSketch::kEndBin));
-    const std::uint64_t yield = unpacker.Number(kYieldUnit);
-    price.yield = static_cast<double>(std::max<std::uint64_t>(yield, 1)) / kYieldUnit;
+    price.yield = std::max(share(), 1.0 / kShareUnit);
     price.price_ns = static_cast<double>(unpacker.Number(kMaxPriceNs));
-    if (!prices.empty() && price.first_bin <= prices.back().first_bin) return std::nullopt;
-    prices.push_back(price);
+    if (!traits.prices.empty() && price.first_bin <= traits.prices.back().first_bin) {
+      return std::nullopt;
+    }
+    traits.prices.push_back(price);
   }
-  return unpacker.done() ? std::optional(std::move(prices)) : std::nullopt;
+  return unpacker.done() ? std::optional(std::move(traits)) : std::nullopt;
+}
+
+stats::LogSketch CapturableOf(const stats::LogSketch& all, const Traits& traits) {
+  if (!traits.before) return {};
+  const stats::LogSketch& before = *traits.before;
+  std::uint32_t bin = before.first_bin();
+  for (const stats::LogSketch::Bin& earlier : before.bins()) {
+    const std::uint32_t at = bin++ - all.first_bin();
+    if (earlier.count == 0) continue;
+    if (at >= all.bins().size()) return all;
+    const stats::LogSketch::Bin& now = all.bins()[at];
+    if (earlier.count > now.count || earlier.offset_sum > now.offset_sum ||
+        earlier.offset_square_sum > now.offset_square_sum) {
+      return all;
+    }
+  }
+  return all.Since(before);
 }
 
 std::string PackDirections(std::span<const DirectedKernel> kernels) {
   Packer packer;
   packer.Number(kernels.size());
   for (const DirectedKernel& kernel : kernels) {
-    packer.Number(kernel.key).Number(kernel.clusters.size());
+    packer.Number(kernel.key).Number(kernel.is_sampled).Number(kernel.clusters.size());
     for (const online::DirectedCluster& cluster : kernel.clusters) {
       packer.Number(cluster.first_bin).Number(cluster.target);
     }
@@ -225,6 +254,7 @@ std::optional<std::vector<DirectedKernel>> UnpackDirections(std::string_view byt
   for (std::uint64_t left = unpacker.Number(kMaxKernels); left > 0 && unpacker.ok(); --left) {
     DirectedKernel& kernel = kernels.emplace_back();
     kernel.key = unpacker.Number();
+    kernel.is_sampled = unpacker.Number(1) != 0;
     for (std::uint64_t more = unpacker.Number(kMaxClusters); more > 0 && unpacker.ok(); --more) {
       online::DirectedCluster cluster;
       cluster.first_bin = static_cast<std::uint32_t>(unpacker.Number(stats::LogSketch::kEndBin));

@@ -18,6 +18,7 @@
 #include "model/plan.h"
 #include "online/director.h"
 #include "stats/log_sketch.h"
+#include "stats/serial_correlation.h"
 
 namespace stemtap::fleet {
 
@@ -68,13 +69,25 @@ struct Price {
   double yield = 1.0;
   double price_ns = 0.0;
 };
-std::string PackPrices(std::span<const online::Cluster> clusters);
-std::optional<std::vector<Price>> UnpackPrices(std::string_view bytes);
+// Traits is what a run has observed of a kernel besides its durations.
+struct Traits {
+  std::vector<Price> prices;  // by cluster, ascending
+  stats::Correlations correlations;
+  // Launches before the first one that could be captured; absent: none can be captured yet.
+  std::optional<stats::LogSketch> before;
+};
+std::string PackTraits(const online::KernelReport& kernel);
+std::optional<Traits> UnpackTraits(std::string_view bytes);
+
+// Returns the launches of `all` that could be captured. None, or all, if the traits are not of
+// these launches.
+stats::LogSketch CapturableOf(const stats::LogSketch& all, const Traits& traits);
 
 // The directions of one run, by kernel.
 struct DirectedKernel {
   std::uint64_t key = 0;
   std::vector<online::DirectedCluster> clusters;
+  bool is_sampled = false;  // online::KernelDirections
 };
 std::string PackDirections(std::span<const DirectedKernel> kernels);
 std::optional<std::vector<DirectedKernel>> UnpackDirections(std::string_view bytes);

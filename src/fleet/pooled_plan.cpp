@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <utility>
@@ -20,8 +21,14 @@ namespace {
 
 // Population is the launches of one kernel in all runs.
 struct Population {
+  struct Capture {
+    std::uint64_t occurrence = 0;  // in its run
+    model::PlanSample sample;      // numbered as in the merged plan
+  };
   stats::LogSketch sketch;
-  std::vector<model::PlanSample> captures;  // numbered as in the merged plan
+  stats::LogSketch capturable;       // launches that could be captured
+  stats::Correlations correlations;  // of each launch, added
+  std::vector<Capture> captures;
 };
 
 // Numbers a capture of `session` as the merged plan does. `before`: launches of the kernel's name
@@ -60,25 +67,42 @@ std::vector<sampling::SampledCluster> ClustersOf(
   const auto end_of = [&](std::size_t c) {
     return c + 1 < first_cells.size() ? first_cells[c + 1] : cells.bins.size();
   };
+  const auto end_bin_of = [&](std::size_t c) {
+    return c + 1 < first_cells.size() ? cells.bins[first_cells[c + 1]] : stats::LogSketch::kEndBin;
+  };
   std::vector<online::SampledRange> strata(first_cells.size());
   std::vector<std::vector<model::PlanSample>> samples(first_cells.size());
+  std::vector<std::vector<std::uint64_t>> occurrences(first_cells.size());
   for (std::size_t c = 0; c < first_cells.size(); ++c) {
     for (std::size_t i = first_cells[c]; i < end_of(c); ++i) {
       strata[c].launches.Merge(cells.moments[i]);
     }
   }
-  for (const model::PlanSample& sample : population.captures) {
+  for (const auto& [occurrence, sample] : population.captures) {
     const std::uint32_t bin = stats::LogSketch::BinOf(sample.record.duration_ns);
     const auto above =
         std::upper_bound(first_cells.begin() + 1, first_cells.end(), bin,
                          [&](std::uint32_t b, std::size_t first) { return b < cells.bins[first]; });
     const auto c = static_cast<std::size_t>(above - first_cells.begin()) - 1;
     samples[c].push_back(sample);
+    occurrences[c].push_back(occurrence);
     ++strata[c].samples;
   }
-  for (online::SampledRange& stratum : strata) {
-    stratum.enough = std::max<std::uint64_t>(stratum.samples, 1);
+  // The launches that could not be captured, and the others.
+  const bool has_early = population.capturable.count() != 0 &&
+                         population.capturable.count() < population.sketch.count();
+  std::vector<std::array<online::ClusterPeriod, 2>> periods(first_cells.size());
+  for (std::size_t c = 0; c < first_cells.size(); ++c) {
+    strata[c].enough = std::max<std::uint64_t>(strata[c].samples, 1);
+    if (!has_early) continue;
+    periods[c][1].launches =
+        population.capturable.MomentsIn(cells.bins[first_cells[c]], end_bin_of(c));
+    periods[c][0].launches = stats::Without(strata[c].launches, periods[c][1].launches);
+    periods[c][1].captured = strata[c].samples;
+    strata[c].periods = periods[c];
   }
+  stats::Correlations correlations;
+  correlations.Add(population.correlations, 1.0 / static_cast<double>(population.sketch.count()));
   double bias_ns = 0.0;
   std::vector<sampling::SampledCluster> clusters;
   for (const online::JointStratum& joint : online::JoinStrata(strata, bias_ns)) {
@@ -87,12 +111,22 @@ std::vector<sampling::SampledCluster> ClustersOf(
     cluster.lower_ns = stats::LogSketch::LowerEdge(cells.bins[first_cells[joint.first]]);
     cluster.upper_ns = stats::LogSketch::LowerEdge(cells.bins[end - 1] + 1) - 1;
     cluster.moments = joint.all;
-    cluster.joined_launches = joint.all.count() - joint.sampled.count();
-    cluster.cells.assign(
-        cells.moments.begin() + static_cast<std::ptrdiff_t>(first_cells[joint.home]),
-        cells.moments.begin() + static_cast<std::ptrdiff_t>(end_of(joint.home)));
+    cluster.joined_launches =
+        joint.all.count() - joint.sampled.count() - joint.other_periods.count();
+    cluster.other_periods = joint.other_periods;
+    for (std::size_t i = first_cells[joint.home]; i < end_of(joint.home); ++i) {
+      const stats::Moments cell =
+          has_early && joint.covered()
+              ? population.capturable.MomentsIn(cells.bins[i], cells.bins[i] + 1)
+              : cells.moments[i];
+      if (cell.count() != 0) cluster.cells.push_back(cell);
+    }
     cluster.samples = std::move(samples[joint.home]);
-    cluster.independent = std::max<std::uint64_t>(cluster.samples.size(), 1);
+    std::sort(occurrences[joint.home].begin(), occurrences[joint.home].end());
+    const auto captured = static_cast<double>(cluster.samples.size());
+    const double repeats = 2.0 * correlations.OfPairs(occurrences[joint.home]);
+    cluster.independent = static_cast<std::uint64_t>(
+        std::max(1.0, captured * captured / std::max(captured + repeats, 1.0)));
     cluster.target = cluster.samples.size();
     std::sort(
         cluster.samples.begin(), cluster.samples.end(),
@@ -122,10 +156,16 @@ Result<model::Plan> PoolPlan(const model::Plan& merged, std::span<const RunState
                                  sample.index, launches)};
       }
       const std::string& name = names[key];
-      populations[key].captures.push_back(Numbered(sample, merged.sessions[i], before[name]));
+      populations[key].captures.push_back(
+          {sample.occurrence, Numbered(sample, merged.sessions[i], before[name])});
     }
     for (const auto& [key, sketch] : runs[i].sketches) {
       populations[key].sketch.Merge(sketch);
+      if (const auto traits = runs[i].traits.find(key); traits != runs[i].traits.end()) {
+        populations[key].correlations.Add(traits->second.correlations,
+                                          static_cast<double>(sketch.count()));
+        populations[key].capturable.Merge(CapturableOf(sketch, traits->second));
+      }
       before[names[key]] += sketch.count();
     }
   }

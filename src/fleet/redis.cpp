@@ -79,10 +79,6 @@ bool IsEndless(const redisReader& reader) {
          std::memchr(reader.buf + reader.pos, '\r', kMaxLine) == nullptr;
 }
 
-struct FreeReply {
-  void operator()(void* reply) const { freeReplyObject(reply); }
-};
-
 // What is before an '@' may be a password, and so may the part that one would begin with ':'.
 Error Malformed(std::string_view text) {
   const std::size_t at = text.rfind('@');
@@ -154,6 +150,10 @@ void Redis::Closer::operator()(redisContext* context) const {
   redisFree(context);
 }
 
+void Redis::FreeReply::operator()(redisReply* reply) const {
+  freeReplyObject(reply);
+}
+
 Redis::Redis(RedisUrl url) : url_(std::move(url)) {}
 Redis::~Redis() = default;
 
@@ -168,23 +168,24 @@ Status Redis::Connect() {
     return Error{fmt::format("{}: cannot be reached: {}", url_.Shown(), EscapeForTerminal(why))};
   }
   if (!url_.password.empty()) {
-    const Result<Reply> accepted = Send({"AUTH", url_.password});
+    const Result<std::vector<Reply>> accepted = Send({{"AUTH", url_.password}});
     if (!accepted.ok()) {
       // A server may repeat the password in its message.
       if (context_ != nullptr) return Error{url_.Shown() + ": the server refuses the password"};
       return accepted.error();
     }
   }
-  if (url_.database != 0) STEMTAP_TRY(Send({"SELECT", std::to_string(url_.database)}));
+  if (url_.database != 0) STEMTAP_TRY(Send({{"SELECT", std::to_string(url_.database)}}));
   // A server that requires a password reports it only for short commands.
-  STEMTAP_TRY(Send({"PING"}));
+  STEMTAP_TRY(Send({{"PING"}}));
   return Success{};
 }
 
-Result<redisReply*> Redis::Exchange(const std::string& command) {
+Result<std::vector<Redis::RawReply>> Redis::Exchange(const std::string& bytes, std::size_t count) {
   const Clock::time_point begin = Clock::now();
   std::size_t sent = 0;
   std::size_t received = 0;
+  std::vector<RawReply> replies;
   std::array<char, 65536> buffer;
   for (;;) {
     void* reply = nullptr;
@@ -192,9 +193,11 @@ Result<redisReply*> Redis::Exchange(const std::string& command) {
       return Error{EscapeForTerminal(context_->reader->errstr)};
     }
     if (reply != nullptr) {
-      // A server that does not read the whole command is not asked again.
-      if (sent < command.size()) ::shutdown(context_->fd, SHUT_RDWR);
-      return static_cast<redisReply*>(reply);
+      replies.emplace_back(static_cast<redisReply*>(reply));
+      if (replies.size() < count) continue;
+      // A server that does not read all commands is not asked again.
+      if (sent < bytes.size()) ::shutdown(context_->fd, SHUT_RDWR);
+      return replies;
     }
     if (received > kMaxBytes || IsEndless(*context_->reader))
       return Error{"the server's reply is too long"};
@@ -202,7 +205,7 @@ Result<redisReply*> Redis::Exchange(const std::string& command) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(
         std::min(until_, begin + kTimeout + moving) - Clock::now());
     pollfd socket = {context_->fd, POLLIN, 0};
-    if (sent < command.size()) socket.events |= POLLOUT;
+    if (sent < bytes.size()) socket.events |= POLLOUT;
     const int ready = left.count() > 0 ? ::poll(&socket, 1, static_cast<int>(left.count())) : 0;
     if (ready == 0) return Error{"the server does not answer in time"};
     ssize_t moved = -1;
@@ -214,36 +217,41 @@ Result<redisReply*> Redis::Exchange(const std::string& command) {
         redisReaderFeed(context_->reader, buffer.data(), static_cast<std::size_t>(moved));
       }
     } else if (ready > 0) {
-      moved = ::send(socket.fd, command.data() + sent, command.size() - sent,
-                     MSG_DONTWAIT | MSG_NOSIGNAL);
+      moved =
+          ::send(socket.fd, bytes.data() + sent, bytes.size() - sent, MSG_DONTWAIT | MSG_NOSIGNAL);
       if (moved > 0) sent += static_cast<std::size_t>(moved);
     }
     if (moved < 0 && errno != EINTR && errno != EAGAIN) return Error{std::strerror(errno)};
   }
 }
 
-Result<Reply> Redis::Send(const std::vector<std::string>& words) {
-  const std::string command = Packed(words);
-  if (command.size() > kMaxBytes) {
+Result<std::vector<Reply>> Redis::Send(const std::vector<std::vector<std::string>>& commands) {
+  std::string bytes;
+  for (const std::vector<std::string>& words : commands) bytes += Packed(words);
+  if (bytes.size() > kMaxBytes) {
     return Error{fmt::format("{}: {}: has {} bytes; expected at most {}", url_.Shown(),
-                             words.front(), command.size(), kMaxBytes)};
+                             commands.front().front(), bytes.size(), kMaxBytes)};
   }
-  const Result<redisReply*> exchanged = Exchange(command);
+  const Result<std::vector<RawReply>> exchanged = Exchange(bytes, commands.size());
   if (!exchanged.ok()) {
     context_.reset();
     return Error{fmt::format("{}: {}", url_.Shown(), exchanged.error().message)};
   }
-  const std::unique_ptr<redisReply, FreeReply> reply(exchanged.value());
-  if (reply->type == REDIS_REPLY_ERROR) {
-    // A server that lacks a command repeats its arguments, such as the password.
-    const std::string_view all(reply->str, static_cast<std::size_t>(reply->len));
-    return Error{fmt::format("{}: {}: {}", url_.Shown(), words.front(),
-                             EscapeForTerminal(all.substr(0, all.find(", with args"))))};
+  std::vector<Reply> replies;
+  for (const RawReply& reply : exchanged.value()) {
+    if (reply->type == REDIS_REPLY_ERROR) {
+      // A server that lacks a command repeats its arguments, such as the password.
+      const std::string_view all(reply->str, static_cast<std::size_t>(reply->len));
+      return Error{fmt::format("{}: {}: {}", url_.Shown(), commands[replies.size()].front(),
+                               EscapeForTerminal(all.substr(0, all.find(", with args"))))};
+    }
+    replies.push_back(Converted(*reply, 0));
   }
-  return Converted(*reply, 0);
+  return replies;
 }
 
-Result<Reply> Redis::Call(const std::vector<std::string>& words) {
+Result<std::vector<Reply>> Redis::CallAll(const std::vector<std::vector<std::string>>& commands) {
+  if (commands.empty()) return std::vector<Reply>();
   if (context_ != nullptr && !IsQuiet(*context_)) context_.reset();
   if (context_ == nullptr) {
     const Status connected = Connect();
@@ -252,7 +260,12 @@ Result<Reply> Redis::Call(const std::vector<std::string>& words) {
       return connected.error();
     }
   }
-  return Send(words);
+  return Send(commands);
+}
+
+Result<Reply> Redis::Call(const std::vector<std::string>& words) {
+  std::vector<Reply> replies = STEMTAP_TRY(CallAll({words}));
+  return std::move(replies.front());
 }
 
 }  // namespace stemtap::fleet

@@ -63,6 +63,8 @@ class Redis {
   // Sends a command and returns its reply. Fails if the server cannot be reached, does not answer
   // in time, or reports an error.
   Result<Reply> Call(const std::vector<std::string>& words);
+  // Sends several commands at once and returns their replies. Fails as Call, if one of them does.
+  Result<std::vector<Reply>> CallAll(const std::vector<std::vector<std::string>>& commands);
 
   // From now on, calls take at most `limit` in all: then they fail.
   void AllowFor(std::chrono::milliseconds limit) { until_ = Clock::now() + limit; }
@@ -73,11 +75,15 @@ class Redis {
   struct Closer {
     void operator()(redisContext* context) const;
   };
+  struct FreeReply {
+    void operator()(redisReply* reply) const;
+  };
+  using RawReply = std::unique_ptr<redisReply, FreeReply>;
 
   Status Connect();
-  Result<Reply> Send(const std::vector<std::string>& words);
-  // Sends a command and returns the server's reply, which is never null.
-  Result<redisReply*> Exchange(const std::string& command);
+  Result<std::vector<Reply>> Send(const std::vector<std::vector<std::string>>& commands);
+  // Sends the bytes of `count` commands and returns the server's replies, which are not null.
+  Result<std::vector<RawReply>> Exchange(const std::string& bytes, std::size_t count);
 
   RedisUrl url_;
   std::unique_ptr<redisContext, Closer> context_;

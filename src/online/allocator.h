@@ -56,6 +56,8 @@ class Allocator {
     schedule_.Advance(observed, duration_ns);
   }
   bool due() const { return schedule_.due(); }
+  // From now on, allocations are due more often, as a run needs that follows a Director.
+  void SetOften(bool often) { schedule_.SetOften(often); }
   void SetNext(std::uint64_t observed, std::uint64_t duration_ns) {
     schedule_.SetNext(observed, duration_ns, releases_.first_release());
   }

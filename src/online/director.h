@@ -17,6 +17,7 @@
 #include "online/cluster.h"
 #include "online/kernel_sketch.h"
 #include "stats/log_sketch.h"
+#include "stats/serial_correlation.h"
 
 namespace stemtap::online {
 
@@ -26,6 +27,9 @@ struct KernelReport {
   const stats::LogSketch* durations = nullptr;  // without exploratory captures
   std::span<const Capture> captures;            // by credit; those known before come first
   std::span<const Cluster> clusters;            // of this run
+  stats::Correlations correlations;             // of launches of one cluster
+  // Launches before the first one that could be captured; null: none can be captured yet.
+  const stats::LogSketch* before = nullptr;
 };
 
 // DirectedCluster is the durations from `first_bin` (stats::LogSketch) up to the next cluster, and
@@ -35,8 +39,13 @@ struct DirectedCluster {
   std::uint64_t target = 0;
 };
 
-// The clusters of each kernel, ascending. Nothing is captured of a kernel without clusters.
-using Directions = std::vector<std::vector<DirectedCluster>>;
+struct KernelDirections {
+  // Ascending. Nothing is captured of a kernel without clusters.
+  std::vector<DirectedCluster> clusters;
+  // From now on, launches of the kernel may be captured, in this run or another one.
+  bool is_sampled = false;
+};
+using Directions = std::vector<KernelDirections>;  // by kernel
 
 class Director {
  public:

@@ -167,16 +167,29 @@ void OnlineSampler::Allocate(const ParallelFor& parallel) {
 bool OnlineSampler::FollowDirector() {
   if (director_ == nullptr) return false;
   std::vector<KernelReport> reports;
-  for (const KernelState& kernel : kernels_) {
+  before_.resize(kernels_.size());
+  for (std::size_t id = 0; id < kernels_.size(); ++id) {
+    const KernelState& kernel = kernels_[id];
     reports.push_back({IdOf(kernel), &kernel.sketch().durations(), kernel.captures().by_credit(),
-                       kernel.clusters()});
+                       kernel.clusters(), kernel.correlations(),
+                       before_[id] ? &*before_[id] : nullptr});
   }
   const bool has_ended = allocator_.captures_ended();
   const std::optional<Directions> directions = director_->Direct(reports, has_ended);
-  if (!directions || has_ended) return false;
-  for (std::size_t id = 0; id < kernels_.size(); ++id) Follow((*directions)[id], kernels_[id]);
+  if (!directions || has_ended) {
+    for (std::size_t id = 0; id < kernels_.size(); ++id) SetSampled(id);
+    return false;
+  }
+  for (std::size_t id = 0; id < kernels_.size(); ++id) {
+    if ((*directions)[id].is_sampled) SetSampled(id);
+    Follow((*directions)[id].clusters, kernels_[id]);
+  }
   SetEnough();
   return true;
+}
+
+void OnlineSampler::SetSampled(std::size_t kernel) {
+  if (!before_[kernel]) before_[kernel] = kernels_[kernel].sketch().durations();
 }
 
 void OnlineSampler::Follow(std::span<const DirectedCluster> directed, KernelState& kernel) {

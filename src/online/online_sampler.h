@@ -168,7 +168,10 @@ class OnlineSampler {
 
   // From now on, allocations follow `director`, which must outlive the sampler or be replaced. If
   // it is null, the sampler decides itself.
-  void SetDirector(Director* director) { director_ = director; }
+  void SetDirector(Director* director) {
+    director_ = director;
+    allocator_.SetOften(director != nullptr);
+  }
 
   // Returns the id of `name` in names(). If `pid` is given, the name belongs to that process only,
   // and if `range` is, to launches in that range.
@@ -230,6 +233,8 @@ class OnlineSampler {
   void Allocate(const ParallelFor& parallel);
   // Reports to the director. Returns whether it has given directions, which are followed then.
   bool FollowDirector();
+  // Notes that launches of the kernel may be captured from now on.
+  void SetSampled(std::size_t kernel);
   // Sets the clusters and targets of a kernel.
   static void Follow(std::span<const DirectedCluster> directed, KernelState& kernel);
   // Updates the clusters with the launches since the last allocation.
@@ -261,6 +266,8 @@ class OnlineSampler {
   sampling::SamplingOptions options_;
   bool perturbed_;
   Director* director_ = nullptr;
+  // By kernel: KernelReport::before.
+  std::vector<std::optional<stats::LogSketch>> before_;
   struct NewName {
     std::uint32_t kernel;
     std::uint64_t hash;

@@ -481,13 +481,14 @@ TEST_CASE("a new leader asks nothing of a run that has ended before it") {
   CHECK(TargetsOfAll(leader, job) == Expected(leader, job));
 }
 
-TEST_CASE("a run that pays much more for captures than others is not asked") {
+TEST_CASE("a run that predicts a cluster much worse than others is not asked") {
   FakeJob job = JobOf({{"a", 4000}, {"b", 4000}, {"c", 4000}});
   Leader leader(Precise(), 0);
   job.Tell(leader);
-  leader.SetPrices("a", kKernel, {{0, 1.0, 60'000.0}});
-  leader.SetPrices("b", kKernel, {{0, 1.0, 100'000.0}});
-  leader.SetPrices("c", kKernel, {{0, 0.1, 600'000.0}});
+  leader.SetTraits("a", kKernel, {{{0, 1.0, 60'000.0}}, {}});
+  // A run with longer launches is asked as often: the price does not matter.
+  leader.SetTraits("b", kKernel, {{{0, 1.0, 150'000.0}}, {}});
+  leader.SetTraits("c", kKernel, {{{0, 0.1, 600'000.0}}, {}});
   CHECK(leader.Decide());
   CHECK(TargetsOfAll(leader, job) == Expected(leader, job));
   CHECK(Sum(TargetsOf(leader, "a")) > 0);
@@ -495,11 +496,11 @@ TEST_CASE("a run that pays much more for captures than others is not asked") {
   CHECK(Sum(TargetsOf(leader, "c")) == 0);
 }
 
-TEST_CASE("what was asked of a run that has become expensive is asked of others") {
+TEST_CASE("what was asked of a run that cannot predict it any more is asked of others") {
   FakeJob job = JobOf({{"a", 4000}, {"b", 4000}});
   Leader leader = Decided(job);
   REQUIRE(Sum(TargetsOf(leader, "b")) > 0);
-  leader.SetPrices("b", kKernel, {{0, 0.1, 1e7}});
+  leader.SetTraits("b", kKernel, {{{0, 0.1, 1e7}}, {}});
   for (auto& [run, sketch] : job.sketches) {
     sketch.Merge(stats::LogSketch(sketch));
     leader.SetSketch(run, kKernel, sketch);
@@ -511,13 +512,13 @@ TEST_CASE("what was asked of a run that has become expensive is asked of others"
   for (std::size_t c = 0; c < asked.size(); ++c) CHECK(asked[c] >= least[c]);
 }
 
-TEST_CASE("an expensive run is asked if no other has launches of the cluster") {
+TEST_CASE("a run that predicts badly is asked if no other has launches of the cluster") {
   FakeJob job = JobOf({{"a", 4000}});
   job.sketches["b"] = {};
   for (int i = 0; i < 4000; ++i) job.sketches["b"].Add(kShort + 100);
   Leader leader(Precise(), 0);
   job.Tell(leader);
-  leader.SetPrices("a", kKernel, {{0, 0.6, 200'000.0}});
+  leader.SetTraits("a", kKernel, {{{0, 0.6, 200'000.0}}, {}});
   CHECK(leader.Decide());
   const Clusters clusters = Only(leader.Clusters());
   const std::vector<std::uint64_t> expected = Expected(leader, job);
@@ -528,6 +529,89 @@ TEST_CASE("an expensive run is asked if no other has launches of the cluster") {
   }
   CHECK(of_long > 0);
   CHECK(TargetsOf(leader, "a")[ClusterOf(leader, kShort + 100)] == 0);
+}
+
+// Doubles the launches of all runs, and decides.
+void Grow(Leader& leader, FakeJob& job) {
+  for (auto& [run, sketch] : job.sketches) {
+    sketch.Merge(stats::LogSketch(sketch));
+    leader.SetSketch(run, kKernel, sketch);
+  }
+  CHECK(leader.Decide());
+}
+
+TEST_CASE("what is not reported by the second decision is asked of another run too") {
+  FakeJob job = JobOf({{"a", 4000}, {"b", 4000}});
+  Leader leader = Decided(job);
+  Grow(leader, job);
+  CHECK(Sum(TargetsOfAll(leader, job)) == Sum(Expected(leader, job)));
+  Grow(leader, job);
+  const std::vector<std::uint64_t> overdue = TargetsOfAll(leader, job);
+  CHECK(Sum(overdue) > Sum(Expected(leader, job)));
+  // At most what lacks, in time and overdue.
+  const std::vector<std::uint64_t> targets = Targets(Only(leader.Clusters()));
+  for (std::size_t c = 0; c < targets.size(); ++c) CHECK(overdue[c] <= 2 * targets[c]);
+  // Captures that are made are not awaited any more, of any run.
+  for (std::size_t c = 0; c < targets.size(); ++c) {
+    const std::uint64_t duration = DurationIn(leader, job, c);
+    for (std::uint64_t i = 0; i < 2 * targets[c]; ++i) job.Add(leader, "a", duration);
+  }
+  Grow(leader, job);
+  const std::vector<std::uint64_t> now = Targets(Only(leader.Clusters()));
+  const std::vector<std::uint64_t> captured = Captured(leader, job);
+  for (std::size_t c = 0; c < now.size(); ++c) {
+    if (captured[c] >= now[c]) CHECK(TargetsOfAll(leader, job)[c] == captured[c]);
+  }
+}
+
+TEST_CASE("a run that has captured much more time than others is spared") {
+  std::vector<std::pair<std::string, std::uint64_t>> launches;
+  for (int run = 0; run < 16; ++run) launches.emplace_back("run " + std::to_string(run), 1000);
+  FakeJob job = JobOf(launches);
+  Leader leader(Precise(), 0);
+  job.Tell(leader);
+  for (int i = 0; i < 8; ++i) job.Add(leader, "run 3", kLong + 100);
+  CHECK(leader.Decide());
+  CHECK(Sum(TargetsOf(leader, "run 3")) == 8);
+  CHECK(Sum(TargetsOfAll(leader, job)) == Sum(Expected(leader, job)));
+  // Unless it has most of the launches.
+  FakeJob uneven = JobOf({{"run 1", 1000}, {"run 3", 9000}});
+  Leader other(Precise(), 0);
+  uneven.Tell(other);
+  for (int i = 0; i < 8; ++i) uneven.Add(other, "run 3", kLong + 100);
+  CHECK(other.Decide());
+  CHECK(Sum(TargetsOf(other, "run 3")) > 8);
+}
+
+TEST_CASE("more captures are wanted if those so far are of one burst") {
+  const auto wanted = [](double rho, std::uint64_t distance) {
+    FakeJob job = JobOf({{"a", 40'000}, {"b", 40'000}});
+    Leader leader(Precise(), 0);
+    job.Tell(leader);
+    Traits traits;
+    traits.correlations.rho.fill(rho);
+    for (const auto& [run, sketch] : job.sketches) leader.SetTraits(run, kKernel, traits);
+    // Half of them in each run, at the same time.
+    for (std::uint64_t i = 0; i < 20; ++i) {
+      const std::uint64_t duration = i % 4 < 2 ? kLong + 250 * i : kShort + 5 * i;
+      leader.AddCapture(i % 2 == 0 ? "a" : "b", kKernel, i, 20'000 + distance * (i / 2), duration);
+    }
+    CHECK(leader.Decide());
+    return Sum(Targets(Only(leader.Clusters())));
+  };
+  const std::uint64_t independent = wanted(0.0, 1);
+  CHECK(wanted(0.9, 1) > independent);
+  CHECK(wanted(0.9, 200) < wanted(0.9, 1));
+}
+
+TEST_CASE("a kernel is sampled from the first capture on that is asked for") {
+  FakeJob job = JobOf({{"a", 4000}, {"b", 4000}});
+  Leader waiting(Precise(), 1'000'000);
+  job.Tell(waiting);
+  CHECK(waiting.Decide());
+  CHECK(!waiting.Of("a")[0].is_sampled);
+  const Leader leader = Decided(job);
+  CHECK(leader.Of("a")[0].is_sampled);
 }
 
 TEST_CASE("after four captures of other clusters, a run is not waited for any more") {
@@ -593,7 +677,7 @@ TEST_CASE("a run that the leader was not told of is counted but not asked") {
   Leader leader(Precise(), 0);
   job.Tell(leader);
   leader.SetSketch("stranger", kKernel, TwoModes(9, 4000));
-  leader.SetPrices("stranger", kKernel, {{0, 1.0, 1.0}});
+  leader.SetTraits("stranger", kKernel, {{{0, 1.0, 1.0}}, {}});
   leader.AddCapture("stranger", kKernel, 3, 3, kShort);
   leader.SetAsked("stranger", {{kKernel, {{0, 100}}}});
   CHECK(leader.Decide());
@@ -610,7 +694,7 @@ TEST_CASE("each kernel has its own clusters, and one without launches has none")
   leader.SetSketch("a", 1, TwoModes(1, 4000));
   leader.SetSketch("a", 2, Skewed(1, 4000));
   leader.AddCapture("a", 3, 0, 0, 500);
-  leader.SetPrices("a", 4, {{0, 1.0, 5.0}});
+  leader.SetTraits("a", 4, {{{0, 1.0, 5.0}}, {}});
   leader.SetSketch("a", 5, {});
   leader.SetAsked("a", {{6, {{0, 9}, {100, 9}}}});
   CHECK(leader.Decide());
@@ -635,7 +719,7 @@ TEST_CASE("huge counts, targets and durations are harmless") {
     leader.SetRun(run, true);
     leader.SetSketch(run, kKernel, huge);
     leader.SetSketch(run, 8, TwoModes(1, 1000));
-    leader.SetPrices(run, kKernel, {{0, 1e-6, std::ldexp(1.0, 62)}});
+    leader.SetTraits(run, kKernel, {{{0, 1e-6, std::ldexp(1.0, 62)}}, {}});
     leader.AddCapture(run, kKernel, ~std::uint64_t{0}, ~std::uint64_t{0}, ~std::uint64_t{0});
     leader.SetAsked(run, {{kKernel, {{0, std::uint64_t{1} << 60}, {2000, ~std::uint64_t{0}}}}});
   }

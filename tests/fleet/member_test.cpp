@@ -49,9 +49,9 @@ TEST_CASE("without the server, a run keeps its directions until its launches hav
   std::optional<online::Directions> directions = member.Direct(reports, false);
   REQUIRE(directions);
   REQUIRE(directions->size() == 1);
-  REQUIRE(directions->at(0).size() == 2);
-  CHECK(directions->at(0)[1].first_bin == 900);
-  CHECK(directions->at(0)[1].target == 2);
+  REQUIRE(directions->at(0).clusters.size() == 2);
+  CHECK(directions->at(0).clusters[1].first_bin == 900);
+  CHECK(directions->at(0).clusters[1].target == 2);
   server.Join();
   CHECK(member.Direct(reports, false).has_value());
   // A kernel that is new during the pause has no directions.
@@ -61,8 +61,8 @@ TEST_CASE("without the server, a run keeps its directions until its launches hav
   directions = member.Direct(reports, false);
   REQUIRE(directions);
   REQUIRE(directions->size() == 21);
-  CHECK(directions->at(0).size() == 2);
-  for (std::size_t i = 1; i < 21; ++i) CHECK(directions->at(i).empty());
+  CHECK(directions->at(0).clusters.size() == 2);
+  for (std::size_t i = 1; i < 21; ++i) CHECK(directions->at(i).clusters.empty());
   for (int i = 0; i < 100; ++i) durations.Add(1000);
   CHECK(!member.Direct(reports, false));
 }

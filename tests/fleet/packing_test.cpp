@@ -138,7 +138,9 @@ void CheckIsValid(const model::PlanSample& sample) {
   CHECK(sample.record.kind == shm::RecordKind::kKernel);
 }
 
-void CheckIsValid(const std::vector<Price>& prices) {
+void CheckIsValid(const Traits& traits) {
+  const std::vector<Price>& prices = traits.prices;
+  for (const double rho : traits.correlations.rho) CHECK((rho >= 0.0 && rho <= 1.0));
   for (std::size_t i = 0; i < prices.size(); ++i) {
     CHECK(prices[i].first_bin <= kEndBin);
     if (i > 0) CHECK(prices[i - 1].first_bin < prices[i].first_bin);
@@ -397,8 +399,27 @@ TEST_CASE("captures with another record are refused") {
   CHECK(!UnpackCapture(PackCapture(sample)));
 }
 
-TEST_CASE("prices are read back, rounded") {
-  const std::vector<Price> prices = UnpackPrices(PackPrices(PricedClusters())).value();
+stats::Correlations Falling() {
+  stats::Correlations correlations;
+  double rho = 1.0;
+  for (double& of_distance : correlations.rho) of_distance = rho *= 0.75;
+  return correlations;
+}
+
+online::KernelReport Reported(std::span<const online::Cluster> clusters,
+                              const stats::Correlations& correlations) {
+  online::KernelReport kernel;
+  kernel.clusters = clusters;
+  kernel.correlations = correlations;
+  return kernel;
+}
+
+TEST_CASE("traits are read back, rounded") {
+  const Traits traits = UnpackTraits(PackTraits(Reported(PricedClusters(), Falling()))).value();
+  const std::vector<Price>& prices = traits.prices;
+  for (std::size_t i = 0; i < stats::Correlations::kDistances; ++i) {
+    CHECK(traits.correlations.rho[i] == doctest::Approx(Falling().rho[i]).epsilon(1e-5));
+  }
   REQUIRE(prices.size() == 3);
   CHECK(prices[0].first_bin == 12);
   CHECK(prices[0].yield == 1.0);
@@ -409,41 +430,67 @@ TEST_CASE("prices are read back, rounded") {
   CHECK(prices[2].first_bin == kEndBin - 1);
   CHECK(prices[2].yield == 1e-6);  // never 0
   CHECK(prices[2].price_ns == std::ldexp(1.0, 62));
-  CHECK(UnpackPrices(PackPrices({})).value().empty());
+  CHECK(UnpackTraits(PackTraits({})).value().prices.empty());
 }
 
-TEST_CASE("prices that are no numbers or out of range can be read back") {
+TEST_CASE("traits that are no numbers or out of range can be read back") {
   std::vector<online::Cluster> clusters(4);
   for (std::uint32_t i = 0; i < clusters.size(); ++i) clusters[i].first_bin = i;
   clusters[0].source = {0, 1.0 + 1e-5, NAN};
   clusters[1].source = {0, NAN, -1.0};
   clusters[2].source = {0, -0.5, 1e300};
   clusters[3].source = {0, INFINITY, 0.0};
-  const std::optional<std::vector<Price>> prices = UnpackPrices(PackPrices(clusters));
-  REQUIRE(prices);
-  CHECK(prices->size() == 4);
-  CheckIsValid(*prices);
+  stats::Correlations correlations;
+  correlations.rho = {NAN, -1.0, INFINITY, 1e300, 0.5, 0.0, 1.0};
+  const std::optional<Traits> traits = UnpackTraits(PackTraits(Reported(clusters, correlations)));
+  REQUIRE(traits);
+  CHECK(traits->prices.size() == 4);
+  CheckIsValid(*traits);
 }
 
-TEST_CASE("damaged prices are refused or valid") {
+TEST_CASE("damaged traits are refused or valid") {
   const std::vector<online::Cluster> clusters = PricedClusters();
-  const std::size_t first = PackPrices(std::span(clusters).first(1)).size();
-  const std::size_t second = PackPrices(std::span(clusters).first(2)).size();
-  CheckDamaged(PackPrices(clusters), UnpackPrices,
-               [&](std::size_t size) { return size == 0 || size == first || size == second; });
+  const auto size_of = [&](std::size_t some) {
+    return PackTraits(Reported(std::span(clusters).first(some), Falling())).size();
+  };
+  const std::size_t none = size_of(0);
+  const std::size_t first = size_of(1);
+  const std::size_t second = size_of(2);
+  CheckDamaged(PackTraits(Reported(clusters, Falling())), UnpackTraits,
+               [&](std::size_t size) { return size == none || size == first || size == second; });
 }
 
-TEST_CASE("prices that no run can have are refused") {
+TEST_CASE("traits that no run can have are refused") {
+  const std::string none = PackTraits({});
   const auto packed = [](std::uint64_t bin, std::uint64_t yield, std::uint64_t price) {
     return Packer().Number(bin).Number(yield).Number(price).Take();
   };
-  CHECK(UnpackPrices(packed(9, 1'000'000, 5)));
-  CHECK(!UnpackPrices(packed(9, 1'000'001, 5)));
-  CHECK(!UnpackPrices(packed(kEndBin + 1, 1, 5)));
-  CHECK(!UnpackPrices(packed(9, 1, kMax64)));
-  CHECK(UnpackPrices(packed(9, 1, 5) + packed(10, 1, 5)));
-  CHECK(!UnpackPrices(packed(9, 1, 5) + packed(9, 1, 5)));
-  CHECK(!UnpackPrices(packed(9, 1, 5) + packed(8, 1, 5)));
+  CHECK(UnpackTraits(none + packed(9, 1'000'000, 5)));
+  CHECK(!UnpackTraits(none + packed(9, 1'000'001, 5)));
+  CHECK(!UnpackTraits(none + packed(kEndBin + 1, 1, 5)));
+  CHECK(!UnpackTraits(none + packed(9, 1, kMax64)));
+  CHECK(UnpackTraits(none + packed(9, 1, 5) + packed(10, 1, 5)));
+  CHECK(!UnpackTraits(none + packed(9, 1, 5) + packed(9, 1, 5)));
+  CHECK(!UnpackTraits(none + packed(9, 1, 5) + packed(8, 1, 5)));
+}
+
+TEST_CASE("the launches that can be captured are those after the ones before") {
+  stats::LogSketch before;
+  for (const std::uint64_t duration : {100, 5000, 5010}) before.Add(duration);
+  stats::LogSketch all = before;
+  for (const std::uint64_t duration : {7, 5000, 900'000}) all.Add(duration);
+  online::KernelReport kernel;
+  CHECK(CapturableOf(all, UnpackTraits(PackTraits(kernel)).value()).count() == 0);
+  kernel.before = &before;
+  const Traits traits = UnpackTraits(PackTraits(kernel)).value();
+  stats::LogSketch expected;
+  for (const std::uint64_t duration : {7, 5000, 900'000}) expected.Add(duration);
+  CHECK(AreEqual(CapturableOf(all, traits), expected));
+  // Of another kernel.
+  stats::LogSketch other;
+  other.Add(5000);
+  CHECK(AreEqual(CapturableOf(other, traits), other));
+  CHECK(CapturableOf({}, traits).count() == 0);
 }
 
 TEST_CASE("directions are read back") {
@@ -457,6 +504,7 @@ TEST_CASE("directions are read back") {
       CHECK(kernels[i].clusters[c].first_bin == Directions()[i].clusters[c].first_bin);
       CHECK(kernels[i].clusters[c].target == Directions()[i].clusters[c].target);
     }
+    CHECK(kernels[i].is_sampled == Directions()[i].is_sampled);
   }
   CHECK(UnpackDirections(PackDirections({})).value().empty());
 }
@@ -468,10 +516,13 @@ TEST_CASE("damaged directions are refused or valid") {
 TEST_CASE("directions with huge counts or unordered clusters are refused") {
   for (const std::uint64_t huge : {std::uint64_t{1} << 20, std::uint64_t{1} << 60, kMax64}) {
     CHECK(!UnpackDirections(Packer().Number(huge).Take()));
-    CHECK(!UnpackDirections(Packer().Number(1).Number(7).Number(huge).Take()));
+    CHECK(!UnpackDirections(Packer().Number(1).Number(7).Number(0).Number(huge).Take()));
+    CHECK(!UnpackDirections(Packer().Number(1).Number(7).Number(huge).Number(0).Take()));
   }
   const auto packed = [](std::uint64_t first, std::uint64_t second) {
-    return Packer().Number(1).Number(7).Number(2).Number(first).Number(1).Number(second).Number(1);
+    Packer packer;
+    for (const std::uint64_t number : {1, 7, 1, 2}) packer.Number(number);
+    return packer.Number(first).Number(1).Number(second).Number(1);
   };
   CHECK(UnpackDirections(packed(5, 6).Take()));
   CHECK(!UnpackDirections(packed(6, 6).Take()));

@@ -177,6 +177,50 @@ Numbers NumbersOf(const model::PlanKernel& kernel) {
   return numbers;
 }
 
+TEST_CASE("launches that could not be captured are represented, and their bias is known") {
+  MadeJob job = TwoRuns();
+  std::map<std::uint64_t, std::uint64_t> early;
+  for (RunState& run : job.runs) {
+    for (const auto& [key, sketch] : run.sketches) {
+      // A tenth of the launches of each bin.
+      stats::LogSketch before;
+      std::uint32_t bin = sketch.first_bin();
+      for (const stats::LogSketch::Bin& content : sketch.bins()) {
+        if (content.count >= 10) before.AddBin(bin, {content.count / 10, 0, 0});
+        ++bin;
+      }
+      early[key] += before.count();
+      run.traits[key].before = before;
+    }
+  }
+  const model::Plan plan = Pooled(job);
+  const model::Plan whole = Pooled(TwoRuns());
+  CHECK(plan.totals.invocations == whole.totals.invocations);
+  CHECK(plan.totals.samples == whole.totals.samples);
+  CHECK(plan.totals.plain_estimate_ns == doctest::Approx(whole.totals.plain_estimate_ns));
+  for (const model::PlanKernel& kernel : plan.kernels) {
+    std::uint64_t others = 0;
+    for (const model::PlanCluster& cluster : kernel.clusters) others += cluster.other_periods;
+    CHECK(others == early[KeyOf(kernel)]);
+  }
+}
+
+TEST_CASE("captures of one burst count as fewer in the plan") {
+  MadeJob job = TwoRuns();
+  for (RunState& run : job.runs) {
+    for (const auto& [key, sketch] : run.sketches) run.traits[key].correlations.rho.fill(1.0);
+    // All captures of a kernel are neighbors.
+    for (auto& [key, sample] : run.captures) sample.occurrence = sample.occurrence % 60;
+  }
+  std::uint64_t independent = 0;
+  for (const model::PlanKernel& kernel : Pooled(job).kernels) {
+    for (const model::PlanCluster& c : kernel.clusters) independent += c.independent;
+  }
+  CHECK(independent > 0);
+  CHECK(independent < Pooled(job).totals.samples / 2);
+  CHECK(Pooled(job).totals.certified_bound > Pooled(TwoRuns()).totals.certified_bound);
+}
+
 TEST_CASE("the launches of all runs are one population") {
   const MadeJob job = TwoRuns();
   const model::Plan plan = Pooled(job);
