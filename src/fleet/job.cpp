@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fleet/job.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "fleet/job.h"
 
 namespace stemtap::fleet {
 namespace {
@@ -128,7 +127,7 @@ return silent
 // A leader that reads each value with a command of its own takes twice as long (fleet_load).
 constexpr std::size_t kEntriesAtOnce = 1000;
 constexpr std::size_t kChangedAtOnce = 100;
-constexpr std::size_t kRunsAtOnce = 8;
+constexpr std::size_t kRunsAtOnce = 4;
 
 Error Unexpected(std::string_view what) {
   return {fmt::format("the server returned an unexpected {}; expected the data of a stemtap job",
@@ -453,7 +452,7 @@ Result<bool> Job::StoreFiles(const std::string& run, std::uint64_t confirmed,
 }
 
 Result<std::map<std::string, std::string>> Job::ReadFiles(const std::string& run) {
-  const Reply reply = STEMTAP_TRY(redis_.Call({"HGETALL", Key("files:" + run)}));
+  const Reply reply = STEMTAP_TRY(redis_.Call({"HGETALL", Key("files:" + run)}, Redis::kMaxBytes));
   std::map<std::string, std::string> files;
   const bool read = ForEachPair(reply, [&](const std::string& name, const std::string& content) {
     files.emplace(name, content);

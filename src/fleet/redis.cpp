@@ -29,6 +29,10 @@ constexpr std::size_t kMaxLine = 65536;
 
 constexpr std::size_t kMaxSocketPath = sizeof(sockaddr_un::sun_path) - 1;
 
+// A reply has at most so many parts. Each takes about 100 bytes of memory, and may have only 4 in
+// the reply, so kMaxReply does not limit their memory. A job needs two for each kernel of a run.
+constexpr std::size_t kMaxParts = std::size_t{1} << 20;
+
 // A call may take longer than kTimeout if it moves at least so many bytes in each millisecond.
 constexpr std::size_t kMinBytesPerMs = 8192;
 
@@ -77,6 +81,36 @@ bool IsQuiet(const redisContext& context) {
 bool IsEndless(const redisReader& reader) {
   return reader.len - reader.pos > kMaxLine &&
          std::memchr(reader.buf + reader.pos, '\r', kMaxLine) == nullptr;
+}
+
+// Returns the functions with which hiredis creates replies.
+const redisReplyObjectFunctions& PlainFunctions() {
+  static const redisReplyObjectFunctions functions = [] {
+    const std::unique_ptr<redisReader, decltype(&redisReaderFree)> reader(redisReaderCreate(),
+                                                                          &redisReaderFree);
+    return *reader->fn;
+  }();
+  return functions;
+}
+
+// Creates a list, unless the reply then has too many parts: hiredis would reserve what the server
+// claims. The reader's data is how many parts are left. The type of `count` depends on the version
+// of hiredis.
+template <typename Count>
+void* CreateList(const redisReadTask* task, Count count) {
+  auto& left = *static_cast<std::size_t*>(task->privdata);
+  if (static_cast<std::size_t>(count) > left) return nullptr;
+  left -= static_cast<std::size_t>(count);
+  return PlainFunctions().createArray(task, count);
+}
+
+redisReplyObjectFunctions& LimitedFunctions() {
+  static redisReplyObjectFunctions functions = [] {
+    redisReplyObjectFunctions limited = PlainFunctions();
+    limited.createArray = &CreateList;
+    return limited;
+  }();
+  return functions;
 }
 
 // What is before an '@' may be a password, and so may the part that one would begin with ':'.
@@ -167,6 +201,8 @@ Status Redis::Connect() {
     context_.reset();
     return Error{fmt::format("{}: cannot be reached: {}", url_.Shown(), EscapeForTerminal(why))};
   }
+  context_->reader->fn = &LimitedFunctions();
+  context_->reader->privdata = &parts_left_;
   if (!url_.password.empty()) {
     const Result<std::vector<Reply>> accepted = Send({{"AUTH", url_.password}});
     if (!accepted.ok()) {
@@ -181,26 +217,31 @@ Status Redis::Connect() {
   return Success{};
 }
 
-Result<std::vector<Redis::RawReply>> Redis::Exchange(const std::string& bytes, std::size_t count) {
+Result<std::vector<Redis::RawReply>> Redis::Exchange(const std::string& bytes, std::size_t count,
+                                                     std::size_t max_reply) {
   const Clock::time_point begin = Clock::now();
   std::size_t sent = 0;
   std::size_t received = 0;
   std::vector<RawReply> replies;
   std::array<char, 65536> buffer;
+  parts_left_ = kMaxParts;
   for (;;) {
     void* reply = nullptr;
     if (redisReaderGetReply(context_->reader, &reply) != REDIS_OK) {
+      if (context_->reader->err == REDIS_ERR_OOM) return Error{"the server's reply is too long"};
       return Error{EscapeForTerminal(context_->reader->errstr)};
     }
     if (reply != nullptr) {
       replies.emplace_back(static_cast<redisReply*>(reply));
+      parts_left_ = kMaxParts;
       if (replies.size() < count) continue;
       // A server that does not read all commands is not asked again.
       if (sent < bytes.size()) ::shutdown(context_->fd, SHUT_RDWR);
       return replies;
     }
-    if (received > kMaxBytes || IsEndless(*context_->reader))
+    if (received > max_reply || IsEndless(*context_->reader)) {
       return Error{"the server's reply is too long"};
+    }
     const std::chrono::milliseconds moving((sent + received) / kMinBytesPerMs);
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(
         std::min(until_, begin + kTimeout + moving) - Clock::now());
@@ -225,14 +266,15 @@ Result<std::vector<Redis::RawReply>> Redis::Exchange(const std::string& bytes, s
   }
 }
 
-Result<std::vector<Reply>> Redis::Send(const std::vector<std::vector<std::string>>& commands) {
+Result<std::vector<Reply>> Redis::Send(const std::vector<std::vector<std::string>>& commands,
+                                        std::size_t max_reply) {
   std::string bytes;
   for (const std::vector<std::string>& words : commands) bytes += Packed(words);
   if (bytes.size() > kMaxBytes) {
     return Error{fmt::format("{}: {}: has {} bytes; expected at most {}", url_.Shown(),
                              commands.front().front(), bytes.size(), kMaxBytes)};
   }
-  const Result<std::vector<RawReply>> exchanged = Exchange(bytes, commands.size());
+  const Result<std::vector<RawReply>> exchanged = Exchange(bytes, commands.size(), max_reply);
   if (!exchanged.ok()) {
     context_.reset();
     return Error{fmt::format("{}: {}", url_.Shown(), exchanged.error().message)};
@@ -250,7 +292,8 @@ Result<std::vector<Reply>> Redis::Send(const std::vector<std::vector<std::string
   return replies;
 }
 
-Result<std::vector<Reply>> Redis::CallAll(const std::vector<std::vector<std::string>>& commands) {
+Result<std::vector<Reply>> Redis::CallAll(const std::vector<std::vector<std::string>>& commands,
+                                           std::size_t max_reply) {
   if (commands.empty()) return std::vector<Reply>();
   if (context_ != nullptr && !IsQuiet(*context_)) context_.reset();
   if (context_ == nullptr) {
@@ -260,11 +303,11 @@ Result<std::vector<Reply>> Redis::CallAll(const std::vector<std::vector<std::str
       return connected.error();
     }
   }
-  return Send(commands);
+  return Send(commands, max_reply);
 }
 
-Result<Reply> Redis::Call(const std::vector<std::string>& words) {
-  std::vector<Reply> replies = STEMTAP_TRY(CallAll({words}));
+Result<Reply> Redis::Call(const std::vector<std::string>& words, std::size_t max_reply) {
+  std::vector<Reply> replies = STEMTAP_TRY(CallAll({words}, max_reply));
   return std::move(replies.front());
 }
 

@@ -52,8 +52,11 @@ struct Reply {
 class Redis {
  public:
   static constexpr std::chrono::milliseconds kTimeout{1000};
-  // A command or a reply has at most so many bytes, as has a value of a server.
+  // A command has at most so many bytes, as has a value of a server.
   static constexpr std::size_t kMaxBytes = std::size_t{512} << 20;
+  // So has a reply, except those with files. It is in memory three times while it is read, and a
+  // collector must leave memory to its program. Larger than what a leader reads of 1,000 changes.
+  static constexpr std::size_t kMaxReply = std::size_t{128} << 20;
 
   explicit Redis(RedisUrl url);
   ~Redis();
@@ -61,10 +64,11 @@ class Redis {
   Redis& operator=(const Redis&) = delete;
 
   // Sends a command and returns its reply. Fails if the server cannot be reached, does not answer
-  // in time, or reports an error.
-  Result<Reply> Call(const std::vector<std::string>& words);
+  // in time, reports an error, or returns more than `max_reply` bytes.
+  Result<Reply> Call(const std::vector<std::string>& words, std::size_t max_reply = kMaxReply);
   // Sends several commands at once and returns their replies. Fails as Call, if one of them does.
-  Result<std::vector<Reply>> CallAll(const std::vector<std::vector<std::string>>& commands);
+  Result<std::vector<Reply>> CallAll(const std::vector<std::vector<std::string>>& commands,
+                                     std::size_t max_reply = kMaxReply);
 
   // From now on, calls take at most `limit` in all: then they fail.
   void AllowFor(std::chrono::milliseconds limit) { until_ = Clock::now() + limit; }
@@ -81,11 +85,14 @@ class Redis {
   using RawReply = std::unique_ptr<redisReply, FreeReply>;
 
   Status Connect();
-  Result<std::vector<Reply>> Send(const std::vector<std::vector<std::string>>& commands);
+  Result<std::vector<Reply>> Send(const std::vector<std::vector<std::string>>& commands,
+                                  std::size_t max_reply = kMaxReply);
   // Sends the bytes of `count` commands and returns the server's replies, which are not null.
-  Result<std::vector<RawReply>> Exchange(const std::string& bytes, std::size_t count);
+  Result<std::vector<RawReply>> Exchange(const std::string& bytes, std::size_t count,
+                                         std::size_t max_reply);
 
   RedisUrl url_;
+  std::size_t parts_left_ = 0;  // of the reply that is read
   std::unique_ptr<redisContext, Closer> context_;
   Clock::time_point until_ = Clock::time_point::max();
 };

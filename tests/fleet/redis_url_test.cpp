@@ -159,6 +159,22 @@ TEST_CASE("an error of the server is reported, but does not control the terminal
   CHECK(ErrorOf("\x1b not Redis\r\n", "").find('\x1b') == std::string::npos);
 }
 
+TEST_CASE("a reply with more parts than a job has is refused before memory is reserved for them") {
+  std::string two_lists = "*2\r\n";
+  for (int list = 0; list < 2; ++list) {
+    two_lists += "*600000\r\n";
+    for (int i = 0; i < 600'000; ++i) two_lists += ":1\r\n";
+  }
+  for (const std::string& reply : {std::string("*2000000000\r\n:1\r\n"), two_lists}) {
+    CHECK(ErrorOf(reply, "").ends_with(": the server's reply is too long"));
+  }
+}
+
+TEST_CASE("a reply that is longer than a job needs is refused before it is complete") {
+  const std::string begin = "$500000000\r\n" + std::string(Redis::kMaxReply, 'x');
+  CHECK(ErrorOf(begin, "").ends_with(": the server's reply is too long"));
+}
+
 TEST_CASE("a server that cannot be reached is reported without the password") {
   Redis redis(Parsed("redis://:secret@127.0.0.1:1/2"));
   const Result<Reply> reply = redis.Call({"PING"});
