@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "fleet/job.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
 #include <set>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "base/text.h"
-#include "fleet/job.h"
+#include "fleet/seal.h"
 
 namespace stemtap::fleet {
 namespace {
@@ -153,17 +156,20 @@ std::optional<std::uint64_t> ParseNumber(std::string_view text) {
 }
 
 std::string PackRun(const RunInfo& run) {
-  return Packer()
-      .Number(run.rank)
-      .Text(run.host)
-      .Number(run.launches)
-      .Number(run.duration_ns)
-      .Number(run.has_ended)
-      .Take();
+  return Sealed("runs", run.id,
+                Packer()
+                    .Number(run.rank)
+                    .Text(run.host)
+                    .Number(run.launches)
+                    .Number(run.duration_ns)
+                    .Number(run.has_ended)
+                    .Take());
 }
 
 std::optional<RunInfo> UnpackRun(const std::string& id, std::string_view bytes) {
-  Unpacker unpacker(bytes);
+  const std::optional<std::string_view> opened = Opened("runs", id, bytes);
+  if (!opened) return std::nullopt;
+  Unpacker unpacker(*opened);
   RunInfo run;
   run.id = id;
   run.rank = unpacker.Number();
@@ -181,6 +187,18 @@ void AddWords(std::string_view text, std::set<std::string>& words) {
     if (end != 0) words.emplace(text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));
   }
+}
+
+std::string PackSealed(std::string_view key, std::string_view field,
+                       const std::vector<DirectedKernel>& directions) {
+  return Sealed(key, field, PackDirections(directions));
+}
+
+std::optional<std::vector<DirectedKernel>> UnpackSealed(std::string_view key,
+                                                        std::string_view field,
+                                                        std::string_view bytes) {
+  const std::optional<std::string_view> opened = Opened(key, field, bytes);
+  return opened ? UnpackDirections(*opened) : std::nullopt;
 }
 
 // Calls add(field, value) for each pair of a list; false if it is none, or `add` returns false.
@@ -201,6 +219,7 @@ struct Part {
   const char* name;
   std::set<std::string> Changed::*changed;
   bool (*add)(std::string_view field, std::string_view value, RunState& state);  // false: malformed
+  bool is_hint;  // the leader can do without it
 };
 
 bool AddSketch(std::string_view field, std::string_view value, RunState& state) {
@@ -227,22 +246,26 @@ bool AddTraits(std::string_view field, std::string_view value, RunState& state) 
   return true;
 }
 
-constexpr Part kParts[] = {{"sketches", &Changed::kernels, AddSketch},
-                           {"captures", &Changed::captures, AddCapture},
-                           {"traits", &Changed::kernels, AddTraits}};
+constexpr Part kParts[] = {{"sketches", &Changed::kernels, AddSketch, false},
+                           {"captures", &Changed::captures, AddCapture, false},
+                           {"traits", &Changed::kernels, AddTraits, true}};
 
-// Adds the values of `fields`, or all pairs of field and value if it is null.
-bool Take(const Part& part, const std::set<std::string>* fields, const Reply& reply,
-          RunState& state) {
-  if (fields == nullptr) {
-    return ForEachPair(reply, [&](const std::string& field, const std::string& value) {
-      return part.add(field, value, state);
-    });
-  }
+std::string KeyOf(const Part& part, const std::string& run) {
+  return fmt::format("{}:{}", part.name, run);
+}
+
+// Adds the values at `key`: those of `fields`, or all pairs of field and value if it is null.
+bool Take(const Part& part, std::string_view key, const std::set<std::string>* fields,
+          const Reply& reply, RunState& state) {
+  const auto add = [&](const std::string& field, const std::string& sealed) {
+    const std::optional<std::string_view> value = Opened(key, field, sealed);
+    return (value && part.add(field, *value, state)) || part.is_hint;
+  };
+  if (fields == nullptr) return ForEachPair(reply, add);
   if (!reply.is_list() || reply.list.size() != fields->size()) return false;
   auto value = reply.list.begin();
   for (const std::string& field : *fields) {
-    if (!value->is_text() || !part.add(field, value->text, state)) return false;
+    if (!value->is_text() || !add(field, value->text)) return false;
     ++value;
   }
   return true;
@@ -273,18 +296,18 @@ Result<Answer> Job::Send(const Update& update, std::uint64_t version) {
       PackRun(update.run),
       update.run.has_ended ? "-1" : std::to_string(update.run.launches),
       std::to_string(kWaitedFor.count())};
-  const auto add = [&](const std::string& field, const std::string& value) {
-    arguments.push_back(field);
-    arguments.push_back(value);
+  const auto add = [&](const std::string& key, const auto& values, const auto& field_of) {
+    arguments.push_back(std::to_string(values.size()));
+    for (const auto& [name, value] : values) {
+      const std::string field = field_of(name);
+      arguments.push_back(field);
+      arguments.push_back(Sealed(key, field, value));
+    }
   };
-  arguments.push_back(std::to_string(update.new_kernels.size()));
-  for (const auto& [key, id] : update.new_kernels) add(Hex(key), id);
-  arguments.push_back(std::to_string(update.sketches.size()));
-  for (const auto& [key, sketch] : update.sketches) add(Hex(key), sketch);
-  arguments.push_back(std::to_string(update.captures.size()));
-  for (const auto& [field, capture] : update.captures) add(field, capture);
-  arguments.push_back(std::to_string(update.traits.size()));
-  for (const auto& [key, traits] : update.traits) add(Hex(key), traits);
+  add("kernels", update.new_kernels, Hex);
+  add("sketches:" + run, update.sketches, Hex);
+  add("captures:" + run, update.captures, std::identity());
+  add("traits:" + run, update.traits, Hex);
   const Reply reply =
       STEMTAP_TRY(Run(kUpdate,
                       {"job", "runs", "changes", "kernels", "sketches:" + run, "captures:" + run,
@@ -303,8 +326,9 @@ Result<Answer> Job::Send(const Update& update, std::uint64_t version) {
                    *slowest,
                    static_cast<std::uint64_t>(std::max<std::int64_t>(reply.list[5].number, 0)),
                    {}};
-  if (reply.list[3].is_text()) {
-    answer.directions = UnpackDirections(reply.list[3].text);
+  // A run that has ended captures nothing more.
+  if (reply.list[3].is_text() && !update.run.has_ended) {
+    answer.directions = UnpackSealed("targets", run, reply.list[3].text);
     if (!answer.directions) return Unexpected("direction");
   }
   return answer;
@@ -323,7 +347,7 @@ Result<std::vector<RunState>> Job::ReadRuns(const std::map<std::string, Changed>
       if (whole) commands.push_back({"HGET", Key("targets"), id});
       for (const Part& part : kParts) {
         const std::set<std::string>& fields = changed.*part.changed;
-        const std::string key = Key(fmt::format("{}:{}", part.name, id));
+        const std::string key = Key(KeyOf(part, id));
         if (whole) {
           commands.push_back({"HGETALL", key});
         } else if (!fields.empty()) {
@@ -341,14 +365,14 @@ Result<std::vector<RunState>> Job::ReadRuns(const std::map<std::string, Changed>
       RunState& state = states.emplace_back();
       state.run = *info;
       if (const Reply* targets = whole ? &*reply++ : nullptr; targets && targets->is_text()) {
-        std::optional<std::vector<DirectedKernel>> directions = UnpackDirections(targets->text);
-        if (!directions) return Unexpected("direction");
-        state.directions = *std::move(directions);
+        // As traits, directions are hints: if they are damaged, the leader does without them.
+        state.directions =
+            UnpackSealed("targets", id, targets->text).value_or(std::vector<DirectedKernel>());
       }
       for (const Part& part : kParts) {
         const std::set<std::string>& fields = changed.*part.changed;
         if (!whole && fields.empty()) continue;
-        if (!Take(part, whole ? nullptr : &fields, *reply++, state)) {
+        if (!Take(part, KeyOf(part, id), whole ? nullptr : &fields, *reply++, state)) {
           return Unexpected(fmt::format("value in '{}'", part.name));
         }
       }
@@ -414,10 +438,10 @@ Result<std::vector<std::string>> Job::ReadSilent() {
 Result<bool> Job::Publish(const std::string& leader, const std::vector<DirectedKernel>& clusters,
                           const std::map<std::string, std::vector<DirectedKernel>>& by_run) {
   std::vector<std::string> arguments = {leader, std::to_string(kExpiry.count()),
-                                        PackDirections(clusters)};
+                                        PackSealed("clusters", "", clusters)};
   for (const auto& [run, directions] : by_run) {
     arguments.push_back(run);
-    arguments.push_back(PackDirections(directions));
+    arguments.push_back(PackSealed("targets", run, directions));
   }
   const Reply reply =
       STEMTAP_TRY(Run(kPublish, {"job", "leader", "clusters", "targets"}, arguments));
@@ -445,19 +469,21 @@ Result<bool> Job::StoreFiles(const std::string& run, std::uint64_t confirmed,
                                         std::to_string(kExpiry.count())};
   for (const auto& [name, content] : files) {
     arguments.push_back(name);
-    arguments.push_back(content);
+    arguments.push_back(Sealed("files:" + run, name, content));
   }
   const Reply reply = STEMTAP_TRY(Run(kStoreFiles, {"job", "files:" + run}, arguments));
   return reply.number == 1;
 }
 
 Result<std::map<std::string, std::string>> Job::ReadFiles(const std::string& run) {
-  const Reply reply = STEMTAP_TRY(redis_.Call({"HGETALL", Key("files:" + run)}, Redis::kMaxBytes));
+  const std::string key = "files:" + run;
+  const Reply reply = STEMTAP_TRY(redis_.Call({"HGETALL", Key(key)}, Redis::kMaxBytes));
   std::map<std::string, std::string> files;
-  const bool read = ForEachPair(reply, [&](const std::string& name, const std::string& content) {
-    files.emplace(name, content);
-    return true;
-  });
+  const bool read =
+      ForEachSealed(key, reply, [&](const std::string& name, std::string_view content) {
+        files.emplace(name, content);
+        return true;
+      });
   if (!read) return Unexpected("file");
   return files;
 }
@@ -465,13 +491,14 @@ Result<std::map<std::string, std::string>> Job::ReadFiles(const std::string& run
 Result<std::map<std::uint64_t, model::KernelId>> Job::ReadKernels() {
   const Reply reply = STEMTAP_TRY(redis_.Call({"HGETALL", Key("kernels")}));
   std::map<std::uint64_t, model::KernelId> kernels;
-  const bool read = ForEachPair(reply, [&](const std::string& field, const std::string& value) {
-    const std::optional<std::uint64_t> key = ParseHex(field);
-    std::optional<model::KernelId> id = UnpackId(value);
-    if (!key || !id) return false;
-    kernels.emplace(*key, *std::move(id));
-    return true;
-  });
+  const bool read =
+      ForEachSealed("kernels", reply, [&](const std::string& field, std::string_view value) {
+        const std::optional<std::uint64_t> key = ParseHex(field);
+        std::optional<model::KernelId> id = UnpackId(value);
+        if (!key || !id) return false;
+        kernels.emplace(*key, *std::move(id));
+        return true;
+      });
   if (!read) return Unexpected("kernel");
   return kernels;
 }
@@ -479,7 +506,7 @@ Result<std::map<std::uint64_t, model::KernelId>> Job::ReadKernels() {
 Result<std::vector<DirectedKernel>> Job::ReadClusters() {
   const Reply reply = STEMTAP_TRY(redis_.Call({"GET", Key("clusters")}));
   if (!reply.is_text()) return std::vector<DirectedKernel>();
-  std::optional<std::vector<DirectedKernel>> clusters = UnpackDirections(reply.text);
+  std::optional<std::vector<DirectedKernel>> clusters = UnpackSealed("clusters", "", reply.text);
   if (!clusters) return Unexpected("decision");
   return *std::move(clusters);
 }

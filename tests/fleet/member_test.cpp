@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fleet/member.h"
-
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -9,7 +7,9 @@
 #include <vector>
 
 #include "fleet/fake_server.h"
+#include "fleet/member.h"
 #include "fleet/packing.h"
+#include "fleet/seal.h"
 
 namespace stemtap::fleet {
 namespace {
@@ -20,7 +20,8 @@ std::string Text(const std::string& text) {
 
 // Returns the answer to an update of a run that does not lead.
 std::string Answered(const std::vector<DirectedKernel>& kernels) {
-  return "*6\r\n:0\r\n:0\r\n" + Text("1") + Text(PackDirections(kernels)) + Text("0") + ":1\r\n";
+  return "*6\r\n:0\r\n:0\r\n" + Text("1") +
+         Text(Sealed("targets", "run", PackDirections(kernels))) + Text("0") + ":1\r\n";
 }
 
 // The answer of a server that has lost the updates of the run.
