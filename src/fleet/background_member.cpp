@@ -12,8 +12,6 @@ namespace {
 // How often a run reports that it goes on, and how often the leader looks for changes.
 constexpr std::chrono::milliseconds kPeriod{5000};
 constexpr std::chrono::milliseconds kLeaderPeriod{500};
-// How long the end of a run waits for its last report.
-constexpr std::chrono::seconds kMaxEnd{5};
 
 std::vector<online::KernelReport> ReportsOf(const auto& kernels) {
   std::vector<online::KernelReport> reports;
@@ -27,6 +25,10 @@ std::vector<online::KernelReport> ReportsOf(const auto& kernels) {
 }  // namespace
 
 BackgroundMember::~BackgroundMember() {
+  {
+    const std::lock_guard lock(mutex_);
+    report_.reset();
+  }
   Stop();
 }
 
@@ -43,7 +45,8 @@ void BackgroundMember::Start() {
 void BackgroundMember::Run() {
   Report latest;
   std::unique_lock lock(mutex_);
-  while (!stops_) {
+  // Launches may be found after captures have ended, so the last report is the one before Stop.
+  for (;;) {
     changed_.wait_for(lock, member_->leads() ? kLeaderPeriod : kPeriod,
                       [this] { return stops_ || report_; });
     if (report_) {
@@ -57,10 +60,6 @@ void BackgroundMember::Run() {
         member_->Direct(ReportsOf(latest.kernels), latest.has_ended);
     lock.lock();
     directions_ = std::move(directions);
-    if (!latest.has_ended) continue;
-    is_done_ = true;
-    changed_.notify_all();
-    return;
   }
 }
 
@@ -80,7 +79,6 @@ std::optional<online::Directions> BackgroundMember::Direct(
   std::unique_lock lock(mutex_);
   report_ = std::move(report);
   changed_.notify_all();
-  if (has_ended) changed_.wait_for(lock, kMaxEnd, [this] { return is_done_; });
   if (!directions_) return std::nullopt;
   // Kernels that are newer than the directions have none.
   online::Directions directions = *directions_;

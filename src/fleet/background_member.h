@@ -30,11 +30,12 @@ class BackgroundMember : public online::Director {
   // Starts the thread, with all signals blocked. Call it before Direct.
   void Start();
 
-  // Hands the report to the thread, and returns the newest directions.
+  // Hands the report to the thread, and returns the newest directions. A report that the thread has
+  // not taken yet is replaced.
   std::optional<online::Directions> Direct(std::span<const online::KernelReport> kernels,
                                            bool has_ended) override;
 
-  // Ends the thread. Then as Member::Leave.
+  // Sends the last report and ends the thread. Then as Member::Leave.
   Status Leave(const std::string& folder);
 
  private:
@@ -63,7 +64,6 @@ class BackgroundMember : public online::Director {
   std::optional<Report> report_;  // not taken by the thread yet
   std::optional<online::Directions> directions_ = online::Directions();
   bool stops_ = false;
-  bool is_done_ = false;  // the last report was sent
 };
 
 }  // namespace stemtap::fleet

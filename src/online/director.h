@@ -52,8 +52,8 @@ class Director {
   virtual ~Director() = default;
 
   // `kernels`: in order of their ids; kernels are only added, at the end. `has_ended`: no further
-  // launch can be captured. Returns the directions, with one entry for each kernel, or nullopt if
-  // the sampler has to decide itself.
+  // launch can be captured; another call may report launches that were made before. Returns the
+  // directions, with one entry for each kernel, or nullopt if the sampler has to decide itself.
   virtual std::optional<Directions> Direct(std::span<const KernelReport> kernels,
                                            bool has_ended) = 0;
 };

@@ -8,6 +8,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstring>
 #include <string>
 #include <thread>
@@ -42,6 +43,10 @@ class FakeServer {
     url.host = (directory_ / "s").string();
     return url;
   }
+  // Returns when so many answers were given.
+  void WaitFor(int answers) const {
+    while (answered_ < answers) std::this_thread::yield();
+  }
   // Returns when all answers were given. From then on, the server cannot be reached.
   void Join() {
     if (!thread_.joinable()) return;
@@ -56,11 +61,13 @@ class FakeServer {
     for (const std::string& answer : answers) {
       if (::read(connection, command.data(), command.size()) <= 0) break;
       if (::write(connection, answer.data(), answer.size()) < 0) break;
+      ++answered_;
     }
     ::close(connection);
   }
 
   test::TempDir directory_;
+  mutable std::atomic<int> answered_ = 0;  // written by the thread; pairs with nothing
   int listener_ = -1;
   std::thread thread_;
 };

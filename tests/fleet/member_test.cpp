@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "fleet/member.h"
+
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "fleet/background_member.h"
 #include "fleet/fake_server.h"
-#include "fleet/member.h"
 #include "fleet/packing.h"
 #include "fleet/seal.h"
+#include "support/temp_dir.h"
 
 namespace stemtap::fleet {
 namespace {
@@ -34,10 +39,14 @@ model::KernelId Named(const std::string& name) {
   return id;
 }
 
-Member MemberOf(const FakeServer& server) {
+RunInfo RunOf(const std::string& id) {
   RunInfo run;
-  run.id = "run";
-  return Member(server.url(), "job", run, {}, 64);
+  run.id = id;
+  return run;
+}
+
+Member MemberOf(const FakeServer& server) {
+  return Member(server.url(), "job", RunOf("run"), {}, 64);
 }
 
 TEST_CASE("without the server, a run keeps its directions until its launches have doubled") {
@@ -66,6 +75,27 @@ TEST_CASE("without the server, a run keeps its directions until its launches hav
   for (std::size_t i = 1; i < 21; ++i) CHECK(directions->at(i).clusters.empty());
   for (int i = 0; i < 100; ++i) durations.Add(1000);
   CHECK(!member.Direct(reports, false));
+}
+
+// A collector that lags behind its program finds launches after the end of captures.
+TEST_CASE("launches that a live run reports after the end of captures reach the job") {
+  const std::string updated = Answered({});
+  FakeServer server({kPong, updated, updated, updated, ":1\r\n", ":1\r\n"});
+  auto member =
+      std::make_unique<Member>(server.url(), "job", RunOf("run"), sampling::SamplingOptions(), 64);
+  REQUIRE(member->Join().ok());
+  BackgroundMember background(std::move(member));
+  background.Start();
+  stats::LogSketch durations;
+  durations.Add(1000);
+  const std::vector<online::KernelReport> reports = {{Named("kernel"), &durations, {}, {}}};
+  background.Direct(reports, true);
+  server.WaitFor(3);
+  durations.Add(1000);
+  background.Direct(reports, true);
+  const test::TempDir directory;
+  // The files are refused if they come instead of the third update.
+  CHECK(background.Leave(directory.path().string()).ok());
 }
 
 TEST_CASE("a server that keeps losing the job is asked twice, and the run has not entered") {
