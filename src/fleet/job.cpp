@@ -214,6 +214,15 @@ bool ForEachPair(const Reply& reply, const Add& add) {
   return true;
 }
 
+// Calls add(field, value) as ForEachPair, for values of Sealed at `key`.
+template <typename Add>
+bool ForEachSealed(std::string_view key, const Reply& reply, const Add& add) {
+  return ForEachPair(reply, [&](const std::string& field, const std::string& sealed) {
+    const std::optional<std::string_view> value = Opened(key, field, sealed);
+    return value && add(field, *value);
+  });
+}
+
 // Part is one of the hashes of a run.
 struct Part {
   const char* name;
