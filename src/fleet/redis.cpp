@@ -29,6 +29,9 @@ constexpr std::size_t kMaxLine = 65536;
 
 constexpr std::size_t kMaxSocketPath = sizeof(sockaddr_un::sun_path) - 1;
 
+// A message of the server is shown up to so many bytes: it is part of one line.
+constexpr std::size_t kMaxShown = 200;
+
 // A reply has at most so many parts. Each takes about 100 bytes of memory, and may have only 4 in
 // the reply, so kMaxReply does not limit their memory. A job needs two for each kernel of a run.
 constexpr std::size_t kMaxParts = std::size_t{1} << 20;
@@ -267,7 +270,7 @@ Result<std::vector<Redis::RawReply>> Redis::Exchange(const std::string& bytes, s
 }
 
 Result<std::vector<Reply>> Redis::Send(const std::vector<std::vector<std::string>>& commands,
-                                        std::size_t max_reply) {
+                                       std::size_t max_reply) {
   std::string bytes;
   for (const std::vector<std::string>& words : commands) bytes += Packed(words);
   if (bytes.size() > kMaxBytes) {
@@ -284,8 +287,9 @@ Result<std::vector<Reply>> Redis::Send(const std::vector<std::vector<std::string
     if (reply->type == REDIS_REPLY_ERROR) {
       // A server that lacks a command repeats its arguments, such as the password.
       const std::string_view all(reply->str, static_cast<std::size_t>(reply->len));
-      return Error{fmt::format("{}: {}: {}", url_.Shown(), commands[replies.size()].front(),
-                               EscapeForTerminal(all.substr(0, all.find(", with args"))))};
+      return Error{fmt::format(
+          "{}: {}: {}", url_.Shown(), commands[replies.size()].front(),
+          EscapeForTerminal(all.substr(0, std::min(all.find(", with args"), kMaxShown))))};
     }
     replies.push_back(Converted(*reply, 0));
   }
@@ -293,7 +297,7 @@ Result<std::vector<Reply>> Redis::Send(const std::vector<std::vector<std::string
 }
 
 Result<std::vector<Reply>> Redis::CallAll(const std::vector<std::vector<std::string>>& commands,
-                                           std::size_t max_reply) {
+                                          std::size_t max_reply) {
   if (commands.empty()) return std::vector<Reply>();
   if (context_ != nullptr && !IsQuiet(*context_)) context_.reset();
   if (context_ == nullptr) {

@@ -157,6 +157,7 @@ TEST_CASE("an error of the server is reported, but does not control the terminal
                        "password"));
   CHECK(ErrorOf("-ERR \x1b[31m\r\n", "").find('\x1b') == std::string::npos);
   CHECK(ErrorOf("\x1b not Redis\r\n", "").find('\x1b') == std::string::npos);
+  CHECK(ErrorOf("-ERR " + std::string(10'000, 'x') + "\r\n", "").size() < 300);
 }
 
 TEST_CASE("a reply with more parts than a job has is refused before memory is reserved for them") {
