@@ -6,6 +6,8 @@
 
 #include <utility>
 
+#include "fleet/private_server.h"
+
 namespace stemtap::fleet {
 namespace {
 
@@ -42,8 +44,29 @@ void BackgroundMember::Start() {
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
+bool BackgroundMember::EnterJob() {
+  const auto limit = std::chrono::steady_clock::now() + kMaxFind;
+  while (member_ == nullptr) {
+    Result<std::unique_ptr<Member>> entered = enter_();
+    if (entered.ok()) {
+      member_ = std::move(entered).value();
+      break;
+    }
+    std::unique_lock lock(mutex_);
+    if (stops_ || std::chrono::steady_clock::now() > limit) {
+      directions_.reset();
+      lock.unlock();
+      fail_(entered.error());
+      return false;
+    }
+    changed_.wait_for(lock, kFindPeriod, [this] { return stops_; });
+  }
+  return true;
+}
+
 void BackgroundMember::Run() {
-  Report latest;
+  if (!EnterJob()) return;
+  Kernels latest;
   std::unique_lock lock(mutex_);
   // Launches may be found after captures have ended, so the last report is the one before Stop.
   for (;;) {
@@ -65,7 +88,7 @@ void BackgroundMember::Run() {
 
 std::optional<online::Directions> BackgroundMember::Direct(
     std::span<const online::KernelReport> kernels, bool has_ended) {
-  Report report;
+  Kernels report;
   report.has_ended = has_ended;
   for (const online::KernelReport& kernel : kernels) {
     report.kernels.push_back({kernel.id,
@@ -98,7 +121,7 @@ void BackgroundMember::Stop() {
 
 Status BackgroundMember::Leave(const std::string& folder) {
   Stop();
-  return member_->Leave(folder);
+  return member_ == nullptr ? Status(Success{}) : member_->Leave(folder);
 }
 
 }  // namespace stemtap::fleet

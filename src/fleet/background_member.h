@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // BackgroundMember is a member of a job for a live run: its own thread talks to the server, so
-// that the collector never waits for it, except at the end, for some seconds.
+// that the collector never waits for it, except at the end, for some seconds. The thread also
+// enters the job if its server may not have been started yet.
 //
 // THREADS: Direct, Start and Leave are called by one thread.
 #pragma once
 
 #include <chrono>
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -24,7 +26,13 @@ namespace stemtap::fleet {
 
 class BackgroundMember : public online::Director {
  public:
+  using Enter = std::function<Result<std::unique_ptr<Member>>()>;
+  using Report = std::function<void(const Error&)>;
+
   explicit BackgroundMember(std::unique_ptr<Member> member) : member_(std::move(member)) {}
+  // The thread calls `enter` until it succeeds. Meanwhile, nothing is captured. If it fails for
+  // kMaxFind, or until the run ends, the thread calls `fail`, and the sampler decides itself.
+  BackgroundMember(Enter enter, Report fail) : enter_(std::move(enter)), fail_(std::move(fail)) {}
   ~BackgroundMember() override;
 
   // Starts the thread, with all signals blocked. Call it before Direct.
@@ -35,7 +43,7 @@ class BackgroundMember : public online::Director {
   std::optional<online::Directions> Direct(std::span<const online::KernelReport> kernels,
                                            bool has_ended) override;
 
-  // Sends the last report and ends the thread. Then as Member::Leave.
+  // Sends the last report and ends the thread. Then as Member::Leave; succeeds if `fail` was called.
   Status Leave(const std::string& folder);
 
  private:
@@ -48,20 +56,24 @@ class BackgroundMember : public online::Director {
     stats::Correlations correlations;
     std::optional<stats::LogSketch> before;
   };
-  struct Report {
+  struct Kernels {
     std::vector<Kernel> kernels;
     bool has_ended = false;
   };
 
   void Run();
+  // Returns whether the run is in the job.
+  bool EnterJob();
   void Stop();
 
-  std::unique_ptr<Member> member_;
+  Enter enter_;
+  Report fail_;
+  std::unique_ptr<Member> member_;  // null: not in the job; set by the thread
   std::thread thread_;
   std::mutex mutex_;
   std::condition_variable changed_;
   // Guarded by mutex_.
-  std::optional<Report> report_;  // not taken by the thread yet
+  std::optional<Kernels> report_;  // not taken by the thread yet
   std::optional<online::Directions> directions_ = online::Directions();
   bool stops_ = false;
 };

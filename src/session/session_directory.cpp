@@ -44,7 +44,8 @@ bool IsSessionFile(std::string_view name) {
   return std::ranges::any_of(model::kSessionFiles, is) || is(kOldLogFileName) ||
          is(shm::kGateFileName) || is(kControlFileName) || is(kCheckpointFileName) ||
          is(shm::kRecordingFileName) || is(model::kReportFileName) ||
-         shm::IsRingName(std::string(whole).c_str()) || IsWindowName(whole);
+         shm::IsRingName(std::string(whole).c_str()) || IsWindowName(whole) ||
+         is(kJobDirectoryName);
 }
 
 }  // namespace
@@ -92,6 +93,10 @@ Status RemoveSession(const Directory& directory) {
   directory.ForEach([&](const std::string& name, ino_t) { names.push_back(name); });
   if (names.empty()) return Success{};
   STEMTAP_TRY(CheckReplaceable(directory, names));
+  // A file of the user may have this name, so its removal may fail: first.
+  if (std::erase(names, kJobDirectoryName) != 0) {
+    STEMTAP_TRY(RemoveWindow(directory, kJobDirectoryName));
+  }
   // The mask last: what remains after a failure is still a session.
   std::stable_partition(names.begin(), names.end(),
                         [](const auto& name) { return name != shm::kMaskFileName; });

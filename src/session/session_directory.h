@@ -18,6 +18,10 @@ inline constexpr const char* kControlFileName = "control";
 // The checkpoint of session/checkpoint.h.
 inline constexpr const char* kCheckpointFileName = "checkpoint";
 
+// The session that is merged from all runs of a job, in the session of the run that merges them
+// (--fleet auto).
+inline constexpr const char* kJobDirectoryName = "job";
+
 enum class SessionPlace : std::uint8_t {
   kNamed,     // named by the user; must be new or empty
   kReplaced,  // named by the user; a session in it that has ended is removed (--force)

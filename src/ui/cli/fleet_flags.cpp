@@ -7,43 +7,26 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
-#include <initializer_list>
 #include <utility>
 
 #include "base/text.h"
+#include "fleet/job_file.h"
+#include "ui/cli/launcher.h"
+#include "ui/cli/output.h"
 
 namespace stemtap::ui {
 namespace {
 
 constexpr std::size_t kMaxJobBytes = 200;
 
-std::string HostName() {
-  char name[256] = {};
-  return ::gethostname(name, sizeof name - 1) == 0 ? name : "unknown";
-}
-
-// Returns the number in the first of the variables that is set to one, or `fallback`.
-std::uint32_t NumberIn(std::initializer_list<const char*> variables, std::uint32_t fallback) {
-  for (const char* variable : variables) {
-    const char* value = std::getenv(variable);
-    char* end = nullptr;
-    if (value == nullptr || *value == 0) continue;
-    const unsigned long number = std::strtoul(value, &end, 10);
-    if (*end == 0 && number <= UINT32_MAX) return static_cast<std::uint32_t>(number);
-  }
-  return fallback;
-}
-
-// Returns the rank that the launcher of the job has set, or 0.
-std::uint32_t RankOfLauncher() {
-  return NumberIn(
-      {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "JOB_COMPLETION_INDEX"}, 0);
-}
-
 }  // namespace
 
 void FleetFlags::AddTo(CommandSpec& command) {
-  command.Add("--fleet", &url, "Redis server of a job whose runs share their captures").Type("URL");
+  command
+      .Add("--fleet", &url,
+           "Redis server of a job whose runs share their captures; auto: the first run of the "
+           "job starts one, and merges the job")
+      .Type("URL|auto");
   command.Add("--job", &job, "name of the job").Type("NAME");
 }
 
@@ -62,23 +45,40 @@ void FleetFlags::TakeVariables() {
   if (!url.empty()) take("STEMTAP_JOB", job);
 }
 
-std::uint32_t FleetFlags::SizeOfLauncher() {
-  return NumberIn({"WORLD_SIZE", "SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}, 1);
+std::string FleetFlags::Job() const {
+  return job.empty() && is_auto() ? JobOfLauncher() : job;
 }
 
-Result<fleet::RedisUrl> FleetFlags::Url() const {
+Result<std::optional<fleet::RedisUrl>> FleetFlags::Url() const {
   if (url.empty())
     return Error{job.empty() ? "--rank requires --fleet" : "--job requires --fleet", 2};
-  if (job.empty()) return Error{"--fleet requires --job", 2};
-  const bool is_plain = std::all_of(job.begin(), job.end(), [](unsigned char c) {
-    return c > ' ' && c != 0x7F && c != '{' && c != '}';
-  });
-  if (!is_plain || job.size() > kMaxJobBytes) {
-    return Error{fmt::format("--job '{}': expected at most {} bytes without spaces and braces",
-                             EscapeForTerminal(job), kMaxJobBytes),
+  const std::string name = Job();
+  if (name.empty()) {
+    return Error{is_auto() ? "--fleet auto requires --job, because no launcher names the job"
+                           : "--fleet requires --job",
                  2};
   }
-  return fleet::ParseRedisUrl(url);
+  const bool is_plain = std::all_of(name.begin(), name.end(), [](unsigned char c) {
+    return c > ' ' && c != 0x7F && c != '{' && c != '}';
+  });
+  if (!is_plain || name.size() > kMaxJobBytes) {
+    return Error{fmt::format("--job '{}': expected at most {} bytes without spaces and braces",
+                             EscapeForTerminal(name), kMaxJobBytes),
+                 2};
+  }
+  if (is_auto()) return std::optional<fleet::RedisUrl>();
+  return std::optional(STEMTAP_TRY(fleet::ParseRedisUrl(url)));
+}
+
+Result<fleet::RedisUrl> FleetFlags::Server() const {
+  std::optional<fleet::RedisUrl> named = STEMTAP_TRY(Url());
+  if (named) return *std::move(named);
+  return fleet::FindServer(STEMTAP_TRY(fleet::JobDirectory()), Job());
+}
+
+Result<fleet::RedisUrl> FleetFlags::AwaitServer() const {
+  if (!is_auto()) return Server();
+  return fleet::AwaitServer(STEMTAP_TRY(fleet::JobDirectory()), Job());
 }
 
 Status FleetFlags::Check(const sampling::SamplingOptions& options) const {
@@ -87,16 +87,30 @@ Status FleetFlags::Check(const sampling::SamplingOptions& options) const {
   return Error{"--fleet: a job has one bound, of its total; expected --bound workload", 2};
 }
 
-Result<std::unique_ptr<fleet::Member>> FleetFlags::Join(const sampling::SamplingOptions& options,
+Result<std::unique_ptr<fleet::PrivateServer>> FleetFlags::StartServer(bool quiet) const {
+  if (!is_auto() || rank.value_or(RankOfLauncher()) != 0 || Server().ok()) {
+    return std::unique_ptr<fleet::PrivateServer>();
+  }
+  const std::string directory = STEMTAP_TRY(fleet::JobDirectory());
+  std::unique_ptr<fleet::PrivateServer> server =
+      STEMTAP_TRY(fleet::PrivateServer::Start(directory, Job(), LauncherSpansHosts()));
+  if (server != nullptr && !quiet) {
+    PrintMessage(fmt::format("stemtap: job '{}': other runs find the server of this run by {}\n",
+                             EscapeForTerminal(Job()), EscapeForTerminal(server->path_of_file())));
+  }
+  return server;
+}
+
+Result<std::unique_ptr<fleet::Member>> FleetFlags::Join(fleet::RedisUrl server,
+                                                        const sampling::SamplingOptions& options,
                                                         std::uint64_t observe_first) const {
-  fleet::RedisUrl server = STEMTAP_TRY(Url());
   fleet::RunInfo run;
-  run.host = HostName();
+  run.host = fleet::HostName();
   run.rank = rank.value_or(RankOfLauncher());
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   run.id = fmt::format("{}-{}-{:x}", run.host, ::getpid(),
                        std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
-  auto member = std::make_unique<fleet::Member>(std::move(server), job, std::move(run), options,
+  auto member = std::make_unique<fleet::Member>(std::move(server), Job(), std::move(run), options,
                                                 observe_first);
   STEMTAP_TRY(member->Join());
   return member;

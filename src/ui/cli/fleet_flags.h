@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "fleet/member.h"
+#include "fleet/private_server.h"
 #include "sampling/sampling_options.h"
 #include "ui/cli/command_table.h"
 
@@ -29,16 +30,30 @@ struct FleetFlags {
   void TakeVariables();
 
   bool is_set() const { return !url.empty() || !job.empty() || rank; }
-  // Fails with exit code 2 if --fleet or --job is missing or malformed.
-  Result<fleet::RedisUrl> Url() const;
-  // Fails with exit code 2 if Url does, or if runs with these options cannot share captures.
+  // Whether a run of the job starts the server.
+  bool is_auto() const { return url == "auto"; }
+  // Returns --job, or with --fleet auto what the launcher names the job.
+  std::string Job() const;
+  // Returns the server of the job. Fails with exit code 2 if --fleet or --job is missing or
+  // malformed. With --fleet auto, also fails if no run has started the server.
+  Result<fleet::RedisUrl> Server() const;
+  // As Server, but waits some seconds for the run that starts the server.
+  Result<fleet::RedisUrl> AwaitServer() const;
+  // Fails with exit code 2 if --fleet or --job is missing or malformed, or if runs with these
+  // options cannot share captures.
   Status Check(const sampling::SamplingOptions& options) const;
-  // Returns how many runs the launcher of the job has started, or 1.
-  static std::uint32_t SizeOfLauncher();
 
-  // Enters the job as one of its runs. Fails if the server cannot be reached.
-  Result<std::unique_ptr<fleet::Member>> Join(const sampling::SamplingOptions& options,
+  // Starts the server of --fleet auto if this run has rank 0, and no other run has started one.
+  // Otherwise returns null.
+  Result<std::unique_ptr<fleet::PrivateServer>> StartServer(bool quiet) const;
+  // Enters the job at `server` as one of its runs. Fails if the server cannot be reached.
+  Result<std::unique_ptr<fleet::Member>> Join(fleet::RedisUrl server,
+                                              const sampling::SamplingOptions& options,
                                               std::uint64_t observe_first) const;
+
+ private:
+  // Returns the URL; nothing with --fleet auto.
+  Result<std::optional<fleet::RedisUrl>> Url() const;
 };
 
 }  // namespace stemtap::ui

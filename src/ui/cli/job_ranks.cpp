@@ -117,17 +117,18 @@ std::string Json(const RankComparison& comparison, const std::string& job) {
 }  // namespace
 
 Result<int> PrintJobRanks(const FleetFlags& flags, bool json) {
-  fleet::Job job(STEMTAP_TRY(flags.Url()), flags.job);
+  const std::string name = flags.Job();
+  fleet::Job job(STEMTAP_TRY(flags.Server()), name);
   std::vector<fleet::RunState> runs = STEMTAP_TRY(job.ReadChanges());
   if (runs.empty()) {
     return Error{fmt::format("the server knows no job '{}'; expected one that runs, or ran today",
-                             EscapeForTerminal(flags.job))};
+                             EscapeForTerminal(name))};
   }
   std::sort(runs.begin(), runs.end(), [](const auto& a, const auto& b) {
     return std::pair(a.run.rank, a.run.id) < std::pair(b.run.rank, b.run.id);
   });
   const RankComparison comparison = fleet::CompareRanks(runs, STEMTAP_TRY(job.ReadKernels()));
-  return json ? PrintJson(Json(comparison, flags.job)) : PrintText(Text(comparison, flags.job));
+  return json ? PrintJson(Json(comparison, name)) : PrintText(Text(comparison, name));
 }
 
 }  // namespace stemtap::ui

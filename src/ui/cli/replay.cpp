@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "base/text.h"
 #include "model/plan_summary.h"
@@ -15,6 +16,8 @@
 #include "ui/cli/command_table.h"
 #include "ui/cli/fleet_flags.h"
 #include "ui/cli/inputs.h"
+#include "ui/cli/job_merge.h"
+#include "ui/cli/launcher.h"
 #include "ui/cli/output.h"
 #include "ui/cli/report_file.h"
 
@@ -62,12 +65,16 @@ Result<int> Replay(const ReplayArguments& arguments) {
   options.place = session::PlaceOf(!arguments.output.empty(), arguments.force);
   options.threads = arguments.sampling.threads();
   options.quiet = arguments.quiet;
+  std::unique_ptr<fleet::PrivateServer> server;  // of this run; outlives the member
   std::unique_ptr<fleet::Member> member;
   if (arguments.fleet.is_set()) {
     STEMTAP_TRY(arguments.fleet.Check(options.sampling));
     options.director = [&](std::uint64_t lag) -> Result<online::Director*> {
-      member = STEMTAP_TRY(arguments.fleet.Join(options.sampling, lag));
-      member->KeepPace(FleetFlags::SizeOfLauncher());
+      server = STEMTAP_TRY(arguments.fleet.StartServer(arguments.quiet));
+      fleet::RedisUrl url =
+          server != nullptr ? server->url() : STEMTAP_TRY(arguments.fleet.AwaitServer());
+      member = STEMTAP_TRY(arguments.fleet.Join(std::move(url), options.sampling, lag));
+      member->KeepPace(SizeOfLauncher().value_or(1));
       return member.get();
     };
   }
@@ -86,7 +93,11 @@ Result<int> Replay(const ReplayArguments& arguments) {
                     EscapeForTerminal(directory)));
     PrintNextReport(directory);
   }
-  return arguments.json ? PrintJson(TotalsJson(plan)) : PrintText(model::PlanSummary(plan));
+  const int printed =
+      arguments.json ? PrintJson(TotalsJson(plan)) : PrintText(model::PlanSummary(plan));
+  if (server == nullptr) return printed;
+  STEMTAP_TRY(EndJob(*server, arguments.fleet.Job(), outcome.folder, arguments.quiet));
+  return printed;
 }
 
 }  // namespace

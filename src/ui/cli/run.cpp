@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "base/file.h"
@@ -29,6 +30,7 @@
 #include "shm/session_env.h"
 #include "ui/cli/command_table.h"
 #include "ui/cli/fleet_flags.h"
+#include "ui/cli/job_merge.h"
 #include "ui/cli/output.h"
 #include "ui/cli/report_file.h"
 
@@ -363,12 +365,36 @@ std::string WhyNothing(const session::SessionResult& done) {
                                        : done.session.warnings.front();
 }
 
+// FleetMembership is the part of a run in the job of --fleet. The member is destroyed before the
+// server that it talks to.
+struct FleetMembership {
+  std::string job;
+  std::unique_ptr<fleet::PrivateServer> server;     // null: not of this run
+  std::unique_ptr<fleet::BackgroundMember> member;  // null: in no job
+};
+
+// Leaves the job with the session of this run.
+void LeaveFleet(FleetMembership& fleet, const session::SessionResult& done) {
+  if (fleet.member == nullptr) return;
+  const Status left = done.gave_up ? Status(Success{}) : fleet.member->Leave(done.folder);
+  fleet.member.reset();  // ends its thread, so that the job does not wait for this run
+  if (!left.ok()) {
+    Warn(std::vector<std::string>{"the job lacks this run: " + left.error().message});
+  }
+}
+
+// If this run has started the server of the job, waits for the other runs and merges the job.
+void EndFleet(const FleetMembership& fleet, const session::SessionResult& done, bool quiet) {
+  if (fleet.server == nullptr) return;
+  const Status ended = EndJob(*fleet.server, fleet.job, done.folder, quiet);
+  if (!ended.ok()) Fail(ended.error());
+}
+
 // Runs the session and prints its summary. Returns the exit code of `stemtap run`, which is the
 // program's. Error (exit code kNothingRecorded): `require_kernels` is set and no kernel launch was
 // recorded.
-// `member`: of the job that the run takes part in, or null.
 Result<int> RunAndReport(const session::LiveOptions& options, bool require_kernels,
-                         fleet::BackgroundMember* member) {
+                         FleetMembership& fleet) {
   STEMTAP_TRY(CheckNoProfiler(options.command));
   // If a program already has the injector loaded, the file is not needed (and without /proc it
   // cannot be found).
@@ -389,14 +415,10 @@ Result<int> RunAndReport(const session::LiveOptions& options, bool require_kerne
   }
   const session::SessionResult done = STEMTAP_TRY(session::RunLive(options));
   try {
-    if (member != nullptr && !done.gave_up) {
-      const Status left = member->Leave(done.folder);
-      if (!left.ok()) {
-        Warn(std::vector<std::string>{"the job lacks this run: " + left.error().message});
-      }
-    }
+    LeaveFleet(fleet, done);
     if (done.gave_up) {
       Fail({fmt::format("session given up: {}", done.failure)});
+      EndFleet(fleet, done, options.quiet);
       return require_kernels ? kNothingRecorded : done.session.exit_code;
     }
     if (options.quiet) {
@@ -410,6 +432,7 @@ Result<int> RunAndReport(const session::LiveOptions& options, bool require_kerne
       }
     }
     if (!done.failure.empty()) Fail({done.failure});
+    EndFleet(fleet, done, options.quiet);
     const model::PlanTotals& totals = done.plan.totals;
     if (require_kernels && totals.invocations + totals.excluded_invocations == 0) {
       return Error{
@@ -426,19 +449,43 @@ Result<int> RunAndReport(const session::LiveOptions& options, bool require_kerne
   return done.session.exit_code;
 }
 
+void WarnAlone(const Error& error) {
+  PrintMessage(fmt::format("stemtap: warning: {}; this run decides alone, and is not in the job\n",
+                           error.message));
+}
+
+// Enters the job of --fleet, or starts to. The program of a run whose server another run starts
+// does not wait for it.
+Result<FleetMembership> EnterFleet(const FleetFlags& flags, const session::LiveOptions& options) {
+  FleetMembership fleet;
+  fleet.job = flags.Job();
+  fleet.server = STEMTAP_TRY(flags.StartServer(options.quiet));
+  const auto join = [&flags, sampling = options.sampling](fleet::RedisUrl server) {
+    return flags.Join(std::move(server), sampling, session::Engine::kLiveObserveFirst);
+  };
+  if (flags.is_auto() && fleet.server == nullptr) {
+    const auto enter = [&flags, join]() -> Result<std::unique_ptr<fleet::Member>> {
+      return join(STEMTAP_TRY(flags.Server()));
+    };
+    fleet.member = std::make_unique<fleet::BackgroundMember>(enter, WarnAlone);
+    return fleet;
+  }
+  fleet::RedisUrl server =
+      fleet.server != nullptr ? fleet.server->url() : STEMTAP_TRY(flags.Server());
+  fleet.member = std::make_unique<fleet::BackgroundMember>(STEMTAP_TRY(join(std::move(server))));
+  return fleet;
+}
+
 // Enters the job of --fleet. A run that cannot goes on alone, since its program must run.
-std::unique_ptr<fleet::BackgroundMember> JoinFleet(const LiveFlags& flags,
-                                                   const session::LiveOptions& options) {
-  if (!flags.fleet().is_set()) return nullptr;
+FleetMembership JoinFleet(const LiveFlags& flags, const session::LiveOptions& options) {
+  if (!flags.fleet().is_set()) return {};
   // A collector that the library has started did not check its options.
   const Status checked = flags.CheckFleet();
-  Result<std::unique_ptr<fleet::Member>> member =
-      checked.ok() ? flags.fleet().Join(options.sampling, session::Engine::kLiveObserveFirst)
-                   : Result<std::unique_ptr<fleet::Member>>(checked.error());
-  if (member.ok()) return std::make_unique<fleet::BackgroundMember>(std::move(member).value());
-  PrintMessage(fmt::format("stemtap: warning: {}; this run decides alone, and is not in the job\n",
-                           member.error().message));
-  return nullptr;
+  Result<FleetMembership> fleet =
+      checked.ok() ? EnterFleet(flags.fleet(), options) : Result<FleetMembership>(checked.error());
+  if (fleet.ok()) return std::move(fleet).value();
+  WarnAlone(fleet.error());
+  return {};
 }
 
 struct RunArguments {
@@ -462,14 +509,14 @@ Result<int> Run(RunArguments& arguments) {
         arguments.command.empty() ? "session"
                                   : fs::path(arguments.command.front()).filename().string());
   }
-  const std::unique_ptr<fleet::BackgroundMember> member = JoinFleet(arguments.live, options);
-  if (member != nullptr) {
-    options.director = [&member]() -> online::Director& {
-      member->Start();
-      return *member;
+  FleetMembership fleet = JoinFleet(arguments.live, options);
+  if (fleet.member != nullptr) {
+    options.director = [&fleet]() -> online::Director& {
+      fleet.member->Start();
+      return *fleet.member;
     };
   }
-  return RunAndReport(options, arguments.live.require_kernels(), member.get());
+  return RunAndReport(options, arguments.live.require_kernels(), fleet);
 }
 
 }  // namespace
