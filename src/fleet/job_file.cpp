@@ -131,7 +131,7 @@ std::string JobFileName(const std::string& job, const std::string& host) {
   std::string name;
   for (const char c : job.substr(0, kMaxShownName)) name += IsPlain(c) ? c : '_';
   if (name.starts_with('.')) name.front() = '_';
-  return fmt::format("{}-{:016x}", name, HashOf(job + "\n" + host));
+  return fmt::format("{}-{:016x}", name, HashOf(fmt::format("{}\n{}\n{}", job, host, ::geteuid())));
 }
 
 Result<std::optional<JobFile>> LoadJobFile(const std::string& directory, const std::string& name,

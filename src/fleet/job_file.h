@@ -35,8 +35,8 @@ std::optional<JobFile> ParseJobFile(std::string_view text);
 // ~/.cache/stemtap/jobs, because clusters share home directories.
 Result<std::string> JobDirectory();
 
-// Returns the name of the file of a job. `host`: of a job on one host, so that jobs of the same
-// name on other hosts have other files; empty: of a job on several hosts.
+// Returns the name of the file of a job of this user. `host`: of a job on one host, so that jobs of
+// the same name on other hosts have other files; empty: of a job on several hosts.
 std::string JobFileName(const std::string& job, const std::string& host);
 
 // Returns the file, or nullopt if there is none. Fails if another user owns it, if others may read

@@ -147,15 +147,15 @@ pid_t Spawn(const std::string& program, int config, int log) {
   ::_exit(127);
 }
 
-// Returns the last line in the file.
-std::string LastLine(int file) {
+// Returns the end of what the server has printed.
+std::string EndOf(int file) {
   std::string text(4096, 0);
   const off_t end = ::lseek(file, 0, SEEK_END);
   const off_t begin = std::max<off_t>(end - static_cast<off_t>(text.size()), 0);
   const ssize_t bytes = ::pread(file, text.data(), text.size(), begin);
   text.resize(static_cast<std::size_t>(std::max<ssize_t>(bytes, 0)));
   while (!text.empty() && text.back() == '\n') text.pop_back();
-  return text.substr(text.rfind('\n') + 1);
+  return text;
 }
 
 void End(pid_t pid) {
@@ -170,7 +170,10 @@ Status AwaitAnswer(pid_t pid, const RedisUrl& url, int log) {
   Redis redis(url);
   for (;;) {
     const pid_t ended = ::waitpid(pid, nullptr, WNOHANG);
-    if (ended != 0) return Error{"ended at once: " + ShortText(LastLine(log), 200)};
+    if (ended != 0) {
+      const std::string printed = EndOf(log);
+      return Error{"ended at once: " + ShortText(printed.substr(printed.rfind('\n') + 1), 200)};
+    }
     if (redis.Call({"PING"}).ok()) return Success{};
     if (Clock::now() > limit) {
       End(pid);
@@ -190,11 +193,14 @@ Result<RedisUrl> TryFile(const std::string& directory, const std::string& name,
   const Clock::time_point limit = Clock::now() + kMaxTry;
   std::string why;
   for (const std::string& text : file->urls) {
-    const Result<RedisUrl> url = ParseRedisUrl(text);
-    if (!url.ok() || Clock::now() > limit) break;
-    const Result<Reply> reply = Redis(url.value()).Call({"PING"});
-    if (reply.ok()) return url;
-    why = reply.error().message;
+    Result<RedisUrl> url = ParseRedisUrl(text);
+    if (url.ok()) {
+      const Result<Reply> reply = Redis(url.value()).Call({"PING"});
+      if (reply.ok()) return url;
+      url = reply.error();
+    }
+    why = url.error().message;
+    if (Clock::now() > limit) break;
   }
   return Error{fmt::format("the server that process {} on {} started for job '{}' is away: {}",
                            file->pid, EscapeForTerminal(file->host), EscapeForTerminal(job), why)};
@@ -231,6 +237,7 @@ Result<RedisUrl> AwaitServer(const std::string& directory, const std::string& jo
 Result<std::unique_ptr<PrivateServer>> PrivateServer::StartAt(const std::string& program, int port,
                                                               const std::string& directory,
                                                               bool other_hosts, bool& is_taken) {
+  if (port == 0) return Error{fmt::format("{}: no port is free", program)};
   RedisUrl url;
   url.host = kLoopback;
   url.port = port;
@@ -257,7 +264,8 @@ Result<std::unique_ptr<PrivateServer>> PrivateServer::StartAt(const std::string&
   Status started = Error{fmt::format("cannot be started: {}", std::strerror(errno))};
   if (pid > 0) started = AwaitAnswer(pid, url, ::fileno(log));
   ::rmdir(scratch.c_str());
-  if (!started.ok()) is_taken = started.error().message.find("in use") != std::string::npos;
+  is_taken =
+      !started.ok() && log != nullptr && EndOf(::fileno(log)).find("in use") != std::string::npos;
   if (log != nullptr) std::fclose(log);
   if (!started.ok()) return Error{fmt::format("{}: {}", program, started.error().message)};
   return std::unique_ptr<PrivateServer>(new PrivateServer(directory, pid, std::move(url)));

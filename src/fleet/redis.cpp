@@ -123,9 +123,10 @@ Error Malformed(std::string_view text) {
   std::string shown = EscapeForTerminal(text.substr(0, secret));
   if (secret != std::string_view::npos) shown += "//:...";
   if (at != std::string_view::npos) shown = "..." + EscapeForTerminal(text.substr(at));
-  return {fmt::format("--fleet '{}': expected redis://[:PASSWORD@]HOST:PORT[/DB] or unix://PATH",
-                      shown),
-          2};
+  return {
+      fmt::format("--fleet '{}': expected redis://[:PASSWORD@]HOST:PORT[/DB], unix://PATH or auto",
+                  shown),
+      2};
 }
 
 // Returns the host of `text`: without brackets, which an IPv6 address must have; "" if malformed.
