@@ -237,7 +237,7 @@ Status EndJob(const fleet::PrivateServer& server, const std::string& job, const 
                            EscapeForTerminal(output),
                            Plural(plan.totals.invocations, "launch", "launches"),
                            Plural(plan.totals.samples, "sample"), 100 * plan.totals.bound));
-  PrintNextReport(output);
+  if (plan.totals.samples != 0) PrintNextReport(output);
   return Success{};
 }
 
