@@ -17,8 +17,9 @@ packages=(
 # program exists: Node.js from another source includes npm and conflicts with Debian's npm.
 page_packages=(nodejs npm)
 # For the browser tests of the page, the type check of the Python package, tests in other root directories, the
-# examples, the Debian package and its manual page, completions, and metrics.
-test_packages=(chromium mypy redis-server debootstrap busybox-static make dpkg-dev file man-db zsh fish prometheus)
+# examples, the Debian package and its manual page, completions, metrics, and jobs on several hosts.
+test_packages=(chromium mypy redis-server debootstrap busybox-static make dpkg-dev file man-db zsh fish prometheus
+  iproute2 stunnel4 openssh-server openssl)
 declare -A program_of=([nodejs]=node [npm]=npm [chromium]=chromium [python3-pip]=pip3)
 
 os_release=/etc/os-release
