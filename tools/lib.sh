@@ -19,7 +19,7 @@ page_packages=(nodejs npm)
 # For the browser tests of the page, the type check of the Python package, tests in other root directories, the
 # examples, the Debian package and its manual page, completions, metrics, and jobs on several hosts.
 test_packages=(chromium mypy redis-server debootstrap busybox-static make dpkg-dev file man-db zsh fish prometheus
-  iproute2 stunnel4 openssh-server openssl)
+  iproute2 slurmctld slurmd slurm-client munge stunnel4 openssh-server openssl python3-yaml)
 declare -A program_of=([nodejs]=node [npm]=npm [chromium]=chromium [python3-pip]=pip3)
 
 os_release=/etc/os-release

@@ -130,10 +130,10 @@ class Case(unittest.TestCase):
         self.assertEqual(totals["duration_ns"], sum(truth.duration_ns for truth in truths))
 
 
-def blocks(title):
-    """Returns the blocks of a section of the guide and of the sections below it, as (language, text)."""
+def blocks(title, guide=GUIDE):
+    """Returns the blocks of a section of a guide and of the sections below it, as (language, text)."""
     found, level, language, lines = [], None, None, []
-    for line in GUIDE.read_text().splitlines(keepends=True):
+    for line in guide.read_text().splitlines(keepends=True):
         if line.startswith("```"):
             if level and language:
                 found.append((language, "".join(lines)))
@@ -144,7 +144,7 @@ def blocks(title):
             break
         elif re.match(rf"#+ {re.escape(title)}$", line):
             level = line.index(" ")
-    assert found, f"{GUIDE}: no section {title} with blocks"
+    assert found, f"{guide}: no section {title} with blocks"
     return found
 
 
@@ -160,10 +160,10 @@ def write_files(title, directory):
     return written
 
 
-def commands(title):
-    """Returns the command lines of a section of the guide, block by block."""
+def commands(title, guide=GUIDE):
+    """Returns the command lines of a section of a guide, block by block."""
     found = []
-    for language, text in blocks(title):
+    for language, text in blocks(title, guide):
         if language == "sh" and not text.startswith("#!"):
             lines = re.sub(r"\\\n\s*", "", text).splitlines()
             found.append([line for line in lines if line and not line.startswith("#")])
