@@ -47,6 +47,11 @@ def require():
     call("ip", "link", "set", "lo", "up")
 
 
+def has_one_user():
+    """Returns whether the test has entered a user namespace, in which no user but root exists."""
+    return pathlib.Path("/proc/self/uid_map").read_text().split()[2] == "1"
+
+
 def call(*words):
     done = support.run(words)
     assert done.returncode == 0, f"{words}: {done.stderr}"

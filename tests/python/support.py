@@ -37,7 +37,8 @@ def main():
     """Runs the tests of the script. Prints each skipped test with its reason; exits with 77 if all were skipped."""
     result = unittest.main(argv=[sys.argv[0], *sys.argv[2:]], exit=False).result
     for test, reason in result.skipped:
-        print(f"SKIPPED: {test.id().split('.', 1)[-1]}: {reason}")
+        # The id of a class is "setUpClass (__main__.Name)".
+        print(f"SKIPPED: {test.id().rstrip(')').split('.', 1)[-1]}: {reason}")
     # A skipped module counts as no test that ran.
     is_skipped = result.skipped and len(result.skipped) >= result.testsRun
     sys.exit(1 if not result.wasSuccessful() else 77 if is_skipped else 0)
