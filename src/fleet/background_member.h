@@ -2,7 +2,7 @@
 //
 // BackgroundMember is a member of a job for a live run: its own thread talks to the server, so
 // that the collector never waits for it, except at the end, for some seconds. The thread also
-// enters the job if its server may not have been started yet.
+// enters the job, whose server may start later, or be slow.
 //
 // THREADS: Direct, Start and Leave are called by one thread.
 #pragma once

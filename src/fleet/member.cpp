@@ -35,6 +35,8 @@ constexpr std::chrono::milliseconds kMaxStore{30'000};
 // reach.
 constexpr std::chrono::seconds kMaxGather{10};
 constexpr std::chrono::seconds kMaxWait{60};
+// How long a replay waits in all for a server that is away. It would end before the next try.
+constexpr std::chrono::seconds kMaxTried{3};
 constexpr std::chrono::milliseconds kFirstPoll{1};
 constexpr std::chrono::milliseconds kMaxPoll{32};
 constexpr std::uint64_t kAhead = 8;
@@ -218,6 +220,17 @@ void Member::Wait(std::span<const online::KernelReport> kernels, const IsOver& i
   waited_ += Clock::now() - begin;
 }
 
+Status Member::TryAgain(std::span<const online::KernelReport> kernels) {
+  const Clock::time_point begin = Clock::now();
+  Status exchanged = Success{};
+  do {
+    std::this_thread::sleep_for(kFirstPause);
+    exchanged = Exchange(kernels);
+  } while (!exchanged.ok() && tried_ + (Clock::now() - begin) < kMaxTried);
+  tried_ += Clock::now() - begin;
+  return exchanged;
+}
+
 void Member::KeepPace(std::uint64_t runs) {
   keeps_pace_ = true;
   const Clock::time_point end = Clock::now() + kMaxGather;
@@ -241,7 +254,8 @@ std::optional<online::Directions> Member::Direct(std::span<const online::KernelR
   if (has_ended) whole_ = UpdateOf(kernels, std::vector<Sent>(kernels.size()));
   const Clock::time_point now = Clock::now();
   if (now >= next_try_ || has_ended) {
-    const Status exchanged = Exchange(kernels);
+    Status exchanged = Exchange(kernels);
+    if (!exchanged.ok() && keeps_pace_ && !has_ended) exchanged = TryAgain(kernels);
     const Clock::duration took = Clock::now() - now;
     if (exchanged.ok()) {
       problem_.reset();

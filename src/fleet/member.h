@@ -74,7 +74,9 @@ class Member : public online::Director {
   Status StartAgain();
   Status Lead();
   Status Store(const std::map<std::string, std::string>& files);
-  // Exchanges until `is_over` returns true, the server is slow, or for kMaxWait in all.
+  // Exchanges again after a failure, for kMaxTried in all.
+  Status TryAgain(std::span<const online::KernelReport> kernels);
+  // Exchanges until `is_over` returns true, an exchange fails, or for kMaxWait in all.
   template <typename IsOver>
   void Wait(std::span<const online::KernelReport> kernels, const IsOver& is_over);
   online::Directions DirectionsOf(std::size_t kernels) const;
@@ -97,6 +99,7 @@ class Member : public online::Director {
   std::uint64_t joined_ = 0;             // Answer::runs
   bool keeps_pace_ = false;
   Clock::duration waited_ = {};
+  Clock::duration tried_ = {};
   std::uint64_t contact_at_ = 0;  // launches at the last contact
   Clock::time_point next_try_ = {};
   Clock::duration pause_ = {};

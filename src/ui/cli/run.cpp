@@ -454,8 +454,8 @@ void WarnAlone(const Error& error) {
                            error.message));
 }
 
-// Enters the job of --fleet, or starts to. The program of a run whose server another run starts
-// does not wait for it.
+// Enters the job of --fleet, or starts to. The program of a run whose server is elsewhere does not
+// wait for it.
 Result<FleetMembership> EnterFleet(const FleetFlags& flags, const session::LiveOptions& options) {
   FleetMembership fleet;
   fleet.job = flags.Job();
@@ -463,16 +463,14 @@ Result<FleetMembership> EnterFleet(const FleetFlags& flags, const session::LiveO
   const auto join = [&flags, sampling = options.sampling](fleet::RedisUrl server) {
     return flags.Join(std::move(server), sampling, session::Engine::kLiveObserveFirst);
   };
-  if (flags.is_auto() && fleet.server == nullptr) {
+  if (fleet.server == nullptr) {
     const auto enter = [&flags, join]() -> Result<std::unique_ptr<fleet::Member>> {
       return join(STEMTAP_TRY(flags.Server()));
     };
     fleet.member = std::make_unique<fleet::BackgroundMember>(enter, WarnAlone);
     return fleet;
   }
-  fleet::RedisUrl server =
-      fleet.server != nullptr ? fleet.server->url() : STEMTAP_TRY(flags.Server());
-  fleet.member = std::make_unique<fleet::BackgroundMember>(STEMTAP_TRY(join(std::move(server))));
+  fleet.member = std::make_unique<fleet::BackgroundMember>(STEMTAP_TRY(join(fleet.server->url())));
   return fleet;
 }
 
