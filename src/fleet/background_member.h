@@ -43,7 +43,8 @@ class BackgroundMember : public online::Director {
   std::optional<online::Directions> Direct(std::span<const online::KernelReport> kernels,
                                            bool has_ended) override;
 
-  // Sends the last report and ends the thread. Then as Member::Leave; succeeds if `fail` was called.
+  // Sends the last report and ends the thread. Then as Member::Leave; succeeds if `fail` was
+  // called.
   Status Leave(const std::string& folder);
 
  private:

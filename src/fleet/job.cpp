@@ -263,7 +263,7 @@ std::string KeyOf(const Part& part, const std::string& run) {
   return fmt::format("{}:{}", part.name, run);
 }
 
-// Adds the values at `key`: those of `fields`, or all pairs of field and value if it is null.
+// Adds the values at `key`: of `fields` only, or of all fields if it is null.
 bool Take(const Part& part, std::string_view key, const std::set<std::string>* fields,
           const Reply& reply, RunState& state) {
   const auto add = [&](const std::string& field, const std::string& sealed) {
