@@ -31,7 +31,7 @@ std::string WhyNotFound(const test::TempDir& directory) {
   return found.ok() ? "found" : found.error().message;
 }
 
-bool Contains(const std::string& text, const std::string& part) {
+bool HasText(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
@@ -52,14 +52,14 @@ TEST_CASE("a server is found by its file, whether the job is on one host or on s
 TEST_CASE("without a file, the message names it") {
   const test::TempDir directory;
   const std::string why = WhyNotFound(directory);
-  CHECK(Contains(why, "no run with rank 0 has started the server of job 'train-7' ("));
-  CHECK(Contains(why, JobFileName(kJob, "")));
+  CHECK(HasText(why, "no run with rank 0 has started the server of job 'train-7' ("));
+  CHECK(HasText(why, JobFileName(kJob, "")));
 }
 
 TEST_CASE("a stale file finds no server, and hides none") {
   const test::TempDir directory;
   Announce(directory, HostName(), {(directory / "gone").string()});
-  CHECK(Contains(
+  CHECK(HasText(
       WhyNotFound(directory),
       "the server that process 4242 on node-1 started for job 'train-7' is away: unix://"));
   FakeServer server(kAlive);
@@ -71,7 +71,7 @@ TEST_CASE("a server that refuses the password is not the one of the job") {
   const test::TempDir directory;
   FakeServer other({"-NOAUTH Authentication required.\r\n"});
   Announce(directory, "", {other.url().host});
-  CHECK(Contains(WhyNotFound(directory), "is away: unix://"));
+  CHECK(HasText(WhyNotFound(directory), "is away: unix://"));
 }
 
 TEST_CASE("the addresses of a server are tried in turn") {
