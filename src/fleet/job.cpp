@@ -127,7 +127,7 @@ return silent
 )";
 
 // Changes that are read with one command, and runs that are read with the commands of one message.
-// A leader that reads each value with a command of its own takes twice as long (fleet_load).
+// With one message for each value, the leader took 3.6 % of a core, and now 1.4 % (fleet_load).
 constexpr std::size_t kEntriesAtOnce = 1000;
 constexpr std::size_t kChangedAtOnce = 100;
 constexpr std::size_t kRunsAtOnce = 4;
@@ -228,7 +228,7 @@ struct Part {
   const char* name;
   std::set<std::string> Changed::*changed;
   bool (*add)(std::string_view field, std::string_view value, RunState& state);  // false: malformed
-  bool is_hint;  // the leader can do without it
+  bool is_hint;  // a leader can do without it; PoolPlan refuses a job that lacks it
 };
 
 bool AddSketch(std::string_view field, std::string_view value, RunState& state) {
@@ -374,7 +374,7 @@ Result<std::vector<RunState>> Job::ReadRuns(const std::map<std::string, Changed>
       RunState& state = states.emplace_back();
       state.run = *info;
       if (const Reply* targets = whole ? &*reply++ : nullptr; targets && targets->is_text()) {
-        // As traits, directions are hints: if they are damaged, the leader does without them.
+        // If directions are damaged, the leader does without them.
         state.directions =
             UnpackSealed("targets", id, targets->text).value_or(std::vector<DirectedKernel>());
       }

@@ -371,12 +371,12 @@ void Leader::Ask(std::uint64_t key, Kernel& kernel) {
     Awaited awaited;
     std::vector<Candidate> candidates;
     for (auto& [run, share] : kernel.shares) {
-      const bool is_dear =
+      const bool predicts_badly =
           PriceOf(share, clusters[c], first, end).yield < kLeastRelative * best_yield;
       // The target may have fallen since captures were asked for.
-      AddAwaited(is_dear ? 0 : missing, kernel.clusters, c, share, awaited);
+      AddAwaited(predicts_badly ? 0 : missing, kernel.clusters, c, share, awaited);
       const auto count = static_cast<double>(share.sketch.CountIn(first, end));
-      if (is_dear || !IsAlive(run) || count == 0.0) continue;
+      if (predicts_badly || !IsAlive(run) || count == 0.0) continue;
       candidates.push_back({&share, &runs_.at(run), count});
     }
     const std::uint64_t wanted = missing > 1 ? missing / kAtOnce : missing;

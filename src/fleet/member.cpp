@@ -30,9 +30,8 @@ constexpr std::chrono::milliseconds kLeavePause{250};
 constexpr std::chrono::milliseconds kMaxStore{30'000};
 
 // How long a replay waits for all runs to enter, and in all for slower ones and a slow server (its
-// launches wait for it, so it misses no decision), how often it looks,
-// and when it is too far ahead: by an eighth, as allocations, and some launches that all runs soon
-// reach.
+// launches wait for it, so it misses no decision), how often it looks, and when it is too far
+// ahead: by an eighth, as allocations, and some launches that all runs soon reach.
 constexpr std::chrono::seconds kMaxGather{10};
 constexpr std::chrono::seconds kMaxWait{60};
 // How long a replay waits in all for a server that is away. It would end before the next try.
@@ -47,7 +46,7 @@ constexpr std::uint64_t kAtLeastAhead = 1000;
 constexpr std::uint64_t kGrowth = 8;
 
 // An update has at most so many fields of each kind: the server does nothing else meanwhile. All
-// 500 kernels of a run in one update take it 3 ms (fleet_load).
+// 500 kernels of a run in one update take it 7 ms (fleet_load).
 constexpr std::size_t kFieldsAtOnce = 100;
 
 template <typename Field>

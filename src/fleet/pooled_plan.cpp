@@ -160,12 +160,17 @@ Result<model::Plan> PoolPlan(const model::Plan& merged, std::span<const RunState
           {sample.occurrence, Numbered(sample, merged.sessions[i], before[name])});
     }
     for (const auto& [key, sketch] : runs[i].sketches) {
-      populations[key].sketch.Merge(sketch);
-      if (const auto traits = runs[i].traits.find(key); traits != runs[i].traits.end()) {
-        populations[key].correlations.Add(traits->second.correlations,
-                                          static_cast<double>(sketch.count()));
-        populations[key].capturable.Merge(CapturableOf(sketch, traits->second));
+      // Without traits, captures of one burst would count as independent.
+      const auto traits = runs[i].traits.find(key);
+      if (traits == runs[i].traits.end()) {
+        return Error{
+            "the server returned an unexpected value in 'traits'; expected the data of a stemtap "
+            "job"};
       }
+      Population& population = populations[key];
+      population.sketch.Merge(sketch);
+      population.capturable.Merge(CapturableOf(sketch, traits->second));
+      population.correlations.Add(traits->second.correlations, static_cast<double>(sketch.count()));
       before[names[key]] += sketch.count();
     }
   }

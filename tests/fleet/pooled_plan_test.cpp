@@ -68,6 +68,7 @@ RunState StateOf(const MadeRun& run, const std::string& id) {
     const Launch& launch = run.launches[i];
     const model::KernelId kernel = Kernels()[launch.kernel];
     state.sketches[KeyOf(kernel)].Add(launch.duration_ns);
+    state.traits[KeyOf(kernel)].before.emplace();  // all launches can be captured
     model::PlanSample sample;
     sample.index = i;
     sample.occurrence = occurrences[kernel.name]++;
@@ -203,6 +204,14 @@ TEST_CASE("launches that could not be captured are represented, and their bias i
     for (const model::PlanCluster& cluster : kernel.clusters) others += cluster.other_periods;
     CHECK(others == early[KeyOf(kernel)]);
   }
+}
+
+TEST_CASE("a job that lacks traits of a kernel is refused") {
+  MadeJob job = TwoRuns();
+  job.runs[1].traits.erase(job.runs[1].traits.begin());
+  const Result<model::Plan> plan = PoolPlan(job.merged, job.runs, job.clusters);
+  REQUIRE(!plan.ok());
+  CHECK(plan.error().message.find("'traits'") != std::string::npos);
 }
 
 TEST_CASE("captures of one burst count as fewer in the plan") {
@@ -458,6 +467,7 @@ TEST_CASE("launches that the sessions do not have are an error") {
   job.runs[1].sketches[key] = whole;
   CHECK(PoolPlan(job.merged, job.runs, job.clusters).ok());
   job.runs[0].sketches[99].Add(1000);
+  job.runs[0].traits[99] = {};
   CHECK(ErrorOf(job).find("a kernel that its sessions lack") != std::string::npos);
 }
 

@@ -46,7 +46,7 @@ class Facts:
         self.disturbs_all = not self.kinds <= OF_VICTIMS
 
     def may_fail_to_report(self, collector):
-        """Whether the collector may end without its session in the job; it must say so."""
+        """Whether the collector may end without its session in the job; it must report that."""
         return self.disturbs_all or bool(collector.faults)
 
 
@@ -183,7 +183,7 @@ def runs_of(sessions, collectors):
 
 
 def check_merge(done, output, facts, totals):
-    """The merged session has exact sums of its runs, or the merge says what is missing."""
+    """The merged session has exact sums of its runs, or the merge names what is missing."""
     collectors = facts.round.collectors
     lines = lines_of(done.stderr)
     for line in lines:

@@ -92,7 +92,7 @@ class Case(unittest.TestCase):
         """Starts a server of jobs on a host, reachable at all of its addresses. Returns its URL."""
         self.start(host, "redis-server", "--port", PORT, "--bind", "*", "-::*", "--requirepass", PASSWORD, "--save", "",
                    "--dir", self.directory)
-        hosts.wait_for(lambda: host.listens(PORT))
+        support.wait_for(lambda: host.listens(PORT))
         return f"redis://:{PASSWORD}@{host.address}:{PORT}"
 
     def redis(self, host, *words):

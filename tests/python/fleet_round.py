@@ -17,7 +17,7 @@ import time
 
 import support
 from fault_proxy import ANSWERS, CONNECTION_FAULTS, FaultProxy
-from redis_server import Client, RedisError, Server, wait_for
+from redis_server import Client, RedisError, Server
 
 PLAY = support.BUILD / "lib" / "fake_gpu" / "stemtap_play"
 INJECTOR = support.BUILD / "lib" / "libstemtap_inject.so"
@@ -427,7 +427,7 @@ class Round:
         for collector in self.collectors:
             if collector.is_live and (collector.note.with_suffix(".begin").exists() or not collector.is_killed):
                 try:
-                    wait_for(collector.note.exists, collector.seconds + 30)
+                    support.wait_for(collector.note.exists, collector.seconds + 30)
                 except AssertionError:
                     self.problems.append(f"the program of collector {collector.number} has not ended")
 
@@ -533,7 +533,7 @@ class Round:
         with self.client() as client:
             client.call("CONFIG", "SET", "appendonly", "yes")
             client.call("CONFIG", "SET", "appendfsync", "always")
-            wait_for(lambda: b"aof_rewrite_in_progress:0" in (info := client.call("INFO", "persistence")) and
+            support.wait_for(lambda: b"aof_rewrite_in_progress:0" in (info := client.call("INFO", "persistence")) and
                      b"aof_rewrite_scheduled:0" in info)
         self.restart(fault, ("--appendonly", "yes", "--appendfsync", "always"))
 
@@ -553,7 +553,7 @@ class Round:
     def fault_server_paused(self, fault, rng):
         del rng
         self.server.process.send_signal(signal.SIGSTOP)
-        wait_for(lambda: state_of(self.server.process.pid) == "T")
+        support.wait_for(lambda: state_of(self.server.process.pid) == "T")
         self.last(fault)
         fault.effect = "paused"
         self.server.process.send_signal(signal.SIGCONT)

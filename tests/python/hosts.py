@@ -58,18 +58,6 @@ def call(*words):
     return done.stdout
 
 
-def wait_for(condition, seconds=30, what="nothing has happened in time"):
-    """Waits until condition() is true, and returns its value."""
-    limit = time.monotonic() + seconds
-    while True:
-        value = condition()
-        if value:
-            return value
-        if time.monotonic() > limit:
-            raise AssertionError(what() if callable(what) else what)
-        time.sleep(0.02)
-
-
 def end_all():
     """Kills all processes of this process namespace except this one."""
     for entry in pathlib.Path("/proc").iterdir():

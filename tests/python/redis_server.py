@@ -4,19 +4,8 @@
 import socket
 import subprocess
 import threading
-import time
 
-
-def wait_for(condition, seconds=20):
-    """Waits until condition() is true, and returns its value."""
-    limit = time.monotonic() + seconds
-    while True:
-        value = condition()
-        if value:
-            return value
-        if time.monotonic() > limit:
-            raise AssertionError("nothing has happened in time")
-        time.sleep(0.01)
+import support
 
 
 class Server:
@@ -33,7 +22,7 @@ class Server:
         self.process = subprocess.Popen(
             ["redis-server", "--port", "0", "--unixsocket", self.path, "--save", "", "--dir", str(self.directory),
              *self.options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        wait_for(lambda: b"PONG" in self.cli("PING") or b"NOAUTH" in self.cli("PING"))
+        support.wait_for(lambda: b"PONG" in self.cli("PING") or b"NOAUTH" in self.cli("PING"))
 
     def kill(self):
         self.process.kill()

@@ -5,6 +5,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import time
 import unittest
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -31,6 +32,18 @@ def python(code, path=PACKAGE, **variables):
                    if name not in ("CUDA_INJECTION64_PATH", "LD_PRELOAD")}
     environment.update(PYTHONPATH=str(path), PYTHONDONTWRITEBYTECODE="1", **variables)
     return run([sys.executable, "-c", code], env=environment)
+
+
+def wait_for(condition, seconds=30, what="nothing has happened in time"):
+    """Waits until condition() is true, and returns its value. `what`: the message of the error, or a function for it."""
+    limit = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > limit:
+            raise AssertionError(what() if callable(what) else what)
+        time.sleep(0.01)
 
 
 def main():

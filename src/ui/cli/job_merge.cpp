@@ -34,7 +34,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// How often the first run looks whether the others have ended, and how many times before it says
+// How often the first run looks whether the others have ended, and how many times before it prints
 // that it waits.
 constexpr std::chrono::milliseconds kPoll{250};
 constexpr int kQuietPolls = 2;
@@ -160,7 +160,7 @@ std::string WaitingText(const std::string& job, const std::vector<std::uint64_t>
                      EscapeForTerminal(job), ranks.empty() ? "ranks that have not entered" : shown);
 }
 
-// `limit`: until then, more runs may enter the job, unless the launcher says that these are all.
+// `limit`: until then, more runs may enter the job, unless the launcher has set how many there are.
 Status AwaitOthers(const fleet::RedisUrl& server, const std::string& job,
                    std::chrono::steady_clock::time_point limit, bool quiet) {
   const StopSignals signals;

@@ -13,7 +13,7 @@ namespace stemtap::ui {
 // Returns the rank of this process, or 0.
 std::uint32_t RankOfLauncher();
 
-// Returns how many processes the launcher has started, if it says so.
+// Returns how many processes the launcher has started, if it has set the number.
 std::optional<std::uint32_t> SizeOfLauncher();
 
 // Returns a name that no other job of the user has at the time, or "".
