@@ -39,6 +39,7 @@ struct ExportArguments {
   std::string list;
   formats::ExportOptions options;
   std::string except;
+  std::optional<std::uint32_t> rank;
   bool explain = false;
   bool json = false;
   bool quiet = false;
@@ -122,6 +123,40 @@ Status CheckUse(const ExportArguments& arguments, const formats::Consumer& consu
         2};
   }
   return Success{};
+}
+
+// Returns the device of a rank in a merged plan: of the session rank-N of a job, or of the N-th
+// session.
+Result<std::uint16_t> DeviceOfRank(const model::Plan& plan, std::uint32_t rank) {
+  const auto folder_of = [](const model::PlanSession& session) {
+    return std::filesystem::path(session.folder).filename().string();
+  };
+  const auto named = std::ranges::find(plan.sessions, fmt::format("rank-{}", rank), folder_of);
+  const bool has_names = std::ranges::any_of(plan.sessions, [&](const model::PlanSession& session) {
+    return folder_of(session).starts_with("rank-");
+  });
+  const model::PlanSession* session = nullptr;
+  if (named != plan.sessions.end()) {
+    session = &*named;
+  } else if (!has_names && rank < plan.sessions.size()) {
+    session = &plan.sessions[rank];
+  }
+  if (plan.sessions.empty()) {
+    return Error{fmt::format("--rank {}: the plan is of one session; expected a merged plan", rank),
+                 2};
+  }
+  if (session == nullptr) {
+    return Error{
+        fmt::format("--rank {}: is none of the {} sessions of the plan; expected one of them", rank,
+                    plan.sessions.size()),
+        2};
+  }
+  if (session->devices.size() != 1) {
+    return Error{fmt::format("--rank {}: has {} devices; expected one, or --device", rank,
+                             session->devices.size()),
+                 2};
+  }
+  return session->first_device;
 }
 
 // Returns the devices of the samples.
@@ -343,12 +378,15 @@ Result<std::set<std::uint64_t>> SampledLaunches(const std::string& path) {
 }
 
 // Writes the export and its notes. Returns what is printed on standard output.
-Result<std::string> Export(const ExportArguments& arguments) {
+Result<std::string> Export(ExportArguments arguments) {
   const formats::Consumer& consumer = *formats::FindConsumer(arguments.consumer);
   const std::string tool(consumer.tool);
   const bool to_stdout = arguments.output.empty() || arguments.output == "-";
   STEMTAP_TRY(CheckUse(arguments, consumer));
   const model::Plan plan = STEMTAP_TRY(model::LoadPlan(arguments.plan));
+  if (arguments.rank) {
+    arguments.options.counting.device = STEMTAP_TRY(DeviceOfRank(plan, *arguments.rank));
+  }
   formats::ExportOptions options = arguments.options;
   if (consumer.needs_list) STEMTAP_TRY(ReadList(arguments, options));
 
@@ -380,9 +418,11 @@ Result<std::string> Export(const ExportArguments& arguments) {
   if (!to_stdout) STEMTAP_TRY(WriteToPath(arguments, consumer, exported, paths, written));
   std::vector<std::string> notes = exported.notes;
   if (counted.left_out != 0) {
-    notes.push_back(fmt::format("{} on other devices; omitted (--device {})",
-                                Plural(counted.left_out, "sample is", "samples are"),
-                                *arguments.options.counting.device));
+    notes.push_back(
+        fmt::format("{} on other devices; omitted ({} {})",
+                    Plural(counted.left_out, "sample is", "samples are"),
+                    arguments.rank ? "--rank" : "--device",
+                    arguments.rank ? *arguments.rank : *arguments.options.counting.device));
   }
   if (counted.excepted != 0) {
     notes.push_back(fmt::format("{} also in {}; omitted (--except)",
@@ -440,6 +480,11 @@ CommandSpec ExportCommand() {
       .check = session::OnlyRangeError;
   command.Add("--device", &arguments->options.counting.device, "only samples of this device")
       .In(0, shm::kUnknown16 - 1);
+  command
+      .Add("--rank", &arguments->rank,
+           "only samples of this rank of a merged plan: its session rank-N, or its N-th session, "
+           "from 0")
+      .excludes = "--device";
   command.Add("--list", &arguments->list, "existing kernelslist.g or kernel_config.txt to filter")
       .File();
   command

@@ -177,6 +177,8 @@ TEST_CASE("the export of a merged plan asks for a device that it cannot determin
   scratch.Write("m/plan.json", plan.dump());
   CheckFailure(exported({"--plain-launches", "--device", "2"}), 1,
                {"device 2 belongs to session 's2', which has 2 devices"});
+  CheckFailure(exported({"--plain-launches", "--rank", "2"}), 2,
+               {"--rank 2: has 2 devices; expected one, or --device"});
 }
 
 TEST_CASE(

@@ -103,11 +103,19 @@ TEST_CASE("a rank of merged live sessions is exported without a profile as from 
     CAPTURE(merged.err);
     REQUIRE(merged.exit_code == 0);
     CHECK(merged.out == own.out);
+    CHECK(exported("m", {"--rank", device}).out == own.out);  // the session has the same number
   }
   CheckFailure(exported("m", {}), 1, {"contains 4 sessions, and no --device N selects one"});
   CheckFailure(exported("m", {"--device", "2"}), 1, {"launches made by CUDA graphs"});
   CheckFailure(exported("m", {"--device", "3"}), 1, {"contains launches on 2 devices"});
   CheckFailure(exported("m", {"--device", "4"}), 1, {"contains 4 sessions"});
+  CheckFailure(exported("m", {"--rank", "2"}), 1, {"launches made by CUDA graphs"});
+  CheckFailure(exported("m", {"--rank", "3"}), 1, {"contains launches on 2 devices"});
+  CheckFailure(exported("m", {"--rank", "4"}), 2,
+               {"--rank 4: is none of the 4 sessions of the plan"});
+  CheckFailure(exported("a", {"--rank", "0"}), 2,
+               {"--rank 0: the plan is of one session; expected a merged plan"});
+  CheckFailure(exported("m", {"--rank", "0", "--device", "0"}), 2, {"--rank", "--device"});
 }
 
 TEST_CASE("ranks with separate kernels stay separate") {
