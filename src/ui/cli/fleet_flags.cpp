@@ -49,6 +49,16 @@ std::string FleetFlags::Job() const {
   return job.empty() && is_auto() ? JobOfLauncher() : job;
 }
 
+std::string FleetFlags::BoundNote() const {
+  const std::string name = EscapeForTerminal(Job());
+  // The URL may contain a password.
+  return fmt::format(
+      "stemtap: the bound of this run is of its own captures only; the bound of job '{}': {}\n",
+      name,
+      is_auto() ? "in the output of rank 0"
+                : fmt::format("stemtap merge --fleet URL --job {} -o DIRECTORY", name));
+}
+
 Result<std::optional<fleet::RedisUrl>> FleetFlags::Url() const {
   if (url.empty())
     return Error{job.empty() ? "--rank requires --fleet" : "--job requires --fleet", 2};

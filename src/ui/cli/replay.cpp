@@ -80,8 +80,10 @@ Result<int> Replay(const ReplayArguments& arguments) {
   }
   const session::SessionResult outcome = STEMTAP_TRY(session::RunReplay(*reader, options));
   Warn(outcome.session.warnings);
+  bool is_in_job = false;
   if (member != nullptr) {
     const Status left = member->Leave(outcome.folder);
+    is_in_job = left.ok();
     if (!left.ok()) Warn({"the job lacks this run: " + left.error().message});
   }
   const model::Plan& plan = outcome.plan;
@@ -95,7 +97,10 @@ Result<int> Replay(const ReplayArguments& arguments) {
   }
   const int printed =
       arguments.json ? PrintJson(TotalsJson(plan)) : PrintText(model::PlanSummary(plan));
-  if (server == nullptr) return printed;
+  if (server == nullptr) {
+    if (is_in_job && !arguments.quiet) PrintMessage(arguments.fleet.BoundNote());
+    return printed;
+  }
   STEMTAP_TRY(EndJob(*server, arguments.fleet.Job(), outcome.folder, arguments.quiet));
   return printed;
 }

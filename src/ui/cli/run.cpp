@@ -369,6 +369,7 @@ std::string WhyNothing(const session::SessionResult& done) {
 // server that it talks to.
 struct FleetMembership {
   std::string job;
+  std::string note;                                 // BoundNote; empty: in no job
   std::unique_ptr<fleet::PrivateServer> server;     // null: not of this run
   std::unique_ptr<fleet::BackgroundMember> member;  // null: in no job
 };
@@ -379,6 +380,7 @@ void LeaveFleet(FleetMembership& fleet, const session::SessionResult& done) {
   const Status left = done.gave_up ? Status(Success{}) : fleet.member->Leave(done.folder);
   fleet.member.reset();  // ends its thread, so that the job does not wait for this run
   if (!left.ok()) {
+    fleet.note.clear();
     Warn(std::vector<std::string>{"the job lacks this run: " + left.error().message});
   }
 }
@@ -430,6 +432,7 @@ Result<int> RunAndReport(const session::LiveOptions& options, bool require_kerne
       if (done.failure.empty() && done.plan.totals.samples != 0) {
         PrintNextReport(done.folder);
       }
+      if (fleet.server == nullptr && !fleet.note.empty()) PrintMessage(fleet.note);
     }
     if (!done.failure.empty()) Fail({done.failure});
     EndFleet(fleet, done, options.quiet);
@@ -459,6 +462,7 @@ void WarnAlone(const Error& error) {
 Result<FleetMembership> EnterFleet(const FleetFlags& flags, const session::LiveOptions& options) {
   FleetMembership fleet;
   fleet.job = flags.Job();
+  fleet.note = flags.BoundNote();
   fleet.server = STEMTAP_TRY(flags.StartServer(options.quiet));
   const auto join = [&flags, sampling = options.sampling](fleet::RedisUrl server) {
     return flags.Join(std::move(server), sampling, session::Engine::kLiveObserveFirst);
