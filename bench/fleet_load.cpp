@@ -72,7 +72,9 @@ class Collector {
       update_.sketches.emplace_back(keys_[kernel], PackSketch(sketches_[kernel]));
       online::Cluster cluster;
       cluster.source.price_ns = 5000.0;
-      update_.traits.emplace_back(keys_[kernel], PackTraits({.clusters = {&cluster, 1}}));
+      online::KernelReport report;
+      report.clusters = {&cluster, 1};
+      update_.traits.emplace_back(keys_[kernel], PackTraits(report));
     }
     const Result<Answer> answer = job_.Send(update_, version_);
     update_.new_kernels.clear();

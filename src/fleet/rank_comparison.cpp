@@ -114,7 +114,12 @@ bool Compare(std::span<const RunState> runs, std::uint64_t key, Compared& kernel
 RankComparison CompareRanks(std::span<const RunState> runs,
                             const std::map<std::uint64_t, model::KernelId>& kernels) {
   RankComparison comparison;
-  for (const RunState& run : runs) comparison.ranks.push_back({run.run, {}});
+  for (const RunState& run : runs) {
+    RankRow& row = comparison.ranks.emplace_back();
+    row.run = run.run;
+    row.captures = run.captures.size();
+    for (const auto& [key, sample] : run.captures) row.captured_ns += sample.record.duration_ns;
+  }
   std::vector<Compared> compared;
   double communication_ns = 0.0;
   double compared_ns = 0.0;

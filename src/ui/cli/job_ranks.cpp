@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "base/text.h"
-#include "fleet/job.h"
 #include "fleet/rank_comparison.h"
 #include "model/brief_name.h"
 #include "model/text_table.h"
@@ -61,42 +60,66 @@ std::string Heading(const RankComparison& comparison, const std::string& job) {
                                                              "rank is", "ranks are")));
 }
 
-std::string Text(RankComparison comparison, const std::string& job) {
-  std::string text = Heading(comparison, job);
+const char* StateOf(const fleet::JobWatch& watch, const RankRow& rank) {
+  if (rank.run.has_ended) return "ended";
+  return watch.IsSilent(rank.run) ? "silent" : "running";
+}
+
+}  // namespace
+
+Status JobRanks::Refresh() {
+  STEMTAP_TRY(watch_.Refresh());
+  if (!watch_.is_empty()) return Success{};
+  return Error{fmt::format("the server knows no job '{}'; expected one that runs, or ran today",
+                           EscapeForTerminal(name_))};
+}
+
+std::string JobRanks::Text(std::size_t width) const {
+  RankComparison comparison = watch_.Ranks();
+  std::string text = Heading(comparison, name_);
   // Slow ranks first.
   std::stable_sort(comparison.ranks.begin(), comparison.ranks.end(),
                    [](const RankRow& a, const RankRow& b) {
                      return (a.is_slow() ? a.slower : 0.0) > (b.is_slow() ? b.slower : 0.0);
                    });
-  std::vector<model::TextColumn> columns = {{"rank", {}, 0, false},     {"time ms", {}, 2, false},
-                                            {"launches", {}, 3, false}, {"slower %", {}, 0, false},
-                                            {"95 %", {}, 1, false},     {"of time %", {}, 1, false},
-                                            {"state", {}, 4, true}};
+  std::uint64_t captured_ns = 0;
+  for (const RankRow& rank : comparison.ranks) captured_ns += rank.captured_ns;
+  std::vector<model::TextColumn> columns = {
+      {"rank", {}, 0, false},     {"time ms", {}, 3, false},    {"launches", {}, 4, false},
+      {"captures", {}, 5, false}, {"captured %", {}, 2, false}, {"slower %", {}, 0, false},
+      {"95 %", {}, 1, false},     {"of time %", {}, 1, false},  {"state", {}, 6, true}};
   model::TextNames names = {"host: slow kernels"};
   for (const RankRow& rank : comparison.ranks) {
     const bool slow = rank.is_slow();
-    const auto cell = [slow](const std::string& value) { return slow ? value : std::string(); };
-    columns[0].cells.push_back(std::to_string(rank.run.rank));
-    columns[1].cells.push_back(
-        fmt::format("{:.3f}", 1e-6 * static_cast<double>(rank.run.duration_ns)));
-    columns[2].cells.push_back(std::to_string(rank.run.launches));
-    columns[3].cells.push_back(cell(fmt::format("{:.1f}", 100 * rank.slower)));
-    columns[4].cells.push_back(
-        cell(fmt::format("{:.1f} to {:.1f}", 100 * rank.low, 100 * rank.high)));
-    columns[5].cells.push_back(cell(fmt::format("{:.1f}", 100 * rank.slow_share)));
-    columns[6].cells.push_back(rank.run.has_ended ? "ended" : "running");
-    names.names.push_back(rank.run.host + cell(": " + KernelsOf(rank)));
+    const auto if_slow = [slow](const std::string& value) { return slow ? value : std::string(); };
+    const std::string cells[] = {
+        std::to_string(rank.run.rank),
+        fmt::format("{:.3f}", 1e-6 * static_cast<double>(rank.run.duration_ns)),
+        std::to_string(rank.run.launches),
+        std::to_string(rank.captures),
+        captured_ns == 0 ? std::string()
+                         : fmt::format("{:.1f}", 100 * static_cast<double>(rank.captured_ns) /
+                                                     static_cast<double>(captured_ns)),
+        if_slow(fmt::format("{:.1f}", 100 * rank.slower)),
+        if_slow(fmt::format("{:.1f} to {:.1f}", 100 * rank.low, 100 * rank.high)),
+        if_slow(fmt::format("{:.1f}", 100 * rank.slow_share)),
+        StateOf(watch_, rank)};
+    for (std::size_t i = 0; i < columns.size(); ++i) columns[i].cells.push_back(cells[i]);
+    names.names.push_back(rank.run.host + if_slow(": " + KernelsOf(rank)));
   }
-  return text + model::TableText(std::move(columns), std::move(names), OutputWidth());
+  return text + model::TableText(std::move(columns), std::move(names), width);
 }
 
-std::string Json(const RankComparison& comparison, const std::string& job) {
+std::string JobRanks::Json() const {
+  const RankComparison comparison = watch_.Ranks();
   nlohmann::ordered_json ranks = nlohmann::ordered_json::array();
   for (const RankRow& rank : comparison.ranks) {
     nlohmann::ordered_json row = {
         {"rank", rank.run.rank},         {"host", rank.run.host},
         {"launches", rank.run.launches}, {"duration_ns", rank.run.duration_ns},
-        {"ended", rank.run.has_ended},   {"slow", rank.is_slow()}};
+        {"captures", rank.captures},     {"captured_ns", rank.captured_ns},
+        {"ended", rank.run.has_ended},   {"silent", watch_.IsSilent(rank.run)},
+        {"slow", rank.is_slow()}};
     if (rank.is_slow()) {
       row["slower"] = rank.slower;
       row["slower_low"] = rank.low;
@@ -107,28 +130,11 @@ std::string Json(const RankComparison& comparison, const std::string& job) {
     ranks.push_back(std::move(row));
   }
   const nlohmann::ordered_json all = {{"schema", "stemtap.ranks/1"},
-                                      {"job", job},
+                                      {"job", name_},
                                       {"kernels_compared", comparison.kernels},
                                       {"communication_share", comparison.communication_share},
                                       {"ranks", std::move(ranks)}};
   return all.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
-}
-
-}  // namespace
-
-Result<int> PrintJobRanks(const FleetFlags& flags, bool json) {
-  const std::string name = flags.Job();
-  fleet::Job job(STEMTAP_TRY(flags.Server()), name);
-  std::vector<fleet::RunState> runs = STEMTAP_TRY(job.ReadChanges());
-  if (runs.empty()) {
-    return Error{fmt::format("the server knows no job '{}'; expected one that runs, or ran today",
-                             EscapeForTerminal(name))};
-  }
-  std::sort(runs.begin(), runs.end(), [](const auto& a, const auto& b) {
-    return std::pair(a.run.rank, a.run.id) < std::pair(b.run.rank, b.run.id);
-  });
-  const RankComparison comparison = fleet::CompareRanks(runs, STEMTAP_TRY(job.ReadKernels()));
-  return json ? PrintJson(Json(comparison, name)) : PrintText(Text(comparison, name));
 }
 
 }  // namespace stemtap::ui

@@ -1,15 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// stemtap stats --fleet: the ranks of a job, and which of them are slow, while it runs or after.
+// The ranks of a job, and which of them are slow, while it runs or after: for stemtap stats --fleet
+// and stemtap top --fleet.
 #pragma once
 
+#include <cstddef>
+#include <string>
+#include <utility>
+
 #include "base/result.h"
-#include "ui/cli/fleet_flags.h"
+#include "fleet/job_watch.h"
+#include "fleet/redis.h"
 
 namespace stemtap::ui {
 
-// Reads the job and prints its ranks as a table or as JSON. Returns the exit code. Fails if the
-// server cannot be reached or does not know the job.
-Result<int> PrintJobRanks(const FleetFlags& fleet, bool json);
+class JobRanks {
+ public:
+  JobRanks(fleet::RedisUrl server, const std::string& job)
+      : watch_(std::move(server), job), name_(job) {}
+
+  // Reads what has changed. Fails if the server cannot be reached or does not know the job.
+  Status Refresh();
+
+  // Returns the ranks as a table with lines of at most `width` columns, or as JSON.
+  std::string Text(std::size_t width) const;
+  std::string Json() const;
+
+ private:
+  fleet::JobWatch watch_;
+  std::string name_;
+};
 
 }  // namespace stemtap::ui

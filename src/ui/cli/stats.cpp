@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "ui/cli/command_table.h"
 #include "ui/cli/inputs.h"
+#include "ui/cli/fleet_flags.h"
 #include "ui/cli/job_ranks.h"
 #include "ui/cli/output.h"
 #include "ui/cli/table_flags.h"
@@ -72,7 +73,9 @@ Result<int> JobStats(const StatsArguments& arguments) {
   if (!arguments.runs.empty() || arguments.csv) {
     return Error{"--fleet prints the ranks of the job; expected no run and no --csv", 2};
   }
-  return PrintJobRanks(arguments.fleet, arguments.json);
+  JobRanks ranks(STEMTAP_TRY(arguments.fleet.Server()), arguments.fleet.Job());
+  STEMTAP_TRY(ranks.Refresh());
+  return arguments.json ? PrintJson(ranks.Json()) : PrintText(ranks.Text(OutputWidth()));
 }
 
 Result<int> RunStats(const StatsArguments& arguments) {

@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// stemtap top: shows a running session on a terminal.
+// stemtap top: shows a running session, or a job, on a terminal.
 #include "ui/top/top.h"
 
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "ui/cli/command_table.h"
+#include "ui/cli/fleet_flags.h"
 #include "ui/cli/inputs.h"
+#include "ui/cli/job_ranks.h"
 #include "ui/cli/output.h"
 #include "ui/cli/table_flags.h"
 #include "ui/top/model.h"
 #include "ui/top/session_finder.h"
+#include "ui/top/text_watch.h"
 
 namespace stemtap::ui {
 namespace {
@@ -24,9 +28,32 @@ struct TopArguments {
   bool json = false;
   double interval_s = 0.5;
   TableFlags table;
+  FleetFlags fleet;
 };
 
+// Shows the ranks of a job, which are on its server.
+Result<int> JobTop(const TopArguments& arguments, const CommandSpec& parsed) {
+  const bool has_table_option =
+      parsed.Given("--sort") || parsed.Given("--top") || parsed.Given("--filter");
+  if (!arguments.sessions.empty() || has_table_option) {
+    return Error{
+        "--fleet shows the ranks of the job; expected no session, and no --sort, --top or --filter",
+        2};
+  }
+  JobRanks ranks(STEMTAP_TRY(arguments.fleet.Server()), arguments.fleet.Job());
+  STEMTAP_TRY(ranks.Refresh());
+  if (arguments.json) return PrintJson(ranks.Json());
+  if (arguments.once) return PrintText(ranks.Text(OutputWidth()));
+  const auto refreshed = [&ranks](std::size_t width) -> Result<std::string> {
+    STEMTAP_TRY(ranks.Refresh());
+    return ranks.Text(width);
+  };
+  const std::optional<int> code = WatchText(refreshed, arguments.interval_s);
+  return code ? *code : PrintText(ranks.Text(OutputWidth()));
+}
+
 Result<int> RunTop(const TopArguments& arguments, const CommandSpec& parsed) {
+  if (arguments.fleet.is_set()) return JobTop(arguments, parsed);
   if (arguments.json) {
     STEMTAP_TRY(CheckWholeJson(parsed, "overview.json"));
   }
@@ -53,7 +80,7 @@ Result<int> RunTop(const TopArguments& arguments, const CommandSpec& parsed) {
 }  // namespace
 
 CommandSpec TopCommand() {
-  CommandSpec command("top", "watch a session while it runs");
+  CommandSpec command("top", "watch a session, or the ranks of a job, while it runs");
   auto arguments = std::make_shared<TopArguments>();
   command
       .Add("session", &arguments->sessions,
@@ -61,10 +88,12 @@ CommandSpec TopCommand() {
            "shown as one (default: your newest session below the current directory, a running one "
            "first)")
       .File(SessionPath);
+  arguments->fleet.AddTo(command);
   command.Add("--interval", &arguments->interval_s, "seconds between two updates").In(0.1, 3600.0);
   command.Add("--once", &arguments->once,
               "print the current state and exit; the default without a terminal");
-  command.Add("--json", &arguments->json, "print the session's overview.json and exit");
+  command.Add("--json", &arguments->json,
+              "print the session's overview.json, or the ranks of the job as JSON, and exit");
   arguments->table.AddTo(command, {std::begin(kOrderNames), std::end(kOrderNames)});
   command.run = [arguments](const CommandSpec& parsed) { return RunTop(*arguments, parsed); };
   return command;

@@ -3,6 +3,7 @@
 
 #include <curses.h>
 #include <fcntl.h>
+#include <langinfo.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/ioctl.h>
@@ -10,8 +11,10 @@
 
 #include <array>
 #include <cerrno>
+#include <clocale>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <string_view>
 #include <utility>
 
@@ -161,6 +164,11 @@ struct Screen::Terminal {
     ::attr_set(attributes[i], pairs[i], nullptr);
   }
 };
+
+bool TakeLocale() {
+  std::setlocale(LC_CTYPE, "");
+  return std::strcmp(::nl_langinfo(CODESET), "UTF-8") == 0;
+}
 
 Screen::Screen(std::unique_ptr<Terminal> terminal) : terminal_(std::move(terminal)) {}
 

@@ -15,8 +15,14 @@
 
 namespace stemtap::ui {
 
+// Sets the user's locale and returns whether the terminal supports Unicode.
+bool TakeLocale();
+
 class Screen {
  public:
+  // Longest wait for a key, so that a signal just before the wait is noticed.
+  static constexpr std::chrono::milliseconds kMaxWait{250};
+
   // Returns null if standard output is not a terminal with cursor addressing (a file, TERM=dumb) or
   // keys cannot be read.
   static std::unique_ptr<Screen> Open();

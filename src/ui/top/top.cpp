@@ -2,12 +2,9 @@
 #include "ui/top/top.h"
 
 #include <fmt/format.h>
-#include <langinfo.h>
 
 #include <algorithm>
 #include <chrono>
-#include <clocale>
-#include <cstring>
 #include <memory>
 #include <utility>
 
@@ -21,12 +18,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 using Watches = std::vector<std::unique_ptr<SessionWatch>>;
-
-// Sets the user's locale and returns whether the terminal supports Unicode.
-bool TakeLocale() {
-  std::setlocale(LC_CTYPE, "");
-  return std::strcmp(::nl_langinfo(CODESET), "UTF-8") == 0;
-}
 
 Watches WatchesOf(const TopOptions& options) {
   Watches watches;
@@ -96,8 +87,6 @@ Result<int> Watch(const TopOptions& options, std::string& snapshot) {
   }
   const auto interval = std::chrono::duration_cast<Clock::duration>(
       std::chrono::duration<double>(options.interval_s));
-  // Maximum delay for a signal that arrives just before the wait for a key.
-  constexpr auto kMaxWait = std::chrono::milliseconds(250);
   Watches watches = WatchesOf(options);
   Model model;
   model.Choose(options.rows);
@@ -109,7 +98,7 @@ Result<int> Watch(const TopOptions& options, std::string& snapshot) {
     }
     screen->Draw(DrawScreen(model, screen->width(), screen->height(), unicode));
     const auto wait = std::chrono::ceil<std::chrono::milliseconds>(next - Clock::now());
-    KeyPress press = screen->Read(std::clamp(wait, std::chrono::milliseconds(0), kMaxWait));
+    KeyPress press = screen->Read(std::clamp(wait, std::chrono::milliseconds(0), Screen::kMaxWait));
     const bool paused = model.paused();
     // Process all pending keys before drawing again.
     for (int more = 0; press.key != Key::kNone && more < 256; ++more) {

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fleet/job_watch.h"
+
+#include <algorithm>
+
+namespace stemtap::fleet {
+
+RunState& JobWatch::StateOf(const RunInfo& run) {
+  const auto place = [](const RunInfo& info) { return std::pair(info.rank, info.id); };
+  const auto at = std::lower_bound(runs_.begin(), runs_.end(), run,
+                                   [&](const RunState& state, const RunInfo& sought) {
+                                     return place(state.run) < place(sought);
+                                   });
+  if (at != runs_.end() && at->run.id == run.id) return *at;
+  return *runs_.insert(at, RunState{run, {}, {}, {}, {}});
+}
+
+Status JobWatch::Refresh() {
+  bool has_new_kernels = false;
+  for (RunState& changed : STEMTAP_TRY(job_.ReadChanges())) {
+    RunState& known = StateOf(changed.run);
+    known.run = changed.run;
+    for (auto& [key, sketch] : changed.sketches) {
+      has_new_kernels = has_new_kernels || !kernels_.contains(key);
+      known.sketches.insert_or_assign(key, std::move(sketch));
+    }
+    for (auto& capture : changed.captures) {
+      // A server that has lost something gets captures again.
+      if (captures_[known.run.id].emplace(capture.first, capture.second.index).second) {
+        known.captures.push_back(std::move(capture));
+      }
+    }
+  }
+  if (has_new_kernels) kernels_ = STEMTAP_TRY(job_.ReadKernels());
+  const std::vector<std::string> silent = STEMTAP_TRY(job_.ReadSilent());
+  silent_ = {silent.begin(), silent.end()};
+  return Success{};
+}
+
+}  // namespace stemtap::fleet

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// JobWatch follows the runs of a job while they go on, and compares them. It only reads.
+//
+// THREADS: none.  SOURCE: docs/design/fleet.md, "Which rank is slow".
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "fleet/job.h"
+#include "fleet/rank_comparison.h"
+#include "model/kernel_id.h"
+
+namespace stemtap::fleet {
+
+class JobWatch {
+ public:
+  JobWatch(RedisUrl url, const std::string& name) : job_(std::move(url), name) {}
+
+  // Reads what has changed. Fails if the server cannot be reached, or returns other data than a
+  // job's; the next call tries again.
+  Status Refresh();
+
+  // Whether no run has entered the job.
+  bool is_empty() const { return runs_.empty(); }
+
+  // Compares the runs, ordered by rank. A rank that was started again has several runs.
+  RankComparison Ranks() const { return CompareRanks(runs_, kernels_); }
+
+  // Whether the run has been silent for Job::kSilence and has not ended.
+  bool IsSilent(const RunInfo& run) const { return !run.has_ended && silent_.contains(run.id); }
+
+ private:
+  // Returns the state of the run, which is added if it is new.
+  RunState& StateOf(const RunInfo& run);
+
+  Job job_;
+  std::vector<RunState> runs_;  // by rank and id
+  // Kernel and launch of the captures of each run.
+  std::map<std::string, std::set<std::pair<std::uint64_t, std::uint64_t>>> captures_;
+  std::map<std::uint64_t, model::KernelId> kernels_;
+  std::set<std::string> silent_;
+};
+
+}  // namespace stemtap::fleet
