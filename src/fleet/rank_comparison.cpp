@@ -109,6 +109,72 @@ bool Compare(std::span<const RunState> runs, std::uint64_t key, Compared& kernel
   return true;
 }
 
+// Returns the runs that have made at least half as many launches as the median of all.
+std::vector<const RunState*> Advanced(std::span<const RunState> runs) {
+  std::vector<double> launches;
+  for (const RunState& run : runs) {
+    launches.push_back(0.0);
+    for (const auto& [key, sketch] : run.sketches) {
+      launches.back() += static_cast<double>(sketch.count());
+    }
+  }
+  if (launches.empty()) return {};
+  const double least = 0.5 * Median(launches);
+  std::vector<const RunState*> advanced;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (launches[i] >= least) advanced.push_back(&runs[i]);
+  }
+  return advanced;
+}
+
+// Sets the kernels on which ranks do different work.
+void FindDiffering(std::span<const RunState> runs,
+                   const std::map<std::uint64_t, model::KernelId>& kernels,
+                   RankComparison& comparison) {
+  const std::vector<const RunState*> advanced = Advanced(runs);
+  std::vector<std::pair<double, const std::string*>> apart;
+  std::vector<std::pair<double, const std::string*>> of_some;
+  double all_ns = 0.0;
+  for (const auto& [key, id] : kernels) {
+    double time_ns = 0.0;
+    double least_high = INFINITY;
+    double greatest_low = 0.0;
+    std::size_t with = 0;
+    std::size_t without = 0;
+    for (const RunState* run : advanced) {
+      const auto known = run->sketches.find(key);
+      if (known == run->sketches.end()) {
+        ++without;
+        continue;
+      }
+      const stats::LogSketch& sketch = known->second;
+      time_ns += static_cast<double>(sketch.total_duration());
+      if (sketch.count() < kMinLaunches) continue;
+      ++with;
+      least_high = std::min(least_high, Quantile(sketch, 0.9));
+      greatest_low = std::max(greatest_low, Quantile(sketch, 0.1));
+    }
+    all_ns += time_ns;
+    const bool communicates = model::CategoryOf(id.name) == model::KernelCategory::kCommunication;
+    if (with > 0 && without > 0) {
+      of_some.emplace_back(time_ns, &id.name);
+    } else if (!communicates && greatest_low > RankComparison::kApart * least_high) {
+      apart.emplace_back(time_ns, &id.name);
+    }
+  }
+  const auto describe = [all_ns](auto& found, RankComparison::Differing& differing) {
+    std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
+      return a.first != b.first ? a.first > b.first : *a.second < *b.second;
+    });
+    for (const auto& [time_ns, name] : found) {
+      differing.kernels.push_back(*name);
+      differing.share += time_ns / std::max(all_ns, 1.0);
+    }
+  };
+  describe(apart, comparison.apart);
+  describe(of_some, comparison.of_some);
+}
+
 }  // namespace
 
 RankComparison CompareRanks(std::span<const RunState> runs,
@@ -118,7 +184,9 @@ RankComparison CompareRanks(std::span<const RunState> runs,
     RankRow& row = comparison.ranks.emplace_back();
     row.run = run.run;
     row.captures = run.captures.size();
-    for (const auto& [key, sample] : run.captures) row.captured_ns += sample.record.duration_ns;
+    for (const auto& [key, capture] : run.captures) {
+      row.captured_ns += capture.sample.record.duration_ns;
+    }
   }
   std::vector<Compared> compared;
   double communication_ns = 0.0;
@@ -136,6 +204,7 @@ RankComparison CompareRanks(std::span<const RunState> runs,
       compared.push_back(std::move(kernel));
     }
   }
+  FindDiffering(runs, kernels, comparison);
   comparison.kernels = compared.size();
   if (all_ns > 0.0) comparison.communication_share = communication_ns / all_ns;
   std::sort(compared.begin(), compared.end(), [](const Compared& a, const Compared& b) {

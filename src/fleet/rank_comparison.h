@@ -51,9 +51,20 @@ struct RankComparison {
   // A run is slow only if its slow kernels have this share of the time.
   static constexpr double kMinShare = 0.03;
 
+  // Of kernels on which ranks do different work, in the share of the time that they have.
+  struct Differing {
+    std::vector<std::string> kernels;  // names, by time, descending
+    double share = 0.0;
+  };
+  // Between 80 % of the launches on one rank and 80 % of them on another one there is at least this
+  // factor. A GPU that is slow in the same work is closer.
+  static constexpr double kApart = 1.25;
+
   std::vector<RankRow> ranks;        // in the order of `runs`
   std::size_t kernels = 0;           // compared
   double communication_share = 0.0;  // of the time of all kernels
+  Differing apart;                   // kernels whose durations are kApart, except communication
+  Differing of_some;                 // kernels that some ranks do not launch
 };
 
 // Kernels with few launches, or that few runs launch, are not compared.

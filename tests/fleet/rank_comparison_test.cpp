@@ -91,6 +91,40 @@ TEST_CASE("a rank with longer requests, whose short launches are as short, is no
   }
 }
 
+TEST_CASE("kernels with other durations on some ranks, or on some ranks only, are found") {
+  std::vector<RunState> runs = Job(4, 0, 1.2, 0.02, 1);
+  const RankComparison same = CompareRanks(runs, kKernels);
+  CHECK(same.apart.kernels.empty());
+  CHECK(same.of_some.kernels.empty());
+  std::mt19937_64 random(1);
+  std::map<std::uint64_t, model::KernelId> kernels = kKernels;
+  kernels[4] = {"stage_kernel"};
+  kernels[5] = {"last_stage_kernel"};
+  kernels[6] = {"rare_kernel"};
+  for (std::size_t i = 0; i < 4; ++i) {
+    Add(runs[i], 4, i < 2 ? 2000 : 6000, 500, random);
+    if (i == 3) Add(runs[i], 5, 4000, 500, random);
+    if (i == 3) Add(runs[i], 6, 4000, 10, random);  // too few to tell
+  }
+  const RankComparison comparison = CompareRanks(runs, kernels);
+  CHECK(comparison.apart.kernels == std::vector<std::string>{"stage_kernel"});
+  CHECK(comparison.of_some.kernels == std::vector<std::string>{"last_stage_kernel"});
+  double all_ns = 0.0;
+  double stage_ns = 0.0;
+  for (const RunState& run : runs) {
+    for (const auto& [key, sketch] : run.sketches) {
+      all_ns += static_cast<double>(sketch.total_duration());
+      if (key == 4) stage_ns += static_cast<double>(sketch.total_duration());
+    }
+  }
+  CHECK(comparison.apart.share == doctest::Approx(stage_ns / all_ns));
+  // A rank that has just begun lacks kernels.
+  RunState begun;
+  Add(begun, kNorm, 3000, 60, random);
+  runs.push_back(begun);
+  CHECK(CompareRanks(runs, kernels).of_some.kernels.size() == 1);
+}
+
 TEST_CASE("too few ranks and kernels with few launches are not compared") {
   const RankComparison few = CompareRanks(Job(4, 1, 2.0, 0.0, 1), kKernels);
   CHECK(few.kernels == 0);

@@ -24,15 +24,23 @@ using fleet::RankRow;
 // Slow kernels that a row names.
 constexpr std::size_t kShownKernels = 3;
 
-std::string KernelsOf(const RankRow& rank) {
+std::string NamesOf(const std::vector<std::string>& kernels) {
   std::string text;
-  for (std::size_t i = 0; i < std::min(rank.slow_kernels.size(), kShownKernels); ++i) {
-    text += (i == 0 ? "" : ", ") + model::BriefName(rank.slow_kernels[i]);
+  for (std::size_t i = 0; i < std::min(kernels.size(), kShownKernels); ++i) {
+    text += (i == 0 ? "" : ", ") + model::BriefName(kernels[i]);
   }
-  if (rank.slow_kernels.size() > kShownKernels) {
-    text += fmt::format(" and {} more", rank.slow_kernels.size() - kShownKernels);
+  if (kernels.size() > kShownKernels) {
+    text += fmt::format(" and {} more", kernels.size() - kShownKernels);
   }
   return text;
+}
+
+// Returns the line about kernels on which ranks do different work.
+std::string DifferenceLine(const RankComparison::Differing& differing, const char* how) {
+  if (differing.kernels.empty()) return {};
+  return fmt::format("ranks do different work: {}, {:.1f} % of the time, {}: {}\n",
+                     Plural(differing.kernels.size(), "kernel"), 100 * differing.share, how,
+                     NamesOf(differing.kernels));
 }
 
 std::string Heading(const RankComparison& comparison, const std::string& job) {
@@ -41,6 +49,8 @@ std::string Heading(const RankComparison& comparison, const std::string& job) {
   std::string text =
       fmt::format("job '{}': {}, {}\n", EscapeForTerminal(job),
                   Plural(comparison.ranks.size(), "rank"), Plural(launches, "launch", "launches"));
+  text += DifferenceLine(comparison.apart, "with other durations on some ranks");
+  text += DifferenceLine(comparison.of_some, "on some ranks only");
   if (comparison.ranks.size() < RankComparison::kMinRuns) {
     return text +
            fmt::format("too few ranks to compare; expected {} or more\n", RankComparison::kMinRuns);
@@ -58,6 +68,10 @@ std::string Heading(const RankComparison& comparison, const std::string& job) {
   return text + (slow == 0 ? "no rank is slow\n"
                            : fmt::format("{} slow\n", Plural(static_cast<std::uint64_t>(slow),
                                                              "rank is", "ranks are")));
+}
+
+nlohmann::ordered_json JsonOf(const RankComparison::Differing& differing) {
+  return {{"share", differing.share}, {"kernels", differing.kernels}};
 }
 
 const char* StateOf(const fleet::JobWatch& watch, const RankRow& rank) {
@@ -105,7 +119,7 @@ std::string JobRanks::Text(std::size_t width) const {
         if_slow(fmt::format("{:.1f}", 100 * rank.slow_share)),
         StateOf(watch_, rank)};
     for (std::size_t i = 0; i < columns.size(); ++i) columns[i].cells.push_back(cells[i]);
-    names.names.push_back(rank.run.host + if_slow(": " + KernelsOf(rank)));
+    names.names.push_back(rank.run.host + if_slow(": " + NamesOf(rank.slow_kernels)));
   }
   return text + model::TableText(std::move(columns), std::move(names), width);
 }
@@ -133,6 +147,8 @@ std::string JobRanks::Json() const {
                                       {"job", name_},
                                       {"kernels_compared", comparison.kernels},
                                       {"communication_share", comparison.communication_share},
+                                      {"kernels_apart", JsonOf(comparison.apart)},
+                                      {"kernels_of_some", JsonOf(comparison.of_some)},
                                       {"ranks", std::move(ranks)}};
   return all.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
