@@ -19,7 +19,8 @@ std::vector<online::KernelReport> ReportsOf(const auto& kernels) {
   std::vector<online::KernelReport> reports;
   for (const auto& kernel : kernels) {
     reports.push_back({kernel.id, &kernel.durations, kernel.captures, kernel.clusters,
-                       kernel.correlations, kernel.before ? &*kernel.before : nullptr});
+                       kernel.correlations, kernel.before ? &*kernel.before : nullptr,
+                       kernel.imputes});
   }
   return reports;
 }
@@ -96,7 +97,8 @@ std::optional<online::Directions> BackgroundMember::Direct(
                               {kernel.captures.begin(), kernel.captures.end()},
                               {kernel.clusters.begin(), kernel.clusters.end()},
                               kernel.correlations,
-                              {}});
+                              {},
+                              kernel.imputes});
     if (kernel.before != nullptr) report.kernels.back().before = *kernel.before;
   }
   std::unique_lock lock(mutex_);

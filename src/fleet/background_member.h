@@ -56,6 +56,7 @@ class BackgroundMember : public online::Director {
     std::vector<online::Cluster> clusters;
     stats::Correlations correlations;
     std::optional<stats::LogSketch> before;
+    bool imputes = false;
   };
   struct Kernels {
     std::vector<Kernel> kernels;

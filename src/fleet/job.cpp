@@ -241,9 +241,9 @@ bool AddSketch(std::string_view field, std::string_view value, RunState& state) 
 
 bool AddCapture(std::string_view field, std::string_view value, RunState& state) {
   const std::optional<std::uint64_t> key = ParseHex(field.substr(0, field.find(':')));
-  const std::optional<model::PlanSample> sample = UnpackCapture(value);
-  if (!key || !sample) return false;
-  state.captures.emplace_back(*key, *sample);
+  const std::optional<online::Capture> capture = UnpackCapture(value);
+  if (!key || !capture) return false;
+  state.captures.emplace_back(*key, *capture);
   return true;
 }
 

@@ -62,7 +62,7 @@ struct RunState {
   RunInfo run;
   std::map<std::uint64_t, stats::LogSketch> sketches;
   std::map<std::uint64_t, Traits> traits;
-  std::vector<std::pair<std::uint64_t, model::PlanSample>> captures;  // by kernel
+  std::vector<std::pair<std::uint64_t, online::Capture>> captures;  // by kernel
   std::vector<DirectedKernel> directions;
 };
 

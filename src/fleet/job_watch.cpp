@@ -26,7 +26,7 @@ Status JobWatch::Refresh() {
     }
     for (auto& capture : changed.captures) {
       // A server that has lost something gets captures again.
-      if (captures_[known.run.id].emplace(capture.first, capture.second.index).second) {
+      if (captures_[known.run.id].emplace(capture.first, capture.second.sample.index).second) {
         known.captures.push_back(std::move(capture));
       }
     }

@@ -122,11 +122,11 @@ void Leader::SetTraits(const std::string& run, std::uint64_t kernel, Traits trai
 }
 
 void Leader::AddCapture(const std::string& run, std::uint64_t kernel, std::uint64_t index,
-                        std::uint64_t occurrence, std::uint64_t duration_ns) {
+                        std::uint64_t occurrence, std::uint32_t bin) {
   Kernel& of = KernelOf(kernel);
   Share& share = of.shares[run];
-  const std::uint32_t bin = stats::LogSketch::BinOf(duration_ns);
-  if (!share.captures.emplace(index, Capture{bin, occurrence}).second) return;
+  const Capture capture = {bin, occurrence};
+  if (!share.captures.insert_or_assign(index, capture).second) return;
   ++captured_;
   const std::size_t cluster = of.clusters.ClusterOf(bin);
   const auto awaited =

@@ -35,10 +35,10 @@ class Leader {
   void SetSketch(const std::string& run, std::uint64_t kernel, stats::LogSketch sketch);
   // Replaces what the run has observed of a kernel besides its durations.
   void SetTraits(const std::string& run, std::uint64_t kernel, Traits traits);
-  // Adds a capture of the run. `occurrence`: among the launches of the kernel in the run. A capture
-  // that is known is ignored.
+  // Adds a capture of the run. `occurrence`: among the launches of the kernel in the run. `bin`
+  // determines its cluster. The bin of a known capture is replaced.
   void AddCapture(const std::string& run, std::uint64_t kernel, std::uint64_t index,
-                  std::uint64_t occurrence, std::uint64_t duration_ns);
+                  std::uint64_t occurrence, std::uint32_t bin);
 
   // Continues what another leader asked of the run, if it is alive. REQUIRES: its sketches and
   // captures were set.

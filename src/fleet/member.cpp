@@ -92,13 +92,18 @@ Update Member::UpdateOf(std::span<const online::KernelReport> kernels,
     run_.launches += launches;
     run_.duration_ns += static_cast<std::uint64_t>(kernel.durations->total_duration());
     if (sent[i].launches == 0) update.new_kernels.emplace_back(keys_[i], PackId(kernel.id));
-    if (IsReported(launches, sent[i])) {
-      update.sketches.emplace_back(keys_[i], PackSketch(*kernel.durations));
+    const bool is_reported = IsReported(launches, sent[i]);
+    if (is_reported) {
+      update.sketches.emplace_back(
+          keys_[i], PackSketch(*kernel.durations,
+                               kernel.imputes ? BinContent::kCells : BinContent::kDurations));
       update.traits.emplace_back(keys_[i], PackTraits(kernel));
     }
-    for (const online::Capture& capture : kernel.captures.subspan(sent[i].captures)) {
+    // With the cells, imputed captures may have changed.
+    const std::size_t first = kernel.imputes && is_reported ? 0 : sent[i].captures;
+    for (const online::Capture& capture : kernel.captures.subspan(first)) {
       update.captures.emplace_back(fmt::format("{:016x}:{}", keys_[i], capture.sample.index),
-                                   PackCapture(capture.sample));
+                                   PackCapture(capture));
     }
   }
   update.run = run_;
@@ -180,8 +185,8 @@ Status Member::Lead() {
     leader_->SetRun(id, !state.run.has_ended);
     for (const auto& [key, sketch] : state.sketches) leader_->SetSketch(id, key, sketch);
     for (const auto& [key, traits] : state.traits) leader_->SetTraits(id, key, traits);
-    for (const auto& [key, sample] : state.captures) {
-      leader_->AddCapture(id, key, sample.index, sample.occurrence, sample.record.duration_ns);
+    for (const auto& [key, capture] : state.captures) {
+      leader_->AddCapture(id, key, capture.sample.index, capture.sample.occurrence, capture.bin);
     }
     if (is_new && !state.run.has_ended) leader_->SetAsked(id, state.directions);
     runs_[id] = state.run;

@@ -19,6 +19,9 @@ constexpr std::uint64_t kMaxKernels = std::uint64_t{1} << 20;
 // More launches than a run makes in a year. The sketches of millions of runs can be added.
 constexpr std::uint64_t kMaxLaunches = std::uint64_t{1} << 42;
 
+// Of a cell. The sums of thousands of runs can be added.
+constexpr stats::uint128 kMaxSquareSum = static_cast<stats::uint128>(1) << 108;
+
 constexpr std::uint64_t kShareUnit = 1'000'000;  // of yields and correlations
 constexpr std::uint64_t kMaxPriceNs = std::uint64_t{1} << 62;
 
@@ -31,20 +34,31 @@ std::uint64_t Whole(double value, std::uint64_t most) {
   return value < limit ? static_cast<std::uint64_t>(std::llround(value)) : most;
 }
 
+// Whether the variance of `content` is not negative.
+bool HasVariance(const stats::LogSketch::Bin& content) {
+  const stats::uint128 sum = content.offset_sum;
+  // A product that exceeds 128 bits is greater than the square.
+  stats::uint128 scaled = 0;
+  return __builtin_mul_overflow(content.offset_square_sum,
+                                static_cast<stats::uint128>(content.count), &scaled) ||
+         scaled >= sum * sum;
+}
+
 // Returns whether `content` can be the sums of durations in `bin`.
 bool IsOfDurations(std::uint32_t bin, const stats::LogSketch::Bin& content) {
   const std::uint64_t longest =
       stats::LogSketch::LowerEdge(bin + 1) - stats::LogSketch::LowerEdge(bin) - 1;
   const stats::uint128 sum = content.offset_sum;
-  if (sum > static_cast<stats::uint128>(content.count) * longest ||
-      content.offset_square_sum > sum * longest) {
-    return false;
-  }
-  // The variance is not negative. A product that exceeds 128 bits is greater than the square.
-  stats::uint128 scaled = 0;
-  return __builtin_mul_overflow(content.offset_square_sum,
-                                static_cast<stats::uint128>(content.count), &scaled) ||
-         scaled >= sum * sum;
+  return sum <= static_cast<stats::uint128>(content.count) * longest &&
+         content.offset_square_sum <= sum * longest && HasVariance(content);
+}
+
+// Returns whether `content` can be a cell whose mean is in `bin`.
+bool IsOfCell(std::uint32_t bin, const stats::LogSketch::Bin& content) {
+  const std::uint64_t width =
+      stats::LogSketch::LowerEdge(bin + 1) - stats::LogSketch::LowerEdge(bin);
+  return content.offset_sum <= static_cast<stats::uint128>(content.count) * width &&
+         content.offset_square_sum < kMaxSquareSum && HasVariance(content);
 }
 
 }  // namespace
@@ -121,10 +135,11 @@ std::uint64_t KeyOf(const model::KernelId& id) {
   return shm::NameHash(bytes.data(), bytes.size());
 }
 
-// Of each bin that is not empty: its distance from the bin before, the number of launches, and the
-// sums of LogSketch::Bin, the second one in two halves.
-std::string PackSketch(const stats::LogSketch& sketch) {
+// What the bins contain, and of each bin that is not empty: its distance from the bin before, the
+// number of launches, and the sums of LogSketch::Bin, the second one in two halves.
+std::string PackSketch(const stats::LogSketch& sketch, BinContent content_of_bins) {
   Packer packer;
+  packer.Number(static_cast<std::uint64_t>(content_of_bins));
   std::uint32_t before = 0;
   std::uint32_t bin = sketch.first_bin();
   for (const stats::LogSketch::Bin& content : sketch.bins()) {
@@ -141,6 +156,7 @@ std::string PackSketch(const stats::LogSketch& sketch) {
 
 std::optional<stats::LogSketch> UnpackSketch(std::string_view bytes) {
   Unpacker unpacker(bytes);
+  const bool is_of_cells = unpacker.Number(1) != 0;
   stats::LogSketch sketch;
   std::uint64_t bin = 0;
   while (unpacker.has_more()) {
@@ -154,7 +170,7 @@ std::optional<stats::LogSketch> UnpackSketch(std::string_view bytes) {
     content.offset_square_sum |= static_cast<stats::uint128>(unpacker.Number()) << 64;
     if (!unpacker.ok() || !ascends || bin >= stats::LogSketch::kEndBin || content.count == 0 ||
         content.count > kMaxLaunches - sketch.count() ||
-        !IsOfDurations(static_cast<std::uint32_t>(bin), content)) {
+        !(is_of_cells ? IsOfCell : IsOfDurations)(static_cast<std::uint32_t>(bin), content)) {
       return std::nullopt;
     }
     sketch.AddBin(static_cast<std::uint32_t>(bin), content);
@@ -162,29 +178,36 @@ std::optional<stats::LogSketch> UnpackSketch(std::string_view bytes) {
   return unpacker.done() ? std::optional(std::move(sketch)) : std::nullopt;
 }
 
-std::string PackCapture(const model::PlanSample& sample) {
+std::string PackCapture(const online::Capture& capture) {
+  const model::PlanSample& sample = capture.sample;
   Packer packer;
   packer.Number(sample.index).Number(sample.occurrence);
+  packer.Number(sample.imputed ? std::uint64_t{capture.bin} + 1 : 0);
   packer.Text({reinterpret_cast<const char*>(&sample.record), sizeof sample.record});
   return packer.Take();
 }
 
-std::optional<model::PlanSample> UnpackCapture(std::string_view bytes) {
+std::optional<online::Capture> UnpackCapture(std::string_view bytes) {
   Unpacker unpacker(bytes);
-  model::PlanSample sample;
+  online::Capture capture;
+  model::PlanSample& sample = capture.sample;
   sample.index = unpacker.Number();
   sample.occurrence = unpacker.Number();
+  const std::uint64_t imputed_bin = unpacker.Number(stats::LogSketch::kEndBin);
   const std::string_view record = unpacker.Text();
   if (!unpacker.done() || record.size() != sizeof sample.record) return std::nullopt;
   std::memcpy(&sample.record, record.data(), sizeof sample.record);
   if (sample.record.kind != shm::RecordKind::kKernel) return std::nullopt;
-  return sample;
+  sample.imputed = imputed_bin != 0;
+  capture.bin = sample.imputed ? static_cast<std::uint32_t>(imputed_bin - 1)
+                               : stats::LogSketch::BinOf(sample.record.duration_ns);
+  return capture;
 }
 
 std::string PackTraits(const online::KernelReport& kernel) {
   Packer packer;
   packer.Number(kernel.before != nullptr);
-  packer.Text(kernel.before != nullptr ? PackSketch(*kernel.before) : std::string());
+  packer.Text(PackSketch(kernel.before != nullptr ? *kernel.before : stats::LogSketch()));
   for (const double rho : kernel.correlations.rho) {
     packer.Number(Whole(rho * kShareUnit, kShareUnit));
   }

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "model/kernel_id.h"
-#include "model/plan.h"
 #include "online/director.h"
+#include "online/kernel_sketch.h"
 #include "stats/log_sketch.h"
 #include "stats/serial_correlation.h"
 
@@ -56,12 +56,16 @@ std::optional<model::KernelId> UnpackId(std::string_view bytes);
 // Returns the number by which a job knows a kernel.
 std::uint64_t KeyOf(const model::KernelId& id);
 
-std::string PackSketch(const stats::LogSketch& sketch);
+// What the bins of a sketch contain: durations within them, or the cells of groups of launches
+// (online::SketchOfCells), whose means are in them.
+enum class BinContent : std::uint8_t { kDurations, kCells };
+std::string PackSketch(const stats::LogSketch& sketch, BinContent content = BinContent::kDurations);
 std::optional<stats::LogSketch> UnpackSketch(std::string_view bytes);
 
-// A capture: its launch index, its occurrence, and its record, whose name id has no meaning.
-std::string PackCapture(const model::PlanSample& sample);
-std::optional<model::PlanSample> UnpackCapture(std::string_view bytes);
+// A capture: its launch index, its occurrence, its bin if its duration was imputed, and its record,
+// whose name id has no meaning. The other members are not read back.
+std::string PackCapture(const online::Capture& capture);
+std::optional<online::Capture> UnpackCapture(std::string_view bytes);
 
 // What a capture of the durations from `first_bin` on costs a run (online::Source).
 struct Price {

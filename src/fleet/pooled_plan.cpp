@@ -23,6 +23,7 @@ namespace {
 struct Population {
   struct Capture {
     std::uint64_t occurrence = 0;  // in its run
+    std::uint32_t bin = 0;         // determines its cluster
     model::PlanSample sample;      // numbered as in the merged plan
   };
   stats::LogSketch sketch;
@@ -78,8 +79,7 @@ std::vector<sampling::SampledCluster> ClustersOf(
       strata[c].launches.Merge(cells.moments[i]);
     }
   }
-  for (const auto& [occurrence, sample] : population.captures) {
-    const std::uint32_t bin = stats::LogSketch::BinOf(sample.record.duration_ns);
+  for (const auto& [occurrence, bin, sample] : population.captures) {
     const auto above =
         std::upper_bound(first_cells.begin() + 1, first_cells.end(), bin,
                          [&](std::uint32_t b, std::size_t first) { return b < cells.bins[first]; });
@@ -148,7 +148,8 @@ Result<model::Plan> PoolPlan(const model::Plan& merged, std::span<const RunState
   std::map<std::uint64_t, Population> populations;
   std::map<std::string, std::uint64_t> before;  // launches by name, in earlier runs
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    for (const auto& [key, sample] : runs[i].captures) {
+    for (const auto& [key, capture] : runs[i].captures) {
+      const model::PlanSample& sample = capture.sample;
       // Launches that were dropped may have had a number.
       const std::uint64_t launches = merged.sessions[i].launches + merged.totals.dropped;
       if (sample.index >= launches) {
@@ -157,7 +158,7 @@ Result<model::Plan> PoolPlan(const model::Plan& merged, std::span<const RunState
       }
       const std::string& name = names[key];
       populations[key].captures.push_back(
-          {sample.occurrence, Numbered(sample, merged.sessions[i], before[name])});
+          {sample.occurrence, capture.bin, Numbered(sample, merged.sessions[i], before[name])});
     }
     for (const auto& [key, sketch] : runs[i].sketches) {
       // Without traits, captures of one burst would count as independent.

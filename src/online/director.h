@@ -24,12 +24,15 @@ namespace stemtap::online {
 // KernelReport is what a director learns of a kernel. It is valid only during the call.
 struct KernelReport {
   model::KernelId id;
-  const stats::LogSketch* durations = nullptr;  // without exploratory captures
-  std::span<const Capture> captures;            // by credit; those known before come first
-  std::span<const Cluster> clusters;            // of this run
-  stats::Correlations correlations;             // of launches of one cluster
+  // All launches without exploratory captures: their durations or, if `imputes`, SketchOfCells.
+  const stats::LogSketch* durations = nullptr;
+  std::span<const Capture> captures;  // by credit; those known before come first
+  std::span<const Cluster> clusters;  // of this run
+  stats::Correlations correlations;   // of launches of one cluster
   // Launches before the first one that could be captured; null: none can be captured yet.
   const stats::LogSketch* before = nullptr;
+  // Captures perturb launches (KernelSketch): imputed durations and bins of captures may change.
+  bool imputes = false;
 };
 
 // DirectedCluster is the durations from `first_bin` (stats::LogSketch) up to the next cluster, and

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "online/kernel_sketch.h"
 
+#include <algorithm>
+#include <cmath>
+
 namespace stemtap::online {
 
 Capture KernelSketch::AddCaptured(const Observation& seen) {
@@ -17,9 +20,29 @@ void KernelSketch::Impute(Capture& launch, bool by_regime) const {
   const std::uint64_t mean = !known      ? launch.recorded_ns
                              : by_regime ? native_->CapturedMeanOf(launch.captured)
                                          : native_->GroupMeanOf(launch.captured);
-  launch.bin = stats::LogSketch::BinOf(mean);
+  launch.bin =
+      known && !by_regime ? native_->GroupBinOf(launch.captured) : stats::LogSketch::BinOf(mean);
   const std::uint64_t local = native_->LocalMeanOf(launch.captured);
   launch.sample.record.duration_ns = local != 0 && known ? local : mean;
+}
+
+stats::LogSketch SketchOfCells(const BinnedCells& cells) {
+  stats::LogSketch sketch;
+  for (std::size_t i = 0; i < cells.bins.size(); ++i) {
+    const stats::Moments& cell = cells.moments[i];
+    if (cell.count() == 0) continue;
+    const auto lower_ns = static_cast<double>(stats::LogSketch::LowerEdge(cells.bins[i]));
+    stats::LogSketch::Bin bin;
+    bin.count = cell.count();
+    bin.offset_sum = static_cast<std::uint64_t>(std::llround(
+        std::clamp((cell.mean() - lower_ns) * static_cast<double>(cell.count()), 0.0, 0x1p62)));
+    // The least sum of squares with this sum, rounded up, and the deviations from the mean.
+    const auto sum = static_cast<stats::uint128>(bin.offset_sum);
+    bin.offset_square_sum = (sum * sum + bin.count - 1) / bin.count +
+                            static_cast<stats::uint128>(std::clamp(cell.m2(), 0.0, 0x1p103));
+    sketch.AddBin(cells.bins[i], bin);
+  }
+  return sketch;
 }
 
 void KernelSketch::UpdateCells() {

@@ -65,6 +65,11 @@ struct BinnedCells {
   std::vector<std::uint32_t> bins;
 };
 
+// Returns the cells as a sketch, which can be merged with other ones. Each cell is in the bin of
+// its mean, with its launches and their variance: there, a bin also contains launches whose
+// durations are outside of it.
+stats::LogSketch SketchOfCells(const BinnedCells& cells);
+
 class KernelSketch {
  public:
   // `perturbed`: captures perturb launches, and perturbed launches have shm::kFlagPerturbed.

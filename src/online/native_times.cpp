@@ -189,10 +189,13 @@ sampling::KernelCells NativeTimes::Cells(std::vector<std::uint32_t>& bins) {
     cell_of[i] = pools[i].native;
     cell_of[i].Merge(pools[i].imputed);
   }
-  group_mean_.resize(groups_.size());
+  cell_of_group_.resize(groups_.size());
   for (std::size_t i = 0; i < groups_.size(); ++i) {
     homes[i] = homes[homes[i]];  // the parent's home is final because parents come first
-    group_mean_[i] = Whole(cell_of[homes[i]].mean());
+    const double mean_ns = cell_of[homes[i]].mean();
+    // Not rounded: the bin contains the mean.
+    const auto begin_ns = static_cast<std::uint64_t>(std::clamp(mean_ns, 0.0, 0x1p62));
+    cell_of_group_[i] = {Whole(mean_ns), stats::LogSketch::BinOf(begin_ns)};
   }
   std::stable_sort(formed.begin(), formed.end(), [&](std::uint32_t a, std::uint32_t b) {
     return cell_of[a].mean() < cell_of[b].mean();
@@ -200,7 +203,7 @@ sampling::KernelCells NativeTimes::Cells(std::vector<std::uint32_t>& bins) {
   sampling::KernelCells cells;
   bins.clear();
   for (const std::uint32_t i : formed) {
-    const std::uint32_t bin = stats::LogSketch::BinOf(group_mean_[i]);
+    const std::uint32_t bin = cell_of_group_[i].bin;
     if (!bins.empty() && bins.back() == bin) {
       cells.back().Merge(cell_of[i]);
     } else {

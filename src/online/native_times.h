@@ -94,7 +94,11 @@ class NativeTimes {
   // Returns the mean of the captured launch's group as of the last Cells(). REQUIRES: the launch
   // was added before that call.
   std::uint64_t GroupMeanOf(std::uint32_t captured) const {
-    return group_mean_[captured_[captured].regime];
+    return cell_of_group_[captured_[captured].regime].mean_ns;
+  }
+  // Returns the bin of that group's cell. REQUIRES: as for GroupMeanOf.
+  std::uint32_t GroupBinOf(std::uint32_t captured) const {
+    return cell_of_group_[captured_[captured].regime].bin;
   }
 
   std::uint64_t native() const { return groups_.front().all.count(); }
@@ -102,8 +106,8 @@ class NativeTimes {
   // Sum of the imputed durations as of the last Cells().
   std::uint64_t imputed_ns() const { return imputed_ns_; }
 
-  // Returns the groups as cells with ascending means. Sets `bins` to the sketch bin of each mean,
-  // strictly ascending.
+  // Returns the groups as cells with ascending means. Sets `bins` to the sketch bin that contains
+  // each mean, strictly ascending.
   sampling::KernelCells Cells(std::vector<std::uint32_t>& bins);
 
  private:
@@ -142,6 +146,11 @@ class NativeTimes {
     std::int32_t votes = kFirstVotes;
     Undecided undecided;
     std::uint32_t next_regime = 0;  // next regime of the list, 0 at its end
+  };
+  // The cell that a group is part of, as of the last Cells().
+  struct GroupCell {
+    std::uint64_t mean_ns = 0;
+    std::uint32_t bin = 0;
   };
   struct Captured {
     std::uint32_t regime = 0;
@@ -190,7 +199,7 @@ class NativeTimes {
   std::vector<Captured> captured_;
   stats::Moments perturbed_;  // recorded durations
   std::uint64_t imputed_ns_ = 0;
-  std::vector<std::uint64_t> group_mean_;
+  std::vector<GroupCell> cell_of_group_;  // by group
 };
 
 }  // namespace stemtap::online

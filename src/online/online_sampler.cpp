@@ -167,12 +167,15 @@ void OnlineSampler::Allocate(const ParallelFor& parallel) {
 bool OnlineSampler::FollowDirector() {
   if (director_ == nullptr) return false;
   std::vector<KernelReport> reports;
+  std::vector<stats::LogSketch> of_cells(kernels_.size());
   before_.resize(kernels_.size());
   for (std::size_t id = 0; id < kernels_.size(); ++id) {
     const KernelState& kernel = kernels_[id];
-    reports.push_back({IdOf(kernel), &kernel.sketch().durations(), kernel.captures().by_credit(),
-                       kernel.clusters(), kernel.correlations(),
-                       before_[id] ? &*before_[id] : nullptr});
+    const bool imputes = kernel.sketch().imputes();
+    if (imputes) of_cells[id] = SketchOfCells(kernel.sketch().cells());
+    reports.push_back({IdOf(kernel), imputes ? &of_cells[id] : &kernel.sketch().durations(),
+                       kernel.captures().by_credit(), kernel.clusters(), kernel.correlations(),
+                       before_[id] ? &*before_[id] : nullptr, imputes});
   }
   const bool has_ended = allocator_.captures_ended();
   const std::optional<Directions> directions = director_->Direct(reports, has_ended);
@@ -189,7 +192,10 @@ bool OnlineSampler::FollowDirector() {
 }
 
 void OnlineSampler::SetSampled(std::size_t kernel) {
-  if (!before_[kernel]) before_[kernel] = kernels_[kernel].sketch().durations();
+  if (before_[kernel]) return;
+  const KernelSketch& sketch = kernels_[kernel].sketch();
+  // If captures perturb launches, the run is a single period (kernel_periods.h).
+  before_[kernel] = sketch.imputes() ? stats::LogSketch() : sketch.durations();
 }
 
 void OnlineSampler::Follow(std::span<const DirectedCluster> directed, KernelState& kernel) {

@@ -64,12 +64,13 @@ struct FakeJob {
       leader.SetSketch(run, kKernel, sketch);
     }
     for (const Capture& c : captures) {
-      leader.AddCapture(c.run, kKernel, c.index, c.index, c.duration_ns);
+      leader.AddCapture(c.run, kKernel, c.index, c.index, stats::LogSketch::BinOf(c.duration_ns));
     }
   }
   void Add(Leader& leader, const std::string& run, std::uint64_t duration_ns) {
     captures.push_back({run, captures.size(), duration_ns});
-    leader.AddCapture(run, kKernel, captures.back().index, captures.back().index, duration_ns);
+    leader.AddCapture(run, kKernel, captures.back().index, captures.back().index,
+                      stats::LogSketch::BinOf(duration_ns));
   }
 };
 
@@ -220,7 +221,7 @@ TEST_CASE("decisions do not depend on the order of reports, nor on earlier repor
     for (const int run : order) {
       leader.SetRun(std::to_string(run), true);
       leader.SetSketch(std::to_string(run), kKernel, sketches[static_cast<std::size_t>(run)]);
-      leader.AddCapture(std::to_string(run), kKernel, 5, 5, 4000);
+      leader.AddCapture(std::to_string(run), kKernel, 5, 5, stats::LogSketch::BinOf(4000));
     }
     CHECK(leader.Decide());
     CHECK(leader.launches() == 3000 * kRuns);
@@ -247,7 +248,7 @@ TEST_CASE("a sketch replaces the one before it, and a capture counts once") {
   const stats::LogSketch later = TwoModes(1, 4000);
   for (int i = 0; i < 3; ++i) {
     leader.SetSketch("a", kKernel, later);
-    leader.AddCapture("a", kKernel, 17, 17, kLong);
+    leader.AddCapture("a", kKernel, 17, 17, stats::LogSketch::BinOf(kLong));
     leader.Decide();
     CHECK(leader.launches() == 4000);
     CHECK(leader.duration_ns() == static_cast<std::uint64_t>(later.total_duration()));
@@ -255,7 +256,7 @@ TEST_CASE("a sketch replaces the one before it, and a capture counts once") {
   }
   // The same index in another run is another capture.
   leader.SetRun("b", true);
-  leader.AddCapture("b", kKernel, 17, 17, kLong);
+  leader.AddCapture("b", kKernel, 17, 17, stats::LogSketch::BinOf(kLong));
   CHECK(leader.captured() == 2);
 }
 
@@ -594,7 +595,8 @@ TEST_CASE("more captures are wanted if those so far are of one burst") {
     // Half of them in each run, at the same time.
     for (std::uint64_t i = 0; i < 20; ++i) {
       const std::uint64_t duration = i % 4 < 2 ? kLong + 250 * i : kShort + 5 * i;
-      leader.AddCapture(i % 2 == 0 ? "a" : "b", kKernel, i, 20'000 + distance * (i / 2), duration);
+      leader.AddCapture(i % 2 == 0 ? "a" : "b", kKernel, i, 20'000 + distance * (i / 2),
+                        stats::LogSketch::BinOf(duration));
     }
     CHECK(leader.Decide());
     return Sum(Targets(Only(leader.Clusters())));
@@ -678,7 +680,7 @@ TEST_CASE("a run that the leader was not told of is counted but not asked") {
   job.Tell(leader);
   leader.SetSketch("stranger", kKernel, TwoModes(9, 4000));
   leader.SetTraits("stranger", kKernel, {{{0, 1.0, 1.0}}, {}});
-  leader.AddCapture("stranger", kKernel, 3, 3, kShort);
+  leader.AddCapture("stranger", kKernel, 3, 3, stats::LogSketch::BinOf(kShort));
   leader.SetAsked("stranger", {{kKernel, {{0, 100}}}});
   CHECK(leader.Decide());
   CHECK(leader.launches() == 8000);
@@ -720,7 +722,8 @@ TEST_CASE("huge counts, targets and durations are harmless") {
     leader.SetSketch(run, kKernel, huge);
     leader.SetSketch(run, 8, TwoModes(1, 1000));
     leader.SetTraits(run, kKernel, {{{0, 1e-6, std::ldexp(1.0, 62)}}, {}});
-    leader.AddCapture(run, kKernel, ~std::uint64_t{0}, ~std::uint64_t{0}, ~std::uint64_t{0});
+    leader.AddCapture(run, kKernel, ~std::uint64_t{0}, ~std::uint64_t{0},
+                      stats::LogSketch::kEndBin - 1);
     leader.SetAsked(run, {{kKernel, {{0, std::uint64_t{1} << 60}, {2000, ~std::uint64_t{0}}}}});
   }
   CHECK(leader.Decide());

@@ -48,8 +48,9 @@ model::KernelId Id() {
   return id;
 }
 
-model::PlanSample Sample() {
-  model::PlanSample sample;
+online::Capture Sample() {
+  online::Capture capture;
+  model::PlanSample& sample = capture.sample;
   sample.index = kMax64 - 1;
   sample.occurrence = 300;
   sample.record.device = 3;
@@ -58,7 +59,7 @@ model::PlanSample Sample() {
   sample.record.grid[1] = 77;
   sample.record.block[2] = 12;
   sample.record.graph_node = 9;
-  return sample;
+  return capture;
 }
 
 std::vector<DirectedKernel> Directions() {
@@ -94,6 +95,12 @@ bool AreEqual(const stats::LogSketch& a, const stats::LogSketch& b) {
 }
 
 // Returns a bin of a packed sketch, `distance` above the one before.
+// Reads a sketch with these packed bins.
+std::optional<stats::LogSketch> WithBins(const std::string& bins,
+                                         BinContent content = BinContent::kDurations) {
+  return UnpackSketch(Packer().Number(static_cast<std::uint64_t>(content)).Take() + bins);
+}
+
 std::string PackedBin(std::uint64_t distance, std::uint64_t count, std::uint64_t sum,
                       std::uint64_t square_sum, std::uint64_t square_sum_high = 0) {
   return Packer()
@@ -134,8 +141,29 @@ void CheckIsValid(const stats::LogSketch& sketch) {
   CHECK(AreEqual(*again, sketch));
 }
 
-void CheckIsValid(const model::PlanSample& sample) {
-  CHECK(sample.record.kind == shm::RecordKind::kKernel);
+struct Cells {
+  stats::LogSketch sketch;
+};
+
+void CheckIsValid(const Cells& cells) {
+  const stats::LogSketch& sketch = cells.sketch;
+  for (std::uint32_t i = 0; i < sketch.bins().size(); ++i) {
+    if (sketch.bins()[i].count == 0) continue;
+    const std::uint32_t bin = sketch.first_bin() + i;
+    const stats::Moments moments = sketch.BinMoments(bin);
+    const auto lower = static_cast<double>(stats::LogSketch::LowerEdge(bin));
+    CHECK(moments.mean() >= lower);
+    CHECK(moments.mean() <= lower + (lower < 128 ? 1.0 : lower / 64.0));
+    CHECK(moments.variance() >= 0.0);
+  }
+  const auto again = UnpackSketch(PackSketch(sketch, BinContent::kCells));
+  REQUIRE(again);
+  CHECK(AreEqual(*again, sketch));
+}
+
+void CheckIsValid(const online::Capture& capture) {
+  CHECK(capture.sample.record.kind == shm::RecordKind::kKernel);
+  CHECK(capture.bin < kEndBin);
 }
 
 void CheckIsValid(const Traits& traits) {
@@ -315,37 +343,57 @@ TEST_CASE("damaged sketches are refused or valid") {
       ends.back() = true;
       before = sketch.first_bin() + i;
     }
-    CheckDamaged(PackSketch(sketch), UnpackSketch, [&](std::size_t size) { return ends[size]; });
+    const auto may_end = [&](std::size_t size) { return ends[size]; };
+    // The first byte is the content of the bins.
+    const std::string bins = PackSketch(sketch).substr(1);
+    CheckDamaged(
+        bins, [](const std::string& bytes) { return WithBins(bytes); }, may_end);
   }
 }
 
+TEST_CASE("damaged sketches of cells are refused or valid") {
+  const stats::Moments cell(40, 700.5, 8e6);
+  const std::string bins =
+      PackSketch(online::SketchOfCells({{cell}, {stats::LogSketch::BinOf(700)}})).substr(1);
+  const auto cells = [](const std::string& bytes) -> std::optional<Cells> {
+    std::optional<stats::LogSketch> unpacked = WithBins(bytes, BinContent::kCells);
+    return unpacked ? std::optional(Cells{*std::move(unpacked)}) : std::nullopt;
+  };
+  CheckDamaged(bins, cells, [](std::size_t size) { return size == 0; });
+}
+
+TEST_CASE("a sketch has one of the two contents of bins") {
+  CHECK(UnpackSketch(Packer().Number(1).Take()).has_value());
+  CHECK(!UnpackSketch(Packer().Number(2).Take()));
+  CHECK(!UnpackSketch(""));
+}
+
 TEST_CASE("sketches that no run can have are refused") {
-  CHECK(UnpackSketch(PackedBin(100, 3, 0, 0)));
-  CHECK(!UnpackSketch(PackedBin(100, 0, 0, 0)));
-  CHECK(UnpackSketch(PackedBin(kEndBin - 1, 3, 0, 0)));
-  CHECK(!UnpackSketch(PackedBin(kEndBin, 3, 0, 0)));
-  CHECK(!UnpackSketch(PackedBin(kMax64, 3, 0, 0)));
+  CHECK(WithBins(PackedBin(100, 3, 0, 0)));
+  CHECK(!WithBins(PackedBin(100, 0, 0, 0)));
+  CHECK(WithBins(PackedBin(kEndBin - 1, 3, 0, 0)));
+  CHECK(!WithBins(PackedBin(kEndBin, 3, 0, 0)));
+  CHECK(!WithBins(PackedBin(kMax64, 3, 0, 0)));
   // Bins above the end, after valid ones.
-  CHECK(!UnpackSketch(PackedBin(kEndBin - 1, 3, 0, 0) + PackedBin(1, 1, 0, 0)));
-  CHECK(!UnpackSketch(PackedBin(100, 3, 0, 0) + PackedBin(kMax64 - 50, 1, 0, 0)));
+  CHECK(!WithBins(PackedBin(kEndBin - 1, 3, 0, 0) + PackedBin(1, 1, 0, 0)));
+  CHECK(!WithBins(PackedBin(100, 3, 0, 0) + PackedBin(kMax64 - 50, 1, 0, 0)));
   // The same bin again.
-  CHECK(!UnpackSketch(PackedBin(100, 3, 0, 0) + PackedBin(0, 1, 0, 0)));
-  CHECK(UnpackSketch(PackedBin(0, 3, 0, 0) + PackedBin(1, 1, 0, 0)));
+  CHECK(!WithBins(PackedBin(100, 3, 0, 0) + PackedBin(0, 1, 0, 0)));
+  CHECK(WithBins(PackedBin(0, 3, 0, 0) + PackedBin(1, 1, 0, 0)));
 }
 
 TEST_CASE("counts of launches that no run has made are refused") {
-  CHECK(!UnpackSketch(PackedBin(100, std::uint64_t{1} << 60, 0, 0)));
-  CHECK(!UnpackSketch(PackedBin(100, kMax64, 0, 0)));
+  CHECK(!WithBins(PackedBin(100, std::uint64_t{1} << 60, 0, 0)));
+  CHECK(!WithBins(PackedBin(100, kMax64, 0, 0)));
   // The sum does not fit 64 bits.
-  CHECK(!UnpackSketch(PackedBin(100, kMax64, 0, 0) + PackedBin(1, 2, 0, 0)));
+  CHECK(!WithBins(PackedBin(100, kMax64, 0, 0) + PackedBin(1, 2, 0, 0)));
   // Sketches of many runs can be added.
   const std::string most = PackedBin(kEndBin - 1, (std::uint64_t{1} << 42), 0, 0);
   stats::LogSketch sum;
-  for (int run = 0; run < 1000; ++run) sum.Merge(UnpackSketch(most).value());
+  for (int run = 0; run < 1000; ++run) sum.Merge(WithBins(most).value());
   CHECK(sum.count() == 1000 * (std::uint64_t{1} << 42));
-  CHECK(!UnpackSketch(most + PackedBin(0, 1, 0, 0)));
-  CHECK(!UnpackSketch(PackedBin(1, 1, 0, 0) +
-                      PackedBin(kEndBin - 2, (std::uint64_t{1} << 42), 0, 0)));
+  CHECK(!WithBins(most + PackedBin(0, 1, 0, 0)));
+  CHECK(!WithBins(PackedBin(1, 1, 0, 0) + PackedBin(kEndBin - 2, (std::uint64_t{1} << 42), 0, 0)));
 }
 
 TEST_CASE("sums that no durations of a bin have are refused") {
@@ -353,33 +401,70 @@ TEST_CASE("sums that no durations of a bin have are refused") {
   constexpr std::uint32_t kBin = 256;
   REQUIRE(stats::LogSketch::LowerEdge(kBin) == 512);
   REQUIRE(stats::LogSketch::LowerEdge(kBin + 1) == 520);
-  CHECK(UnpackSketch(PackedBin(kBin, 2, 14, 98)));
-  CHECK(UnpackSketch(PackedBin(kBin, 2, 7, 49)));
-  CHECK(!UnpackSketch(PackedBin(kBin, 2, 15, 113)));
-  CHECK(!UnpackSketch(PackedBin(kBin, 2, 7, 50)));
-  CHECK(!UnpackSketch(PackedBin(kBin, 2, 7, 49, 1)));
-  CHECK(!UnpackSketch(PackedBin(kBin, 2, 14, 97)));
-  CHECK(!UnpackSketch(PackedBin(kBin, 2, 0, 1)));
-  CHECK(!UnpackSketch(PackedBin(kBin, 2, kMax64, kMax64, kMax64)));
+  CHECK(WithBins(PackedBin(kBin, 2, 14, 98)));
+  CHECK(WithBins(PackedBin(kBin, 2, 7, 49)));
+  CHECK(!WithBins(PackedBin(kBin, 2, 15, 113)));
+  CHECK(!WithBins(PackedBin(kBin, 2, 7, 50)));
+  CHECK(!WithBins(PackedBin(kBin, 2, 7, 49, 1)));
+  CHECK(!WithBins(PackedBin(kBin, 2, 14, 97)));
+  CHECK(!WithBins(PackedBin(kBin, 2, 0, 1)));
+  CHECK(!WithBins(PackedBin(kBin, 2, kMax64, kMax64, kMax64)));
   // A bin of 1 ns has no offsets.
-  CHECK(!UnpackSketch(PackedBin(5, 2, 1, 1)));
+  CHECK(!WithBins(PackedBin(5, 2, 1, 1)));
   // The widest bin.
   constexpr std::uint64_t kWidest = (std::uint64_t{1} << 57) - 1;
   constexpr auto kSquare = static_cast<stats::uint128>(kWidest) * kWidest;
-  CHECK(UnpackSketch(PackedBin(kEndBin - 1, 1, kWidest, static_cast<std::uint64_t>(kSquare),
-                               static_cast<std::uint64_t>(kSquare >> 64))));
-  CHECK(!UnpackSketch(PackedBin(kEndBin - 1, 1, kWidest + 1, static_cast<std::uint64_t>(kSquare),
-                                static_cast<std::uint64_t>(kSquare >> 64))));
+  CHECK(WithBins(PackedBin(kEndBin - 1, 1, kWidest, static_cast<std::uint64_t>(kSquare),
+                           static_cast<std::uint64_t>(kSquare >> 64))));
+  CHECK(!WithBins(PackedBin(kEndBin - 1, 1, kWidest + 1, static_cast<std::uint64_t>(kSquare),
+                            static_cast<std::uint64_t>(kSquare >> 64))));
 }
 
 TEST_CASE("captures are read back") {
-  const model::PlanSample sample = UnpackCapture(PackCapture(Sample())).value();
-  CHECK(sample.index == Sample().index);
-  CHECK(sample.occurrence == Sample().occurrence);
-  const shm::KernelRecord record = Sample().record;
-  CHECK(std::memcmp(&sample.record, &record, sizeof record) == 0);
+  const online::Capture capture = UnpackCapture(PackCapture(Sample())).value();
+  const model::PlanSample& sample = capture.sample;
+  const model::PlanSample expected = Sample().sample;
+  CHECK(sample.index == expected.index);
+  CHECK(sample.occurrence == expected.occurrence);
+  CHECK(std::memcmp(&sample.record, &expected.record, sizeof expected.record) == 0);
   CHECK(sample.range.empty());
   CHECK(sample.pooled == model::kNotPooled);
+  CHECK_FALSE(sample.imputed);
+  CHECK(capture.bin == stats::LogSketch::BinOf(4321));
+}
+
+TEST_CASE("a capture with an imputed duration keeps its bin") {
+  for (const std::uint32_t bin : {0u, 200u, kEndBin - 1}) {
+    online::Capture capture = Sample();
+    capture.sample.imputed = true;
+    capture.bin = bin;
+    const online::Capture unpacked = UnpackCapture(PackCapture(capture)).value();
+    CHECK(unpacked.sample.imputed);
+    CHECK(unpacked.sample.record.duration_ns == 4321);
+    CHECK(unpacked.bin == bin);
+  }
+  online::Capture capture = Sample();
+  capture.sample.imputed = true;
+  capture.bin = kEndBin;
+  CHECK(!UnpackCapture(PackCapture(capture)));
+}
+
+TEST_CASE("a sketch of cells may contain launches outside of its bins") {
+  // Durations of 600 to 6000 ns, with a mean that is not a whole number.
+  stats::Moments cell;
+  for (int i = 0; i < 7; ++i) cell.Add(600.0 + 900.0 * i + 0.25);
+  const std::uint32_t bin = stats::LogSketch::BinOf(static_cast<std::uint64_t>(cell.mean()));
+  const stats::LogSketch sketch = online::SketchOfCells({{cell}, {bin}});
+  const stats::LogSketch unpacked = UnpackSketch(PackSketch(sketch, BinContent::kCells)).value();
+  CHECK(AreEqual(unpacked, sketch));
+  CHECK(unpacked.All().count() == 7);
+  CHECK(unpacked.All().mean() == doctest::Approx(cell.mean()).epsilon(1e-4));
+  CHECK(unpacked.All().variance() == doctest::Approx(cell.variance()).epsilon(1e-4));
+  CHECK(!UnpackSketch(PackSketch(sketch)));
+  CHECK(WithBins(PackedBin(100, 3, 3, 1'000'000), BinContent::kCells));
+  CHECK(!WithBins(PackedBin(100, 3, 4, 1'000'000), BinContent::kCells));  // the mean is in 101
+  CHECK(!WithBins(PackedBin(100, 3, 3, 2), BinContent::kCells));          // no variance is negative
+  CHECK(!WithBins(PackedBin(100, 3, 3, 0, std::uint64_t{1} << 44), BinContent::kCells));
 }
 
 TEST_CASE("damaged captures are refused or valid") {
@@ -388,15 +473,15 @@ TEST_CASE("damaged captures are refused or valid") {
 
 TEST_CASE("captures with another record are refused") {
   const auto packed = [](std::size_t size) {
-    return Packer().Number(1).Number(2).Text(std::string(size, '\1')).Take();
+    return Packer().Number(1).Number(2).Number(0).Text(std::string(size, '\1')).Take();
   };
   CHECK(UnpackCapture(packed(sizeof(shm::KernelRecord))));
   CHECK(!UnpackCapture(packed(sizeof(shm::KernelRecord) - 1)));
   CHECK(!UnpackCapture(packed(sizeof(shm::KernelRecord) + 1)));
   CHECK(!UnpackCapture(packed(sizeof(shm::KernelRecord)) + "x"));
-  model::PlanSample sample = Sample();
-  sample.record.kind = shm::RecordKind::kName;
-  CHECK(!UnpackCapture(PackCapture(sample)));
+  online::Capture capture = Sample();
+  capture.sample.record.kind = shm::RecordKind::kName;
+  CHECK(!UnpackCapture(PackCapture(capture)));
 }
 
 stats::Correlations Falling() {

@@ -74,7 +74,10 @@ RunState StateOf(const MadeRun& run, const std::string& id) {
     sample.occurrence = occurrences[kernel.name]++;
     sample.record.device = launch.device;
     sample.record.duration_ns = launch.duration_ns;
-    if (launch.is_captured) state.captures.emplace_back(KeyOf(kernel), sample);
+    online::Capture capture;
+    capture.sample = sample;
+    capture.bin = stats::LogSketch::BinOf(launch.duration_ns);
+    if (launch.is_captured) state.captures.emplace_back(KeyOf(kernel), capture);
   }
   return state;
 }
@@ -97,8 +100,8 @@ model::Plan PlanOf(const MadeRun& run, const std::string& id) {
     cluster.cells = sampling::CellsOf(sketch->second);
     cluster.lower_ns = 1000;
     cluster.upper_ns = 22'000;
-    for (const auto& [key, sample] : state.captures) {
-      if (key == sketch->first) cluster.samples.push_back(sample);
+    for (const auto& [key, capture] : state.captures) {
+      if (key == sketch->first) cluster.samples.push_back(capture.sample);
     }
     cluster.independent = std::max<std::size_t>(cluster.samples.size(), 1);
     builder.AddKernel(kernel, sketch->second.count(),
@@ -219,7 +222,7 @@ TEST_CASE("captures of one burst count as fewer in the plan") {
   for (RunState& run : job.runs) {
     for (const auto& [key, sketch] : run.sketches) run.traits[key].correlations.rho.fill(1.0);
     // All captures of a kernel are neighbors.
-    for (auto& [key, sample] : run.captures) sample.occurrence = sample.occurrence % 60;
+    for (auto& [key, capture] : run.captures) capture.sample.occurrence %= 60;
   }
   std::uint64_t independent = 0;
   for (const model::PlanKernel& kernel : Pooled(job).kernels) {
@@ -301,8 +304,8 @@ TEST_CASE("samples have the index, occurrence and device that merged sessions gi
 
 TEST_CASE("an unknown device stays unknown") {
   MadeJob job = TwoRuns();
-  job.runs[1].captures[0].second.record.device = shm::kUnknown16;
-  const std::uint64_t index = 3000 + job.runs[1].captures[0].second.index;
+  job.runs[1].captures[0].second.sample.record.device = shm::kUnknown16;
+  const std::uint64_t index = 3000 + job.runs[1].captures[0].second.sample.index;
   int found = 0;
   for (const model::PlanKernel& kernel : Pooled(job).kernels) {
     for (const auto& numbers : NumbersOf(kernel)) {
@@ -371,8 +374,9 @@ TEST_CASE("if the observed error of the sessions is unknown, the plan has none e
 TEST_CASE("a cluster without captures joins another or is uncovered") {
   MadeJob job = TwoRuns();
   for (RunState& run : job.runs) {
-    std::erase_if(run.captures,
-                  [](const auto& capture) { return capture.second.record.duration_ns >= 10'000; });
+    std::erase_if(run.captures, [](const auto& capture) {
+      return capture.second.sample.record.duration_ns >= 10'000;
+    });
   }
   const model::Plan plan = Pooled(job);
   CHECK(plan.totals.uncovered_fraction > 0.5);
@@ -385,7 +389,7 @@ TEST_CASE("a cluster without captures joins another or is uncovered") {
   }
   for (RunState& run : job.runs) {
     std::erase_if(run.captures, [](const auto& capture) {
-      return capture.second.record.duration_ns <
+      return capture.second.sample.record.duration_ns <
              stats::LogSketch::LowerEdge(stats::LogSketch::BinOf(1500));
     });
   }
@@ -486,16 +490,16 @@ TEST_CASE("captures that cannot be of the sessions are an error") {
     change(job.runs[1].captures);
     return ErrorOf(job);
   };
-  using Captures = std::vector<std::pair<std::uint64_t, model::PlanSample>>;
-  CHECK(with([](Captures& captures) { captures[0].second.index = 1503; }).find("index") !=
+  using Captures = std::vector<std::pair<std::uint64_t, online::Capture>>;
+  CHECK(with([](Captures& captures) { captures[0].second.sample.index = 1503; }).find("index") !=
         std::string::npos);
   CHECK(with([](Captures& captures) {
-          captures[0].second.index = ~std::uint64_t{0} - 5;
+          captures[0].second.sample.index = ~std::uint64_t{0} - 5;
         }).find("index") != std::string::npos);
   CHECK(with([](Captures& captures) { captures.push_back(captures[0]); }).find("index") !=
         std::string::npos);
   CHECK(with([](Captures& captures) {
-          captures[0].second.occurrence = 1 << 20;
+          captures[0].second.sample.occurrence = 1 << 20;
         }).find("occurrence") != std::string::npos);
   // More captures of long launches than there are launches.
   CHECK(with([](Captures& captures) {
@@ -503,8 +507,9 @@ TEST_CASE("captures that cannot be of the sessions are an error") {
           captures.clear();
           for (std::uint64_t i = 0; i < 1500; ++i) {
             captures.push_back(before[0]);
-            captures.back().second.index = captures.back().second.occurrence = i;
-            captures.back().second.record.duration_ns = 21'000;
+            captures.back().second.sample.index = captures.back().second.sample.occurrence = i;
+            captures.back().second.sample.record.duration_ns = 21'000;
+            captures.back().second.bin = stats::LogSketch::BinOf(21'000);
           }
         }).find("captured") != std::string::npos);
 }

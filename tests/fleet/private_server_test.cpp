@@ -59,9 +59,9 @@ TEST_CASE("without a file, the message names it") {
 TEST_CASE("a stale file finds no server, and hides none") {
   const test::TempDir directory;
   Announce(directory, HostName(), {(directory / "gone").string()});
-  CHECK(HasText(
-      WhyNotFound(directory),
-      "the server that process 4242 on node-1 started for job 'train-7' is away: unix://"));
+  CHECK(
+      HasText(WhyNotFound(directory),
+              "the server that process 4242 on node-1 started for job 'train-7' is away: unix://"));
   FakeServer server(kAlive);
   Announce(directory, "", {server.url().host});
   CHECK(WhyNotFound(directory) == "found");

@@ -289,14 +289,6 @@ Status LiveFlags::Check() const {
 
 Status LiveFlags::CheckFleet() const {
   STEMTAP_TRY(fleet_.Check(sampling_.Options()));
-  const bool slows = options_.level == session::TraceLevel::kGate && options_.actuator != "log" &&
-                     !options_.native_captures;
-  if (slows) {
-    return Error{
-        "--fleet: captures that slow launches are not shared yet; expected --captured-times native "
-        "or --actuator log",
-        2};
-  }
   if (!window_.empty() || (until_bound_ && at_bound_ == "window")) {
     return Error{"--fleet: the sessions of windows are not shared; expected no --window", 2};
   }
