@@ -37,4 +37,12 @@ Status JobWatch::Refresh() {
   return Success{};
 }
 
+RankComparison JobWatch::Ranks() const {
+  RankComparison comparison = CompareRanks(runs_, kernels_);
+  for (RankRow& rank : comparison.ranks) {
+    rank.is_silent = !rank.run.has_ended && silent_.contains(rank.run.id);
+  }
+  return comparison;
+}
+
 }  // namespace stemtap::fleet

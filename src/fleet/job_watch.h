@@ -31,10 +31,7 @@ class JobWatch {
   bool is_empty() const { return runs_.empty(); }
 
   // Compares the runs, ordered by rank. A rank that was started again has several runs.
-  RankComparison Ranks() const { return CompareRanks(runs_, kernels_); }
-
-  // Whether the run has been silent for Job::kSilence and has not ended.
-  bool IsSilent(const RunInfo& run) const { return !run.has_ended && silent_.contains(run.id); }
+  RankComparison Ranks() const;
 
  private:
   // Returns the state of the run, which is added if it is new.

@@ -7,7 +7,7 @@ namespace stemtap::model {
 
 inline constexpr const char* kSessionFiles[] = {"mask.ndjson",  "overview.json", "plan.json",
                                                 "session.json", "summary.txt",   "cells.json",
-                                                "stemtap.log"};
+                                                "stemtap.log",  "ranks.json"};
 
 // 'stemtap report' writes it into the directory of the session.
 inline constexpr const char* kReportFileName = "report.html";

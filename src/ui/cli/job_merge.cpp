@@ -24,7 +24,9 @@
 #include "base/text.h"
 #include "fleet/job.h"
 #include "fleet/pooled_plan.h"
+#include "fleet/rank_comparison.h"
 #include "model/session_files.h"
+#include "ui/cli/job_ranks.h"
 #include "ui/cli/launcher.h"
 #include "ui/cli/output.h"
 #include "ui/cli/report_file.h"
@@ -214,6 +216,10 @@ Result<session::MergeOutcome> MergeJob(fleet::RedisUrl server, const std::string
         return fleet::PoolPlan(plan, runs, clusters);
       }));
   merged.warnings.insert(merged.warnings.end(), missing.begin(), missing.end());
+  const fleet::RankComparison ranks = fleet::CompareRanks(runs, STEMTAP_TRY(job.ReadKernels()));
+  STEMTAP_TRY(WriteOutput(output + "/ranks.json", RanksJson(ranks, job_name)));
+  const std::vector<std::string> slow = SlowRanks(ranks);
+  merged.warnings.insert(merged.warnings.end(), slow.begin(), slow.end());
   return merged;
 }
 

@@ -74,9 +74,9 @@ nlohmann::ordered_json JsonOf(const RankComparison::Differing& differing) {
   return {{"share", differing.share}, {"kernels", differing.kernels}};
 }
 
-const char* StateOf(const fleet::JobWatch& watch, const RankRow& rank) {
+const char* StateOf(const RankRow& rank) {
   if (rank.run.has_ended) return "ended";
-  return watch.IsSilent(rank.run) ? "silent" : "running";
+  return rank.is_silent ? "silent" : "running";
 }
 
 }  // namespace
@@ -117,22 +117,21 @@ std::string JobRanks::Text(std::size_t width) const {
         if_slow(fmt::format("{:.1f}", 100 * rank.slower)),
         if_slow(fmt::format("{:.1f} to {:.1f}", 100 * rank.low, 100 * rank.high)),
         if_slow(fmt::format("{:.1f}", 100 * rank.slow_share)),
-        StateOf(watch_, rank)};
+        StateOf(rank)};
     for (std::size_t i = 0; i < columns.size(); ++i) columns[i].cells.push_back(cells[i]);
     names.names.push_back(rank.run.host + if_slow(": " + NamesOf(rank.slow_kernels)));
   }
   return text + model::TableText(std::move(columns), std::move(names), width);
 }
 
-std::string JobRanks::Json() const {
-  const RankComparison comparison = watch_.Ranks();
+std::string RanksJson(const RankComparison& comparison, const std::string& job) {
   nlohmann::ordered_json ranks = nlohmann::ordered_json::array();
   for (const RankRow& rank : comparison.ranks) {
     nlohmann::ordered_json row = {
         {"rank", rank.run.rank},         {"host", rank.run.host},
         {"launches", rank.run.launches}, {"duration_ns", rank.run.duration_ns},
         {"captures", rank.captures},     {"captured_ns", rank.captured_ns},
-        {"ended", rank.run.has_ended},   {"silent", watch_.IsSilent(rank.run)},
+        {"ended", rank.run.has_ended},   {"silent", rank.is_silent},
         {"slow", rank.is_slow()}};
     if (rank.is_slow()) {
       row["slower"] = rank.slower;
@@ -144,13 +143,25 @@ std::string JobRanks::Json() const {
     ranks.push_back(std::move(row));
   }
   const nlohmann::ordered_json all = {{"schema", "stemtap.ranks/1"},
-                                      {"job", name_},
+                                      {"job", job},
                                       {"kernels_compared", comparison.kernels},
                                       {"communication_share", comparison.communication_share},
                                       {"kernels_apart", JsonOf(comparison.apart)},
                                       {"kernels_of_some", JsonOf(comparison.of_some)},
                                       {"ranks", std::move(ranks)}};
   return all.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+std::vector<std::string> SlowRanks(const RankComparison& comparison) {
+  std::vector<std::string> lines;
+  for (const RankRow& rank : comparison.ranks) {
+    if (!rank.is_slow()) continue;
+    lines.push_back(fmt::format(
+        "rank {} on {} is slow: {:.1f} % ({:.1f} to {:.1f}) in {:.1f} % of the time: {}",
+        rank.run.rank, EscapeForTerminal(rank.run.host), 100 * rank.slower, 100 * rank.low,
+        100 * rank.high, 100 * rank.slow_share, EscapeForTerminal(NamesOf(rank.slow_kernels))));
+  }
+  return lines;
 }
 
 }  // namespace stemtap::ui
