@@ -33,6 +33,16 @@ function(stemtap_module name)
   target_link_libraries(stemtap_${name} ${scope} ${MODULE_USES} ${MODULE_LINK})
 endfunction()
 
+# stemtap_small(a.cpp ...)
+#
+# Release builds compile these files of the directory with -Os, because they are not performance-critical: the archive
+# of tools/dist becomes smaller. Other builds do not, because a unity build leaves out files with own options.
+function(stemtap_small)
+  if(CMAKE_BUILD_TYPE STREQUAL "Release")
+    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS -Os)
+  endif()
+endfunction()
+
 # Tests that take a minute, in release builds or under sanitizers.
 set(STEMTAP_LONG_TESTS extrapolation_test importers_test injector_fake_gpu_test ncu_filters_real_test
                        ncu_pages_real_test online_test session_test)

@@ -93,7 +93,7 @@ std::size_t OutputWidth() {
   constexpr std::size_t kUsual = 80;
   const char* const columns = std::getenv("COLUMNS");
   const auto width = columns == nullptr ? std::nullopt : WholeNumber(columns);
-  return width && *width != 0 ? static_cast<std::size_t>(*width) : kUsual;
+  return width.value_or(0) != 0 ? static_cast<std::size_t>(*width) : kUsual;
 }
 
 Status WriteOutput(const std::string& path, std::string_view content) {
