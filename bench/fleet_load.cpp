@@ -103,7 +103,7 @@ class Collector {
 // Reads the changes and decides twice a second. Returns the processor time per second.
 double Lead(const RedisUrl& url, const std::atomic<bool>& stops) {
   Job job(url, "load");
-  Leader leader(sampling::SamplingOptions(), 1024);
+  Leader leader(sampling::SamplingOptions(), {1024});
   const auto cpu = [] {
     timespec now = {};
     ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);

@@ -14,9 +14,6 @@
 namespace stemtap::fleet {
 namespace {
 
-// Of the captures that a cluster lacks, one in this many is awaited at a time, but at least one: a
-// later decision may need fewer (as in online/release_policy.cpp).
-constexpr std::uint64_t kAtOnce = 2;
 // A capture that was not reported by so many decisions after the next one is asked of another run
 // too: the first may have no further launch of the cluster.
 constexpr std::uint64_t kPatience = 1;
@@ -70,10 +67,11 @@ std::uint32_t MeanBin(const stats::LogSketch& sketch, std::uint32_t first, std::
 
 }  // namespace
 
-Leader::Leader(const sampling::SamplingOptions& options, std::uint64_t observe_first)
+Leader::Leader(const sampling::SamplingOptions& options, AskingPace pace)
     : options_(options),
+      pace_(pace),
       fixed_ns_(options.price.FixedPerFactor()),
-      allocator_(options, observe_first) {}
+      allocator_(options, pace.observe_first) {}
 
 void Leader::SetRun(const std::string& run, bool is_alive) {
   const auto [at, is_new] = runs_.try_emplace(run, Run{is_alive});
@@ -379,7 +377,8 @@ void Leader::Ask(std::uint64_t key, Kernel& kernel) {
       if (predicts_badly || !IsAlive(run) || count == 0.0) continue;
       candidates.push_back({&share, &runs_.at(run), count});
     }
-    const std::uint64_t wanted = missing > 1 ? missing / kAtOnce : missing;
+    const std::uint64_t wanted =
+        std::min(missing, std::max<std::uint64_t>(missing / pace_.at_once, 1));
     if (candidates.empty() || awaited.in_time >= wanted) continue;
     // Systematic sampling: a run with a share of the launches gets that share of the captures, or
     // one more or less. Any bin of the cluster identifies it.

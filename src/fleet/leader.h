@@ -24,10 +24,24 @@
 
 namespace stemtap::fleet {
 
+// AskingPace is how soon captures are asked for.
+struct AskingPace {
+  // Launches that each run observes, on average, before the first capture.
+  std::uint64_t observe_first = 0;
+  // Of the captures that a cluster lacks, one in this many is awaited at a time, but at least one:
+  // a later decision may need fewer (as in online/release_policy.cpp).
+  std::uint64_t at_once = 2;
+
+  // Captures that perturb launches (online::KernelSketch). The first launches of each run are
+  // slower, and are no period of their own then, so that all captures seem to be needed at first:
+  // four live runs of llm-decode captured 46 to 850 launches in all. With four times as many
+  // launches before and an eighth at a time, these were 47 to 71 (one run alone: 72 to 149).
+  static AskingPace OfPerturbing(std::uint64_t observe_first) { return {4 * observe_first, 8}; }
+};
+
 class Leader {
  public:
-  // `observe_first`: launches that each run observes, on average, before the first capture.
-  Leader(const sampling::SamplingOptions& options, std::uint64_t observe_first);
+  Leader(const sampling::SamplingOptions& options, AskingPace pace);
 
   // Sets whether a run can still capture launches. A new run is added.
   void SetRun(const std::string& run, bool is_alive);
@@ -131,6 +145,7 @@ class Leader {
                   std::size_t cluster, Share& share, Awaited& awaited) const;
 
   sampling::SamplingOptions options_;
+  AskingPace pace_;
   double fixed_ns_;
   online::Allocator allocator_;
   std::map<std::string, Run> runs_;

@@ -60,11 +60,8 @@ std::vector<Field> TakeFront(std::vector<Field>& from) {
 }  // namespace
 
 Member::Member(RedisUrl url, const std::string& job, RunInfo run,
-               const sampling::SamplingOptions& options, std::uint64_t observe_first)
-    : job_(std::move(url), job),
-      run_(std::move(run)),
-      options_(options),
-      observe_first_(observe_first) {}
+               const sampling::SamplingOptions& options, AskingPace pace)
+    : job_(std::move(url), job), run_(std::move(run)), options_(options), pace_(pace) {}
 
 Status Member::Join() {
   const Status exchanged = Exchange({});
@@ -175,7 +172,7 @@ Status Member::Exchange(std::span<const online::KernelReport> kernels) {
 Status Member::Lead() {
   const bool is_new = leader_ == nullptr;
   if (is_new) {
-    leader_ = std::make_unique<Leader>(options_, observe_first_);
+    leader_ = std::make_unique<Leader>(options_, pace_);
     runs_.clear();
     job_.ReadFromStart();
   }

@@ -31,9 +31,8 @@ namespace stemtap::fleet {
 // MEMBERS: the job, what was reported to it, what it answered, and the leader's state.
 class Member : public online::Director {
  public:
-  // `observe_first`: as for Leader.
   Member(RedisUrl url, const std::string& job, RunInfo run,
-         const sampling::SamplingOptions& options, std::uint64_t observe_first);
+         const sampling::SamplingOptions& options, AskingPace pace);
 
   // Waits until `runs` runs have entered the job. From now on, Direct waits while the run is ahead
   // of others in the job. Both wait at most some seconds: replays take turns on a few cores, but
@@ -84,7 +83,7 @@ class Member : public online::Director {
   Job job_;
   RunInfo run_;
   sampling::SamplingOptions options_;
-  std::uint64_t observe_first_;
+  AskingPace pace_;
   std::vector<std::uint64_t> keys_;  // by kernel
   std::vector<Sent> sent_;           // by kernel: what the server has
   std::uint64_t number_ = 0;         // of the last update

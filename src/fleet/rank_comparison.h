@@ -32,7 +32,7 @@ struct RankRow {
   RunInfo run;
   std::uint64_t captures = 0;
   std::uint64_t captured_ns = 0;
-  bool is_silent = false;  // for Job::kSilence, and has not ended
+  bool is_silent = false;                 // for Job::kSilence, and has not ended
   std::vector<std::string> slow_kernels;  // names, by time, descending
   double slow_share = 0.0;                // of the time that is compared
   // How much slower these kernels are, as a fraction, and the ends of its 95 % interval; NaN: none.

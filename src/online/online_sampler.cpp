@@ -225,6 +225,21 @@ void OnlineSampler::Follow(std::span<const DirectedCluster> directed, KernelStat
     if (places[i] == end_of(i)) continue;
     kernel.clusters()[kernel.ClusterOf(bins[places[i]])].decision.target += directed[i].target;
   }
+  if (kernel.sketch().imputes()) LimitTargets(kernel);
+}
+
+void OnlineSampler::LimitTargets(KernelState& kernel) {
+  std::uint64_t wanted = 0;
+  for (const Cluster& cluster : kernel.clusters()) wanted += cluster.decision.target;
+  const std::uint64_t captured = kernel.captures().by_credit().size();
+  std::uint64_t more = wanted - std::min(captured, wanted);
+  for (Cluster& cluster : kernel.clusters()) {
+    std::uint64_t& target = cluster.decision.target;
+    if (target <= cluster.captured) continue;
+    const std::uint64_t lacking = std::min(target - cluster.captured, more);
+    target = cluster.captured + lacking;
+    more -= lacking;
+  }
 }
 
 void OnlineSampler::UpdateClusters() {

@@ -148,13 +148,6 @@ class LiveRun {
   std::chrono::steady_clock::time_point metrics_due_ = {};  // of the next text
 };
 
-// At other levels than gate, the program has no gate and captures nothing.
-Captures CapturesOf(const LiveOptions& options) {
-  const bool slowed =
-      options.level == TraceLevel::kGate && options.actuator != "log" && !options.native_captures;
-  return slowed ? Captures::kPerturb : Captures::kNoted;
-}
-
 void LogEnd(const SessionResult& outcome) {
   const model::RecordedSession& session = outcome.session;
   for (const std::string& warning : session.warnings) {
@@ -615,6 +608,13 @@ void AnnounceMetrics(const MetricsServer& metrics, bool is_quiet, Session& sessi
 }
 
 }  // namespace
+
+// At other levels than gate, the program has no gate and captures nothing.
+Captures CapturesOf(const LiveOptions& options) {
+  const bool slowed =
+      options.level == TraceLevel::kGate && options.actuator != "log" && !options.native_captures;
+  return slowed ? Captures::kPerturb : Captures::kNoted;
+}
 
 Result<SessionResult> RunLive(const LiveOptions& options) {
   // A reader of our stderr that exits, or the file size limit, must not end the session and lose

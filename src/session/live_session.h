@@ -24,6 +24,7 @@
 #include "model/plan.h"
 #include "online/director.h"
 #include "sampling/sampling_options.h"
+#include "session/engine.h"
 #include "session/recording_schedule.h"
 #include "session/session.h"
 #include "session/session_directory.h"
@@ -80,5 +81,8 @@ struct LiveOptions : SessionOptions {
 // Fails only if the session could not begin. If the program cannot be started, the error has exit
 // code 127 or 126.
 Result<SessionResult> RunLive(const LiveOptions& options);
+
+// Returns whether the captures of a run with these options slow their launches.
+Captures CapturesOf(const LiveOptions& options);
 
 }  // namespace stemtap::session

@@ -183,7 +183,7 @@ std::size_t MostAsked(const Leader& leader, const std::string& run) {
 
 // Returns a leader that has decided once about `job`.
 Leader Decided(const FakeJob& job) {
-  Leader leader(Precise(), 0);
+  Leader leader(Precise(), {0});
   job.Tell(leader);
   REQUIRE(leader.Decide());
   REQUIRE(Only(leader.Clusters()).size() >= 2);
@@ -191,16 +191,49 @@ Leader Decided(const FakeJob& job) {
   return leader;
 }
 
+TEST_CASE("an eighth of the captures that are lacking, but one at least, is awaited at a time") {
+  const FakeJob job = JobOf({{"a", 4000}});
+  Leader leader(Precise(), {0, 8});
+  job.Tell(leader);
+  REQUIRE(leader.Decide());
+  const std::vector<std::uint64_t> lacking = Targets(Only(leader.Clusters()));
+  const std::vector<std::uint64_t> asked = TargetsOf(leader, "a");
+  REQUIRE(Sum(lacking) >= 16);
+  REQUIRE(asked.size() == lacking.size());
+  for (std::size_t c = 0; c < asked.size(); ++c) {
+    CHECK(asked[c] == std::min(lacking[c], std::max<std::uint64_t>(lacking[c] / 8, 1)));
+  }
+  const AskingPace slowed = AskingPace::OfPerturbing(1000);
+  CHECK(slowed.observe_first == 4000);
+  CHECK(slowed.at_once == 8);
+}
+
+TEST_CASE("the bin of a capture may change") {
+  const FakeJob job = JobOf({{"a", 4000}});
+  Leader leader(Precise(), {0});
+  job.Tell(leader);
+  leader.AddCapture("a", kKernel, 7, 7, stats::LogSketch::BinOf(kLong));
+  leader.AddCapture("a", kKernel, 7, 7, stats::LogSketch::BinOf(kShort));
+  CHECK(leader.captured() == 1);
+  REQUIRE(leader.Decide());
+  REQUIRE(ClusterOf(leader, kShort) != ClusterOf(leader, kLong));
+  // What was captured is part of what the run is asked for in all.
+  const std::vector<std::uint64_t> lacking = Targets(Only(leader.Clusters()));
+  const std::size_t of = ClusterOf(leader, kShort);
+  const std::uint64_t more = std::max<std::uint64_t>(lacking[of], 1) - 1;
+  CHECK(TargetsOf(leader, "a")[of] == 1 + (more > 1 ? more / 2 : more));
+}
+
 TEST_CASE("merging is exact: the decisions about a job do not depend on how it is divided") {
   stats::LogSketch all;
-  Leader divided(Precise(), 0);
+  Leader divided(Precise(), {0});
   for (std::uint64_t run = 0; run < 8; ++run) {
     const stats::LogSketch sketch = Skewed(run, 2000 + 100 * static_cast<int>(run));
     all.Merge(sketch);
     divided.SetRun("run " + std::to_string(run), true);
     divided.SetSketch("run " + std::to_string(run), kKernel, sketch);
   }
-  Leader whole(Precise(), 0);
+  Leader whole(Precise(), {0});
   whole.SetRun("all", true);
   whole.SetSketch("all", kKernel, all);
   CHECK(whole.Decide());
@@ -217,7 +250,7 @@ TEST_CASE("decisions do not depend on the order of reports, nor on earlier repor
   std::vector<stats::LogSketch> sketches;
   for (std::uint64_t run = 0; run < kRuns; ++run) sketches.push_back(Skewed(run, 3000));
   const auto decide = [&](const std::vector<int>& order) {
-    Leader leader(Precise(), 0);
+    Leader leader(Precise(), {0});
     for (const int run : order) {
       leader.SetRun(std::to_string(run), true);
       leader.SetSketch(std::to_string(run), kKernel, sketches[static_cast<std::size_t>(run)]);
@@ -240,7 +273,7 @@ TEST_CASE("decisions do not depend on the order of reports, nor on earlier repor
 }
 
 TEST_CASE("a sketch replaces the one before it, and a capture counts once") {
-  Leader leader(Precise(), 0);
+  Leader leader(Precise(), {0});
   leader.SetRun("a", true);
   leader.SetSketch("a", kKernel, TwoModes(1, 1000));
   leader.Decide();
@@ -261,7 +294,7 @@ TEST_CASE("a sketch replaces the one before it, and a capture counts once") {
 }
 
 TEST_CASE("nothing is asked before the runs have observed enough launches") {
-  Leader leader(Precise(), 5000);
+  Leader leader(Precise(), {5000});
   for (const char* run : {"a", "b"}) {
     leader.SetRun(run, true);
     leader.SetSketch(run, kKernel, TwoModes(1, 4000));
@@ -275,7 +308,7 @@ TEST_CASE("nothing is asked before the runs have observed enough launches") {
 }
 
 TEST_CASE("the leader decides again after an eighth more launches, or if a run is added or ends") {
-  Leader leader(Precise(), 0);
+  Leader leader(Precise(), {0});
   leader.SetRun("a", true);
   leader.SetSketch("a", kKernel, TwoModes(1, 8000));
   CHECK(leader.Decide());
@@ -330,7 +363,7 @@ TEST_CASE("over many jobs, each run gets its share of a single capture") {
   for (std::uint64_t seed = 1; seed <= kJobs; ++seed) {
     sampling::SamplingOptions options;
     options.seed = seed;
-    Leader leader(options, 0);
+    Leader leader(options, {0});
     for (const auto& [run, launches] : {std::pair("large", 3000), std::pair("small", 1000)}) {
       stats::LogSketch sketch;
       for (int i = 0; i < launches; ++i) sketch.Add(kShort);
@@ -424,7 +457,7 @@ TEST_CASE("a new leader continues what the one before it asked") {
   FakeJob job = JobOf({{"a", 4000}, {"b", 5000}, {"c", 6000}});
   Leader old = Decided(job);
   const auto continued = [&] {
-    Leader leader(Precise(), 0);
+    Leader leader(Precise(), {0});
     job.Tell(leader);
     for (const auto& [run, sketch] : job.sketches) leader.SetAsked(run, old.Of(run));
     CHECK(leader.Decide());
@@ -458,7 +491,7 @@ TEST_CASE("a new leader continues also if it cuts clusters elsewhere") {
     job.sketches["a"].Add(i % 2 == 0 ? kShort : 20'000);
     job.sketches["b"].Add(i % 2 == 0 ? 14'000 : 20'000);
   }
-  Leader leader(Precise(), 0);
+  Leader leader(Precise(), {0});
   job.Tell(leader);
   const std::uint32_t cut = stats::LogSketch::BinOf(10'500);
   leader.SetAsked("a", {{kKernel, {{stats::LogSketch::BinOf(kShort), 0}, {cut, 3}}}});
@@ -473,7 +506,7 @@ TEST_CASE("a new leader continues also if it cuts clusters elsewhere") {
 TEST_CASE("a new leader asks nothing of a run that has ended before it") {
   FakeJob job = JobOf({{"a", 4000}, {"b", 5000}});
   const Leader old = Decided(job);
-  Leader leader(Precise(), 0);
+  Leader leader(Precise(), {0});
   job.Tell(leader);
   leader.SetRun("a", false);
   for (const auto& [run, sketch] : job.sketches) leader.SetAsked(run, old.Of(run));
@@ -484,7 +517,7 @@ TEST_CASE("a new leader asks nothing of a run that has ended before it") {
 
 TEST_CASE("a run that predicts a cluster much worse than others is not asked") {
   FakeJob job = JobOf({{"a", 4000}, {"b", 4000}, {"c", 4000}});
-  Leader leader(Precise(), 0);
+  Leader leader(Precise(), {0});
   job.Tell(leader);
   leader.SetTraits("a", kKernel, {{{0, 1.0, 60'000.0}}, {}});
   // A run with longer launches is asked as often: the price does not matter.
@@ -517,7 +550,7 @@ TEST_CASE("a run that predicts badly is asked if no other has launches of the cl
   FakeJob job = JobOf({{"a", 4000}});
   job.sketches["b"] = {};
   for (int i = 0; i < 4000; ++i) job.sketches["b"].Add(kShort + 100);
-  Leader leader(Precise(), 0);
+  Leader leader(Precise(), {0});
   job.Tell(leader);
   leader.SetTraits("a", kKernel, {{{0, 0.6, 200'000.0}}, {}});
   CHECK(leader.Decide());
@@ -569,7 +602,7 @@ TEST_CASE("a run that has captured much more time than others is spared") {
   std::vector<std::pair<std::string, std::uint64_t>> launches;
   for (int run = 0; run < 16; ++run) launches.emplace_back("run " + std::to_string(run), 1000);
   FakeJob job = JobOf(launches);
-  Leader leader(Precise(), 0);
+  Leader leader(Precise(), {0});
   job.Tell(leader);
   for (int i = 0; i < 8; ++i) job.Add(leader, "run 3", kLong + 100);
   CHECK(leader.Decide());
@@ -577,7 +610,7 @@ TEST_CASE("a run that has captured much more time than others is spared") {
   CHECK(Sum(TargetsOfAll(leader, job)) == Sum(Expected(leader, job)));
   // Unless it has most of the launches.
   FakeJob uneven = JobOf({{"run 1", 1000}, {"run 3", 9000}});
-  Leader other(Precise(), 0);
+  Leader other(Precise(), {0});
   uneven.Tell(other);
   for (int i = 0; i < 8; ++i) uneven.Add(other, "run 3", kLong + 100);
   CHECK(other.Decide());
@@ -587,7 +620,7 @@ TEST_CASE("a run that has captured much more time than others is spared") {
 TEST_CASE("more captures are wanted if those so far are of one burst") {
   const auto wanted = [](double rho, std::uint64_t distance) {
     FakeJob job = JobOf({{"a", 40'000}, {"b", 40'000}});
-    Leader leader(Precise(), 0);
+    Leader leader(Precise(), {0});
     job.Tell(leader);
     Traits traits;
     traits.correlations.rho.fill(rho);
@@ -608,7 +641,7 @@ TEST_CASE("more captures are wanted if those so far are of one burst") {
 
 TEST_CASE("a kernel is sampled from the first capture on that is asked for") {
   FakeJob job = JobOf({{"a", 4000}, {"b", 4000}});
-  Leader waiting(Precise(), 1'000'000);
+  Leader waiting(Precise(), {1'000'000});
   job.Tell(waiting);
   CHECK(waiting.Decide());
   CHECK(!waiting.Of("a")[0].is_sampled);
@@ -618,7 +651,7 @@ TEST_CASE("a kernel is sampled from the first capture on that is asked for") {
 
 TEST_CASE("after four captures of other clusters, a run is not waited for any more") {
   FakeJob job = JobOf({{"a", 4000}});
-  Leader leader(Precise(), 0);
+  Leader leader(Precise(), {0});
   job.Tell(leader);
   const std::uint32_t cut = stats::LogSketch::BinOf(10'000);
   leader.SetAsked("a", {{kKernel, {{0, 0}, {cut, 20}}}});
@@ -676,7 +709,7 @@ TEST_CASE("a run that keeps missing a cluster is replaced by another") {
 
 TEST_CASE("a run that the leader was not told of is counted but not asked") {
   FakeJob job = JobOf({{"a", 4000}});
-  Leader leader(Precise(), 0);
+  Leader leader(Precise(), {0});
   job.Tell(leader);
   leader.SetSketch("stranger", kKernel, TwoModes(9, 4000));
   leader.SetTraits("stranger", kKernel, {{{0, 1.0, 1.0}}, {}});
@@ -691,7 +724,7 @@ TEST_CASE("a run that the leader was not told of is counted but not asked") {
 }
 
 TEST_CASE("each kernel has its own clusters, and one without launches has none") {
-  Leader leader(Precise(), 0);
+  Leader leader(Precise(), {0});
   leader.SetRun("a", true);
   leader.SetSketch("a", 1, TwoModes(1, 4000));
   leader.SetSketch("a", 2, Skewed(1, 4000));
@@ -711,7 +744,7 @@ TEST_CASE("each kernel has its own clusters, and one without launches has none")
 }
 
 TEST_CASE("huge counts, targets and durations are harmless") {
-  Leader leader(Precise(), 0);
+  Leader leader(Precise(), {0});
   stats::LogSketch huge;
   for (const std::uint64_t duration : {std::uint64_t{1}, kShort, ~std::uint64_t{0}}) {
     const std::uint32_t bin = stats::LogSketch::BinOf(duration);

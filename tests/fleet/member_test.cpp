@@ -46,7 +46,7 @@ RunInfo RunOf(const std::string& id) {
 }
 
 Member MemberOf(const FakeServer& server) {
-  return Member(server.url(), "job", RunOf("run"), {}, 64);
+  return Member(server.url(), "job", RunOf("run"), {}, {64});
 }
 
 TEST_CASE("without the server, a run keeps its directions until its launches have doubled") {
@@ -81,8 +81,8 @@ TEST_CASE("without the server, a run keeps its directions until its launches hav
 TEST_CASE("launches that a live run reports after the end of captures reach the job") {
   const std::string updated = Answered({});
   FakeServer server({kPong, updated, updated, updated, ":1\r\n", ":1\r\n"});
-  auto member =
-      std::make_unique<Member>(server.url(), "job", RunOf("run"), sampling::SamplingOptions(), 64);
+  auto member = std::make_unique<Member>(server.url(), "job", RunOf("run"),
+                                         sampling::SamplingOptions(), AskingPace{64});
   REQUIRE(member->Join().ok());
   BackgroundMember background(std::move(member));
   background.Start();

@@ -644,6 +644,69 @@ TEST_CASE("a launch concurrent with a capture is imputed and is not a sample") {
   CHECK(bench.sampler.status().perturbed_concurrent == 10);
 }
 
+// WantingDirector wants captures of each kernel: some with durations below `limit`, and some above.
+struct WantingDirector : Director {
+  std::optional<Directions> Direct(std::span<const KernelReport> kernels, bool) override {
+    latest.clear();
+    for (const KernelReport& kernel : kernels) {
+      latest.push_back({kernel.id.name, *kernel.durations, kernel.imputes, {}});
+      for (const Capture& capture : kernel.captures) latest.back().bins.push_back(capture.bin);
+    }
+    return Directions(kernels.size(), {{{0, below}, {limit, above}}, true});
+  }
+  struct Reported {
+    std::string name;
+    stats::LogSketch durations;
+    bool imputes = false;
+    std::vector<std::uint32_t> bins;
+  };
+  std::vector<Reported> latest;
+  std::uint32_t limit = stats::LogSketch::BinOf(15'000);
+  std::uint64_t below = 0;
+  std::uint64_t above = 0;
+};
+
+TEST_CASE("a director learns all launches if captures perturb them, and the bins of captures") {
+  WantingDirector director;
+  director.below = 6;
+  director.above = 4;
+  Bench bench({}, 500, 1000);
+  bench.sampler.SetDirector(&director);
+  PlayModes(bench, 30000, 0.03, 1);
+  const model::Plan plan = bench.Finish();
+  const auto gemm = std::ranges::find(director.latest, "gemm", &WantingDirector::Reported::name);
+  REQUIRE(gemm != director.latest.end());
+  CHECK(gemm->imputes);
+  const auto planned = std::ranges::find(plan.kernels, "gemm", &model::PlanKernel::name);
+  const std::uint64_t explored = 1;  // not in the sketch
+  CHECK(gemm->durations.count() + explored == planned->invocations);
+  CHECK(static_cast<double>(gemm->durations.total_duration()) ==
+        doctest::Approx(planned->duration_ns).epsilon(1e-3));
+  CHECK(gemm->bins.size() == 10);
+  CHECK(std::ranges::count_if(gemm->bins, [&](auto bin) { return bin < director.limit; }) == 6);
+}
+
+TEST_CASE("captures that move to another cluster are not made again for a director") {
+  WantingDirector director;
+  director.below = 6;
+  Bench bench({}, 500, 1000);
+  bench.sampler.SetDirector(&director);
+  PlayModes(bench, 30000, 0.03, 1);
+  const auto made = [&director] {
+    return std::ranges::find(director.latest, "gemm", &WantingDirector::Reported::name)
+        ->bins.size();
+  };
+  REQUIRE(made() == 6);
+  // The director has heard that the captures are of long launches.
+  director.below = 0;
+  director.above = 6;
+  PlayModes(bench, 30000, 0.03, 2);
+  CHECK(made() == 6);
+  director.above = 8;
+  PlayModes(bench, 120'000, 0.03, 3);  // captures are spread over as many launches as before
+  CHECK(made() == 8);
+}
+
 TEST_CASE("perturbed captures are marked in the mask") {
   Bench bench({}, 500, 1000);
   PlayModes(bench, 3000, 0.03, 1);

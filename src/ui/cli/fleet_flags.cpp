@@ -113,15 +113,15 @@ Result<std::unique_ptr<fleet::PrivateServer>> FleetFlags::StartServer(bool quiet
 
 Result<std::unique_ptr<fleet::Member>> FleetFlags::Join(fleet::RedisUrl server,
                                                         const sampling::SamplingOptions& options,
-                                                        std::uint64_t observe_first) const {
+                                                        fleet::AskingPace pace) const {
   fleet::RunInfo run;
   run.host = fleet::HostName();
   run.rank = rank.value_or(RankOfLauncher());
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   run.id = fmt::format("{}-{}-{:x}", run.host, ::getpid(),
                        std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
-  auto member = std::make_unique<fleet::Member>(std::move(server), Job(), std::move(run), options,
-                                                observe_first);
+  auto member =
+      std::make_unique<fleet::Member>(std::move(server), Job(), std::move(run), options, pace);
   STEMTAP_TRY(member->Join());
   return member;
 }

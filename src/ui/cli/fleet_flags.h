@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "fleet/leader.h"
 #include "fleet/member.h"
 #include "fleet/private_server.h"
 #include "sampling/sampling_options.h"
@@ -51,7 +52,7 @@ struct FleetFlags {
   // Enters the job at `server` as one of its runs. Fails if the server cannot be reached.
   Result<std::unique_ptr<fleet::Member>> Join(fleet::RedisUrl server,
                                               const sampling::SamplingOptions& options,
-                                              std::uint64_t observe_first) const;
+                                              fleet::AskingPace pace) const;
 
  private:
   // Returns the URL; nothing with --fleet auto.

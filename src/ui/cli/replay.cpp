@@ -73,7 +73,7 @@ Result<int> Replay(const ReplayArguments& arguments) {
       server = STEMTAP_TRY(arguments.fleet.StartServer(arguments.quiet));
       fleet::RedisUrl url =
           server != nullptr ? server->url() : STEMTAP_TRY(arguments.fleet.AwaitServer());
-      member = STEMTAP_TRY(arguments.fleet.Join(std::move(url), options.sampling, lag));
+      member = STEMTAP_TRY(arguments.fleet.Join(std::move(url), options.sampling, {lag}));
       member->KeepPace(SizeOfLauncher().value_or(1));
       return member.get();
     };

@@ -456,8 +456,12 @@ Result<FleetMembership> EnterFleet(const FleetFlags& flags, const session::LiveO
   fleet.job = flags.Job();
   fleet.note = flags.BoundNote();
   fleet.server = STEMTAP_TRY(flags.StartServer(options.quiet));
-  const auto join = [&flags, sampling = options.sampling](fleet::RedisUrl server) {
-    return flags.Join(std::move(server), sampling, session::Engine::kLiveObserveFirst);
+  constexpr std::uint64_t kFirst = session::Engine::kLiveObserveFirst;
+  const fleet::AskingPace pace = session::CapturesOf(options) == session::Captures::kPerturb
+                                     ? fleet::AskingPace::OfPerturbing(kFirst)
+                                     : fleet::AskingPace{kFirst};
+  const auto join = [&flags, sampling = options.sampling, pace](fleet::RedisUrl server) {
+    return flags.Join(std::move(server), sampling, pace);
   };
   if (fleet.server == nullptr) {
     const auto enter = [&flags, join]() -> Result<std::unique_ptr<fleet::Member>> {
