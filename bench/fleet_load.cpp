@@ -21,6 +21,7 @@
 
 #include "fleet/job.h"
 #include "fleet/leader.h"
+#include "fleet/member.h"
 
 namespace stemtap::fleet {
 namespace {
@@ -54,20 +55,35 @@ class Collector {
     update_.run.rank = static_cast<std::uint64_t>(number);
     for (int k = 0; k < kernels; ++k) {
       const model::KernelId id = {fmt::format("kernel_of_a_large_model_{}", k)};
+      ids_.push_back(id);
       keys_.push_back(KeyOf(id));
       sketches_.emplace_back();
       Launch(static_cast<std::size_t>(k), 1000);
-      update_.new_kernels.emplace_back(keys_.back(), PackId(id));
     }
   }
 
-  // Reports `count` kernels, or all that are new.
+  // Reports all kernels, in parts as a member of a job does.
+  bool SendAll() {
+    std::size_t left = keys_.size();
+    while (left > 0) {
+      const std::size_t part = std::min(left, Member::kFieldsAtOnce);
+      if (!Send(part)) return false;
+      left -= part;
+    }
+    return true;
+  }
+
+  // Reports the next `count` kernels.
   bool Send(std::size_t count) {
     ++update_.number;
+    update_.new_kernels.clear();
     update_.sketches.clear();
     update_.traits.clear();
     for (std::size_t i = 0; i < count; ++i) {
-      const std::size_t kernel = next_++ % keys_.size();
+      const std::size_t kernel = next_ % keys_.size();
+      if (next_++ < keys_.size()) {
+        update_.new_kernels.emplace_back(keys_[kernel], PackId(ids_[kernel]));
+      }
       Launch(kernel, 125);
       update_.sketches.emplace_back(keys_[kernel], PackSketch(sketches_[kernel]));
       online::Cluster cluster;
@@ -77,7 +93,6 @@ class Collector {
       update_.traits.emplace_back(keys_[kernel], PackTraits(report));
     }
     const Result<Answer> answer = job_.Send(update_, version_);
-    update_.new_kernels.clear();
     if (answer.ok()) version_ = answer.value().version;
     return answer.ok();
   }
@@ -95,6 +110,7 @@ class Collector {
   Update update_;
   std::uint64_t version_ = 0;
   std::mt19937_64 random_;
+  std::vector<model::KernelId> ids_;
   std::vector<std::uint64_t> keys_;
   std::vector<stats::LogSketch> sketches_;
   std::size_t next_ = 0;
@@ -138,12 +154,12 @@ int Load(const RedisUrl& url, int runs, int kernels, double seconds) {
   std::vector<std::unique_ptr<Collector>> collectors;
   for (int i = 0; i < runs; ++i) {
     collectors.push_back(std::make_unique<Collector>(url, i, kernels));
-    if (!collectors.back()->Send(static_cast<std::size_t>(kernels))) return 1;
+    if (!collectors.back()->SendAll()) return 1;
   }
   const std::string memory = server.Call({"INFO", "memory"}).value().text;
   fmt::print("memory of the server: {:.0f} MB\n", 1e-6 * Figure(memory, "used_memory:"));
   std::string latency = server.Call({"INFO", "latencystats"}).value().text;
-  fmt::print("script time of updates with {} kernels: {}\n", kernels,
+  fmt::print("script time of the parts of updates with {} kernels: {}\n", kernels,
              latency.substr(latency.find("_eval:") + 6, latency.find('\n', latency.find("_eval:")) -
                                                             latency.find("_eval:") - 7));
 

@@ -45,13 +45,10 @@ constexpr std::uint64_t kAtLeastAhead = 1000;
 // Captures are reported at once.
 constexpr std::uint64_t kGrowth = 8;
 
-// An update has at most so many fields of each kind: the server does nothing else meanwhile. All
-// 500 kernels of a run in one update take it 7 ms (fleet_load).
-constexpr std::size_t kFieldsAtOnce = 100;
-
 template <typename Field>
 std::vector<Field> TakeFront(std::vector<Field>& from) {
-  const auto end = from.begin() + static_cast<std::ptrdiff_t>(std::min(from.size(), kFieldsAtOnce));
+  const auto end =
+      from.begin() + static_cast<std::ptrdiff_t>(std::min(from.size(), Member::kFieldsAtOnce));
   std::vector<Field> front(std::move_iterator(from.begin()), std::move_iterator(end));
   from.erase(from.begin(), end);
   return front;

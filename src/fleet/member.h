@@ -31,6 +31,10 @@ namespace stemtap::fleet {
 // MEMBERS: the job, what was reported to it, what it answered, and the leader's state.
 class Member : public online::Director {
  public:
+  // An update has at most so many fields of each kind: the server does nothing else meanwhile. All
+  // 500 kernels of a run in one update take it 7 ms (fleet_load).
+  static constexpr std::size_t kFieldsAtOnce = 100;
+
   Member(RedisUrl url, const std::string& job, RunInfo run,
          const sampling::SamplingOptions& options, AskingPace pace);
 
