@@ -163,7 +163,7 @@ Status CheckOther(const std::string& folder, const std::string& output) {
 
 Result<MergeOutcome> MergeSessions(const std::vector<std::string>& folders,
                                    const std::string& output, SessionPlace place,
-                                   const PoolPlans& pool) {
+                                   const JobParts& job) {
   for (const std::string& folder : folders) {
     STEMTAP_TRY(CheckEnded(folder));
     if (place == SessionPlace::kReplaced) STEMTAP_TRY(CheckOther(folder, output));
@@ -183,8 +183,10 @@ Result<MergeOutcome> MergeSessions(const std::vector<std::string>& folders,
   MergeOutcome outcome;
   outcome.plan = STEMTAP_TRY(sampling::MergePlans(std::move(plans), confidence));
   outcome.plan.options = std::move(options);
-  if (pool) outcome.plan = STEMTAP_TRY(pool(outcome.plan));
-  const model::RecordedSession session = STEMTAP_TRY(MergedSession(parts, outcome.plan));
+  if (job.pool) outcome.plan = STEMTAP_TRY(job.pool(outcome.plan));
+  model::RecordedSession session = STEMTAP_TRY(MergedSession(parts, outcome.plan));
+  session.warnings.insert(session.warnings.end(), job.warnings.begin(), job.warnings.end());
+  outcome.job_warnings = job.warnings;
   outcome.plan.source = SourceOf(outcome.plan, session);
   outcome.summary = MergedSummary(outcome.plan, session);
   const std::string session_json = model::SessionToJson(session);

@@ -44,15 +44,22 @@ struct MergeOutcome {
   model::Plan plan;
   std::string summary;  // content of summary.txt
   std::vector<std::string> warnings;
+  std::vector<std::string> job_warnings;  // JobParts::warnings, which the summary contains
 };
 
 // Replaces the plan of merged sessions by another plan of the same launches.
 using PoolPlans = std::function<Result<model::Plan>(const model::Plan& merged)>;
 
+// JobParts is what the merged session of a job has besides its sessions.
+struct JobParts {
+  PoolPlans pool;                     // null: the plans are merged
+  std::vector<std::string> warnings;  // of the merged session
+};
+
 // `folders` are in rank order. None of them may be replaced as the `output`.
 Result<MergeOutcome> MergeSessions(const std::vector<std::string>& folders,
                                    const std::string& output,
                                    SessionPlace place = SessionPlace::kNamed,
-                                   const PoolPlans& pool = nullptr);
+                                   const JobParts& job = {});
 
 }  // namespace stemtap::session

@@ -190,14 +190,14 @@ Result<session::MergeOutcome> MergeJob(fleet::RedisUrl server, const std::string
   const std::unique_ptr<TemporaryDirectory> scratch = STEMTAP_TRY(TemporaryDirectory::Create());
   std::vector<std::string> folders;
   std::vector<fleet::RunState> runs;
-  std::vector<std::string> missing;
+  session::JobParts parts;
   for (fleet::RunState& state : known) {
     const std::map<std::string, std::string> files = STEMTAP_TRY(job.ReadFiles(state.run.id));
     // What the server has of a run that goes on may be older than its files.
     if (!state.run.has_ended || !files.contains("session.json")) {
-      missing.push_back(fmt::format("rank {} on {}: its session is not in the job: {} are missing",
-                                    state.run.rank, EscapeForTerminal(state.run.host),
-                                    Plural(state.run.launches, "launch", "launches")));
+      parts.warnings.push_back(fmt::format(
+          "rank {} on {}: its session is not in the job: {} are missing", state.run.rank,
+          EscapeForTerminal(state.run.host), Plural(state.run.launches, "launch", "launches")));
       continue;
     }
     // The last part is the name of the session.
@@ -211,15 +211,12 @@ Result<session::MergeOutcome> MergeJob(fleet::RedisUrl server, const std::string
     return Error{fmt::format("job '{}' has no session that has ended; expected at least one",
                              EscapeForTerminal(job_name))};
   }
-  session::MergeOutcome merged =
-      STEMTAP_TRY(session::MergeSessions(folders, output, place, [&](const model::Plan& plan) {
-        return fleet::PoolPlan(plan, runs, clusters);
-      }));
-  merged.warnings.insert(merged.warnings.end(), missing.begin(), missing.end());
   const fleet::RankComparison ranks = fleet::CompareRanks(runs, STEMTAP_TRY(job.ReadKernels()));
-  STEMTAP_TRY(WriteOutput(output + "/ranks.json", RanksJson(ranks, job_name)));
   const std::vector<std::string> slow = SlowRanks(ranks);
-  merged.warnings.insert(merged.warnings.end(), slow.begin(), slow.end());
+  parts.warnings.insert(parts.warnings.end(), slow.begin(), slow.end());
+  parts.pool = [&](const model::Plan& plan) { return fleet::PoolPlan(plan, runs, clusters); };
+  session::MergeOutcome merged = STEMTAP_TRY(session::MergeSessions(folders, output, place, parts));
+  STEMTAP_TRY(WriteOutput(output + "/ranks.json", RanksJson(ranks, job_name)));
   return merged;
 }
 
@@ -236,6 +233,7 @@ Status EndJob(const fleet::PrivateServer& server, const std::string& job, const 
         fmt::format("job '{}' is not merged: {}", EscapeForTerminal(job), merged.error().message)};
   }
   Warn(merged.value().warnings);
+  Warn(merged.value().job_warnings);
   if (quiet) return Success{};
   const model::Plan& plan = merged.value().plan;
   PrintMessage(fmt::format("stemtap: job '{}': {} in {}: {}, {}, error bound {:.2f} %\n",

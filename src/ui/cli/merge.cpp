@@ -52,7 +52,9 @@ Result<int> RunMerge(const MergeArguments& arguments) {
                              EscapeForTerminal(arguments.output)));
     PrintNextReport(arguments.output);
   }
-  return arguments.json ? PrintJson(TotalsJson(plan)) : PrintText(merged.summary);
+  if (!arguments.json) return PrintText(merged.summary);
+  Warn(merged.job_warnings);
+  return PrintJson(TotalsJson(plan));
 }
 
 }  // namespace
