@@ -274,7 +274,13 @@ std::optional<online::Directions> Member::Direct(std::span<const online::KernelR
   }
   std::uint64_t launches = 0;
   for (const online::KernelReport& kernel : kernels) launches += kernel.durations->count();
-  if (problem_ && launches >= 2 * contact_at_) return std::nullopt;
+  if (problem_ && launches >= 2 * contact_at_) {
+    if (alone_.empty() && !has_ended) {
+      alone_ = fmt::format("from launch {} on, this run decided alone for some time: {}", launches,
+                           problem_->message);
+    }
+    return std::nullopt;
+  }
   if (!has_directions_) return online::Directions(kernels.size());
   return DirectionsOf(kernels.size());
 }

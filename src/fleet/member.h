@@ -52,6 +52,9 @@ class Member : public online::Director {
   // Whether this member was the leader at the last exchange.
   bool leads() const { return leader_ != nullptr; }
 
+  // Returns since when and why the run's sampler decided itself; empty if it did not.
+  const std::string& alone() const { return alone_; }
+
   // Stores the files of the session in `folder` in the job, and gives up the lead. Fails if after
   // some seconds, not all that the run knows has reached the server.
   Status Leave(const std::string& folder);
@@ -107,6 +110,7 @@ class Member : public online::Director {
   Clock::time_point next_try_ = {};
   Clock::duration pause_ = {};
   std::optional<Error> problem_;  // of the last exchange
+  std::string alone_;
 };
 
 }  // namespace stemtap::fleet

@@ -13,6 +13,9 @@ import stemtap
 import support
 from fleet_round import CORRUPTING, LOSING, OF_VICTIMS
 
+ALONE = re.compile(r"stemtap: warning: from launch \d+ on, this run decided alone for some time: ")
+# Profiles are drawn at random, so ranks may well be slow.
+SLOW = re.compile(r"stemtap: warning: rank \d+ on \S+ is slow: ")
 NOT_IN_JOB = re.compile(
     r"stemtap: warning: (the job lacks this run: |.*; this run decides alone, and is not in the job$)")
 MISSING = re.compile(
@@ -106,13 +109,16 @@ def check_stderr(collector, facts):
             yield f"stderr: {line[:300]!r}"
     warnings = [line for line in lines if NOT_IN_JOB.match(line)]
     collector.is_missing = bool(warnings)
-    others = [line for line in lines if line not in warnings]
+    alone = [line for line in lines if ALONE.match(line)]
+    others = [line for line in lines if line not in warnings + alone]
     if others and collector.code == 0 and not collector.is_live:
         yield f"unexpected message: {others[0]}"
     if collector.is_live and others:
         yield f"unexpected message: {others[0]}"
     if len(warnings) > 1:
         yield f"{len(warnings)} warnings"
+    if alone and not facts.may_fail_to_report(collector):
+        yield f"decided alone without a reason: {alone[0]}"
     if warnings and not facts.may_fail_to_report(collector):
         yield f"is not in the job without a reason: {warnings[0]}"
 
@@ -185,7 +191,7 @@ def runs_of(sessions, collectors):
 def check_merge(done, output, facts, totals):
     """The merged session has exact sums of its runs, or the merge names what is missing."""
     collectors = facts.round.collectors
-    lines = lines_of(done.stderr)
+    lines = [line for line in lines_of(done.stderr) if not SLOW.match(line)]
     for line in lines:
         if CRASH.search(line) or not is_clean(line):
             yield f"stderr: {line[:300]!r}"

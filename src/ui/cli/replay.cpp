@@ -85,6 +85,7 @@ Result<int> Replay(const ReplayArguments& arguments) {
     const Status left = member->Leave(outcome.folder);
     is_in_job = left.ok();
     if (!left.ok()) Warn({"the job lacks this run: " + left.error().message});
+    if (is_in_job && !member->alone().empty()) Warn({member->alone()});
   }
   const model::Plan& plan = outcome.plan;
   if (!arguments.quiet) {

@@ -370,6 +370,7 @@ struct FleetMembership {
 void LeaveFleet(FleetMembership& fleet, const session::SessionResult& done) {
   if (fleet.member == nullptr) return;
   const Status left = done.gave_up ? Status(Success{}) : fleet.member->Leave(done.folder);
+  if (left.ok() && !fleet.member->alone().empty()) Warn({fleet.member->alone()});
   fleet.member.reset();  // ends its thread, so that the job does not wait for this run
   if (!left.ok()) {
     fleet.note.clear();
