@@ -31,6 +31,7 @@ struct RedisUrl {
 
   // Returns the URL without its password.
   std::string Shown() const;
+  bool operator==(const RedisUrl&) const = default;
 };
 
 Result<RedisUrl> ParseRedisUrl(std::string_view text);

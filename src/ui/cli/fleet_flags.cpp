@@ -111,19 +111,16 @@ Result<std::unique_ptr<fleet::PrivateServer>> FleetFlags::StartServer(bool quiet
   return server;
 }
 
-Result<std::unique_ptr<fleet::Member>> FleetFlags::Join(fleet::RedisUrl server,
-                                                        const sampling::SamplingOptions& options,
-                                                        fleet::AskingPace pace) const {
+std::unique_ptr<fleet::Member> FleetFlags::NewMember(fleet::RedisUrl server,
+                                                     const sampling::SamplingOptions& options,
+                                                     fleet::AskingPace pace) const {
   fleet::RunInfo run;
   run.host = fleet::HostName();
   run.rank = rank.value_or(RankOfLauncher());
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   run.id = fmt::format("{}-{}-{:x}", run.host, ::getpid(),
                        std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
-  auto member =
-      std::make_unique<fleet::Member>(std::move(server), Job(), std::move(run), options, pace);
-  STEMTAP_TRY(member->Join());
-  return member;
+  return std::make_unique<fleet::Member>(std::move(server), Job(), std::move(run), options, pace);
 }
 
 }  // namespace stemtap::ui

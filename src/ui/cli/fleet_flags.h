@@ -49,10 +49,10 @@ struct FleetFlags {
   // Starts the server of --fleet auto if this run has rank 0, and no other run has started one.
   // Otherwise returns null.
   Result<std::unique_ptr<fleet::PrivateServer>> StartServer(bool quiet) const;
-  // Enters the job at `server` as one of its runs. Fails if the server cannot be reached.
-  Result<std::unique_ptr<fleet::Member>> Join(fleet::RedisUrl server,
-                                              const sampling::SamplingOptions& options,
-                                              fleet::AskingPace pace) const;
+  // Returns this run as one of the job at `server`, which it has not entered yet.
+  std::unique_ptr<fleet::Member> NewMember(fleet::RedisUrl server,
+                                           const sampling::SamplingOptions& options,
+                                           fleet::AskingPace pace) const;
 
  private:
   // Returns the URL; nothing with --fleet auto.

@@ -73,7 +73,8 @@ Result<int> Replay(const ReplayArguments& arguments) {
       server = STEMTAP_TRY(arguments.fleet.StartServer(arguments.quiet));
       fleet::RedisUrl url =
           server != nullptr ? server->url() : STEMTAP_TRY(arguments.fleet.AwaitServer());
-      member = STEMTAP_TRY(arguments.fleet.Join(std::move(url), options.sampling, {lag}));
+      member = arguments.fleet.NewMember(std::move(url), options.sampling, {lag});
+      STEMTAP_TRY(member->Join());
       member->KeepPace(SizeOfLauncher().value_or(1));
       return member.get();
     };

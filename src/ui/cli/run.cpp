@@ -461,17 +461,32 @@ Result<FleetMembership> EnterFleet(const FleetFlags& flags, const session::LiveO
   const fleet::AskingPace pace = session::CapturesOf(options) == session::Captures::kPerturb
                                      ? fleet::AskingPace::OfPerturbing(kFirst)
                                      : fleet::AskingPace{kFirst};
-  const auto join = [&flags, sampling = options.sampling, pace](fleet::RedisUrl server) {
-    return flags.Join(std::move(server), sampling, pace);
+  const auto make = [&flags, sampling = options.sampling, pace](fleet::RedisUrl server) {
+    return flags.NewMember(std::move(server), sampling, pace);
   };
   if (fleet.server == nullptr) {
-    const auto enter = [&flags, join]() -> Result<std::unique_ptr<fleet::Member>> {
-      return join(STEMTAP_TRY(flags.Server()));
+    // A second try is of the same run, because the first one may have reached the server.
+    struct Tried {
+      fleet::RedisUrl server;
+      std::unique_ptr<fleet::Member> member;
+    };
+    const auto enter = [&flags, make,
+                        tried =
+                            std::make_shared<Tried>()]() -> Result<std::unique_ptr<fleet::Member>> {
+      fleet::RedisUrl server = STEMTAP_TRY(flags.Server());
+      if (tried->member == nullptr || tried->server != server) {
+        tried->server = server;
+        tried->member = make(std::move(server));
+      }
+      STEMTAP_TRY(tried->member->Join());
+      return std::move(tried->member);
     };
     fleet.member = std::make_unique<fleet::BackgroundMember>(enter, WarnAlone);
     return fleet;
   }
-  fleet.member = std::make_unique<fleet::BackgroundMember>(STEMTAP_TRY(join(fleet.server->url())));
+  std::unique_ptr<fleet::Member> member = make(fleet.server->url());
+  STEMTAP_TRY(member->Join());
+  fleet.member = std::make_unique<fleet::BackgroundMember>(std::move(member));
   return fleet;
 }
 
