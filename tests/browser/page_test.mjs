@@ -109,6 +109,7 @@ describe("a session with all its files", () => {
     assert.ok(ticks.length > 50 && ticks.length <= data.plan.totals.samples, `${ticks.length}`);
     const figure = page.locator("#figure-strip");
     await figure.locator("summary", { hasText: "Show as a table" }).click();
+    await figure.locator(".plain tbody tr").first().waitFor(); // drawn when it opens
     const cells = (column) => figure.locator(`.plain tbody td:nth-child(${column})`).allInnerTexts();
     assert.equal((await cells(1)).length, activity.count);
     assert.equal(sum((await cells(4)).map(Number)), data.plan.totals.samples);
@@ -680,6 +681,7 @@ test("each of several devices has a strip", async () => {
   assert.equal(await page.locator("#title-strip").innerText(), "The run over time, 2 devices");
   assert.deepEqual(await page.evaluate(() => window.stemtapReport.charts.strip.option.yAxis.data), ["device 0", "device 1", "samples"]);
   await page.locator("#figure-strip summary", { hasText: "Show as a table" }).click();
+  await page.locator("#figure-strip .plain tbody tr").nth(20).waitFor(); // drawn when it opens
   const row = await page.locator("#figure-strip .plain tbody tr").nth(20).locator("td").allInnerTexts();
   const percents = row.slice(1, 3).map((text) => Number(text.replace(" %", "")));
   assert.ok(Math.abs(percents[0] - 25) < 3 && Math.abs(percents[1] - 75) < 5, `${row}`);
