@@ -450,6 +450,26 @@ void WarnAlone(const Error& error) {
                            error.message));
 }
 
+// Returns a function that enters the job at the server that `flags` name, as `make` returns it.
+// Further tries are of the same run, because an earlier one may have reached the server.
+template <typename Make>
+fleet::BackgroundMember::Enter EntererOf(const FleetFlags& flags, const Make& make) {
+  struct Tried {
+    fleet::RedisUrl server;
+    std::unique_ptr<fleet::Member> member;
+  };
+  const auto tried = std::make_shared<Tried>();
+  return [&flags, make, tried]() -> Result<std::unique_ptr<fleet::Member>> {
+    fleet::RedisUrl server = STEMTAP_TRY(flags.Server());
+    if (tried->member == nullptr || tried->server != server) {
+      tried->server = server;
+      tried->member = make(std::move(server));
+    }
+    STEMTAP_TRY(tried->member->Join());
+    return std::move(tried->member);
+  };
+}
+
 // Enters the job of --fleet, or starts to. The program of a run whose server is elsewhere does not
 // wait for it.
 Result<FleetMembership> EnterFleet(const FleetFlags& flags, const session::LiveOptions& options) {
@@ -465,23 +485,7 @@ Result<FleetMembership> EnterFleet(const FleetFlags& flags, const session::LiveO
     return flags.NewMember(std::move(server), sampling, pace);
   };
   if (fleet.server == nullptr) {
-    // A second try is of the same run, because the first one may have reached the server.
-    struct Tried {
-      fleet::RedisUrl server;
-      std::unique_ptr<fleet::Member> member;
-    };
-    const auto enter = [&flags, make,
-                        tried =
-                            std::make_shared<Tried>()]() -> Result<std::unique_ptr<fleet::Member>> {
-      fleet::RedisUrl server = STEMTAP_TRY(flags.Server());
-      if (tried->member == nullptr || tried->server != server) {
-        tried->server = server;
-        tried->member = make(std::move(server));
-      }
-      STEMTAP_TRY(tried->member->Join());
-      return std::move(tried->member);
-    };
-    fleet.member = std::make_unique<fleet::BackgroundMember>(enter, WarnAlone);
+    fleet.member = std::make_unique<fleet::BackgroundMember>(EntererOf(flags, make), WarnAlone);
     return fleet;
   }
   std::unique_ptr<fleet::Member> member = make(fleet.server->url());
