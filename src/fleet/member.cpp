@@ -274,7 +274,7 @@ std::optional<online::Directions> Member::Direct(std::span<const online::KernelR
   }
   std::uint64_t launches = 0;
   for (const online::KernelReport& kernel : kernels) launches += kernel.durations->count();
-  if (problem_ && launches >= 2 * contact_at_) {
+  if (problem_ && launches >= 2 * std::max(contact_at_, pace_.observe_first)) {
     if (alone_.empty() && !has_ended) {
       alone_ = fmt::format("from launch {} on, this run decided alone for some time: {}", launches,
                            problem_->message);

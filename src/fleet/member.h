@@ -4,8 +4,8 @@
 // returns what the job's leader wants captured. One member at a time is the leader.
 //
 // If the server is away, the member keeps the last directions and tries again after a pause, which
-// doubles each time. When the launches have doubled since the last contact, its sampler decides
-// itself.
+// doubles each time. When the launches have doubled since the last contact, and are twice
+// AskingPace::observe_first, its sampler decides itself.
 //
 // THREADS: one caller.
 #pragma once
