@@ -16,6 +16,13 @@ RunState& JobWatch::StateOf(const RunInfo& run) {
 }
 
 Status JobWatch::Refresh() {
+  Status read = Read();
+  // What was read before the failure would not be read again.
+  if (!read.ok()) job_.ReadFromStart();
+  return read;
+}
+
+Status JobWatch::Read() {
   bool has_new_kernels = false;
   for (RunState& changed : STEMTAP_TRY(job_.ReadChanges())) {
     RunState& known = StateOf(changed.run);

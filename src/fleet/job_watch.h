@@ -34,6 +34,7 @@ class JobWatch {
   RankComparison Ranks() const;
 
  private:
+  Status Read();
   // Returns the state of the run, which is added if it is new.
   RunState& StateOf(const RunInfo& run);
 

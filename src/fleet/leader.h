@@ -33,7 +33,7 @@ struct AskingPace {
   std::uint64_t at_once = 2;
 
   // Captures that perturb launches (online::KernelSketch). The first launches of each run are
-  // slower, and are no period of their own then, so that all captures seem to be needed at first:
+  // slower, and do not form a separate period then, so all captures seem to be needed at first:
   // four live runs of llm-decode captured 46 to 850 launches in all. With four times as many
   // launches before and an eighth at a time, these were 47 to 71 (one run alone: 72 to 149).
   static AskingPace OfPerturbing(std::uint64_t observe_first) { return {4 * observe_first, 8}; }

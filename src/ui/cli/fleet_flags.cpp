@@ -53,7 +53,7 @@ std::string FleetFlags::BoundNote() const {
   const std::string name = EscapeForTerminal(Job());
   // The URL may contain a password.
   return fmt::format(
-      "stemtap: the bound of this run is of its own captures only; the bound of job '{}': {}\n",
+      "stemtap: the bound of this run covers only its own captures; the bound of job '{}': {}\n",
       name,
       is_auto() ? "in the output of rank 0"
                 : fmt::format("stemtap merge --fleet URL --job {} -o DIRECTORY", name));

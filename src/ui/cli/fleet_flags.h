@@ -35,7 +35,7 @@ struct FleetFlags {
   bool is_auto() const { return url == "auto"; }
   // Returns --job, or with --fleet auto what the launcher names the job.
   std::string Job() const;
-  // Returns a line about the bound of a run in the job, which is of its own captures alone.
+  // Returns a line about the bound of a run in the job, which covers only its own captures.
   std::string BoundNote() const;
   // Returns the server of the job. Fails with exit code 2 if --fleet or --job is missing or
   // malformed. With --fleet auto, also fails if no run has started the server.
