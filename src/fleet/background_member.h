@@ -46,6 +46,8 @@ class BackgroundMember : public online::Director {
   // Sends the last report and ends the thread. Then as Member::Leave; succeeds if `fail` was
   // called.
   Status Leave(const std::string& folder);
+  // Whether the run was in the job. REQUIRES: it has left.
+  bool has_entered() const { return member_ != nullptr; }
   // As Member::alone. REQUIRES: the run has left the job.
   std::string alone() const { return member_ == nullptr ? std::string() : member_->alone(); }
 

@@ -369,11 +369,16 @@ struct FleetMembership {
 // Leaves the job with the session of this run.
 void LeaveFleet(FleetMembership& fleet, const session::SessionResult& done) {
   if (fleet.member == nullptr) return;
-  const Status left = done.gave_up ? Status(Success{}) : fleet.member->Leave(done.folder);
-  if (left.ok() && !fleet.member->alone().empty()) Warn({fleet.member->alone()});
+  Status left = Success{};
+  bool is_in_job = false;
+  if (!done.gave_up) {
+    left = fleet.member->Leave(done.folder);
+    is_in_job = left.ok() && fleet.member->has_entered();
+    if (is_in_job && !fleet.member->alone().empty()) Warn({fleet.member->alone()});
+  }
   fleet.member.reset();  // ends its thread, so that the job does not wait for this run
+  if (!is_in_job) fleet.note.clear();
   if (!left.ok()) {
-    fleet.note.clear();
     Warn(std::vector<std::string>{"the job lacks this run: " + left.error().message});
   }
 }
