@@ -52,7 +52,8 @@ missing_packages() {  # package...
   local package
   for package; do
     [[ -v program_of[$package] ]] && command -v "${program_of[$package]}" >/dev/null && continue
-    dpkg -s "$package" 2>/dev/null | grep -q '^Status: install ok installed' || printf '%s\n' "$package"
+    # No pipe to `grep -q`: that ends at its match, and under pipefail the SIGPIPE of dpkg would count as "missing".
+    [[ $(dpkg -s "$package" 2>/dev/null) == *$'\nStatus: install ok installed\n'* ]] || printf '%s\n' "$package"
   done
 }
 
