@@ -24,9 +24,9 @@ constexpr std::uint64_t kMaxMissed = 4;
 // not matter: it is proportional to the durations of the run, so captures would be of short
 // launches (with ranks that do different work, estimates were 15 % low).
 constexpr double kLeastRelative = 0.5;
-// A run with at least this share of the job's captured time, made or awaited, is not asked if
-// others have half of the launches: few captures of long launches are most of the time. With few
-// runs, twice their mean.
+// A run that would have more than this share of the job's captured time, made or awaited, is not
+// asked, if runs with less have half of the launches: few captures of long launches are most of the
+// time. With few runs, twice their mean.
 constexpr double kMaxLoad = 1.0 / 8.0;
 // Yield of a run without launches of the cluster.
 constexpr double kLeastYield = 1e-6;
@@ -344,14 +344,21 @@ void Leader::SpareLoaded(std::uint64_t lacking, double mean_ns,
                          std::vector<Candidate>& candidates) const {
   const double most = std::max(kMaxLoad, 2.0 / static_cast<double>(runs_.size())) *
                       (load_ns_ + static_cast<double>(lacking) * mean_ns);
+  const double limit = std::max(most - mean_ns, MedianLoad(candidates));
+  std::erase_if(candidates, [&](const Candidate& c) { return c.run->load_ns > limit; });
+}
+
+double Leader::MedianLoad(std::vector<Candidate> candidates) {
+  std::sort(candidates.begin(), candidates.end(),
+            [](const Candidate& a, const Candidate& b) { return a.run->load_ns < b.run->load_ns; });
   double all = 0.0;
-  double spared = 0.0;
+  for (const Candidate& candidate : candidates) all += candidate.launches;
+  double before = 0.0;
   for (const Candidate& candidate : candidates) {
-    all += candidate.launches;
-    if (candidate.run->load_ns + mean_ns > most) spared += candidate.launches;
+    before += candidate.launches;
+    if (2.0 * before >= all) return candidate.run->load_ns;
   }
-  if (2.0 * spared > all) return;
-  std::erase_if(candidates, [&](const Candidate& c) { return c.run->load_ns + mean_ns > most; });
+  return 0.0;
 }
 
 void Leader::Ask(std::uint64_t key, Kernel& kernel) {

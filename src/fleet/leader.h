@@ -134,9 +134,11 @@ class Leader {
   };
   // Sets the loads of the runs.
   void Weigh();
-  // Removes runs that have captured much more than others, if others have half of the launches.
+  // Removes runs that have captured much more than others, but keeps half of the launches.
   // `lacking`: captures to be asked for.
   void SpareLoaded(std::uint64_t lacking, double mean_ns, std::vector<Candidate>& candidates) const;
+  // Returns the load that runs with half of the launches do not exceed.
+  static double MedianLoad(std::vector<Candidate> candidates);
   // Asks the runs for the captures that the clusters of a kernel lack.
   void Ask(std::uint64_t key, Kernel& kernel);
   // Adds the captures of the cluster that are awaited of a run, but no more than are `missing` in

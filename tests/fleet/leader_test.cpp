@@ -617,6 +617,34 @@ TEST_CASE("a run that has captured much more time than others is spared") {
   CHECK(Sum(TargetsOf(other, "run 3")) > 8);
 }
 
+TEST_CASE("a single launch can exceed the limit: then the less loaded half is asked") {
+  // Each of 16 kernels needs one capture, so at first each is more than an eighth of the time.
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    sampling::SamplingOptions options;
+    options.seed = seed;
+    Leader leader(options, {0});
+    for (int run = 0; run < 16; ++run) {
+      leader.SetRun("run " + std::to_string(run), true);
+      for (std::uint64_t kernel = 0; kernel < 16; ++kernel) {
+        stats::LogSketch sketch;
+        for (int i = 0; i < 100; ++i) sketch.Add(kLong);
+        leader.SetSketch("run " + std::to_string(run), kernel, sketch);
+      }
+    }
+    REQUIRE(leader.Decide());
+    std::uint64_t all = 0;
+    for (int run = 0; run < 16; ++run) {
+      std::uint64_t asked = 0;
+      for (const DirectedKernel& directed : leader.Of("run " + std::to_string(run))) {
+        asked += Sum(Targets(directed.clusters));
+      }
+      CHECK(asked <= 2);
+      all += asked;
+    }
+    CHECK(all == 16);
+  }
+}
+
 TEST_CASE("more captures are wanted if those so far are of one burst") {
   const auto wanted = [](double rho, std::uint64_t distance) {
     FakeJob job = JobOf({{"a", 40'000}, {"b", 40'000}});
