@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The data of the page: the files of the session, which docs/formats describes (plan.md, session.md, overview.md, mask.md,
-// evaluation.md, diff.md). Only fields that the page reads are declared. Every field may be absent, because a session may
+// evaluation.md, diff.md, stats.md). Only fields that the page reads are declared. Every field may be absent, because a session may
 // be incomplete or older.
 
 export interface Payload {
@@ -22,6 +22,7 @@ export interface Payload {
   overview?: Overview | null;
   evaluation?: Evaluation | null;
   diff?: Diff | null;
+  ranks?: Ranks | null; // of a job (--fleet)
   mask?: Mask | null;
 }
 
@@ -286,6 +287,38 @@ export interface Evaluation {
     error_bound: number;
     rows: { name: string; ratio: number | null; ratio_low: number | null; ratio_high: number | null }[];
   };
+}
+
+export interface Rank {
+  rank: number;
+  host: string;
+  launches: number;
+  duration_ns: number;
+  captures: number;
+  captured_ns: number;
+  ended: boolean;
+  silent: boolean;
+  slow: boolean;
+  // Only of a slow rank.
+  slower?: number; // how much longer its slow kernels take than on the other ranks
+  slower_low?: number; // 95 % interval
+  slower_high?: number;
+  slow_share?: number; // of the compared time
+  slow_kernels?: string[];
+}
+
+export interface DifferingKernels {
+  share: number; // of the time
+  kernels: string[];
+}
+
+export interface Ranks {
+  job?: string;
+  kernels_compared?: number;
+  communication_share?: number; // of the time
+  kernels_apart?: DifferingKernels; // with other durations on some ranks
+  kernels_of_some?: DifferingKernels; // on some ranks only
+  ranks?: Rank[];
 }
 
 export type DiffVerdict = "slower" | "faster" | "new" | "gone" | "unclear" | "same";

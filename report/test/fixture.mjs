@@ -284,6 +284,18 @@ function diffOf(plan) {
     kernels: kernels.sort((x, y) => order.indexOf(x.verdict) - order.indexOf(y.verdict)) };
 }
 
+// Returns the ranks of a job, of which one in eight is slow.
+function ranksOf(kernels, number, host) {
+  const names = kernels.map((k) => k.name);
+  const duration = kernels.reduce((sum, k) => sum + k.duration_ns, 0);
+  const ranks = Array.from({ length: number }, (_, i) => ({ rank: i, host: host(i), launches: 1000 + i,
+    duration_ns: duration * (i % 8 === 3 ? 1.03 : 1), captures: 3 + i % 4, captured_ns: 1e5 * (1 + i % 4), ended: i !== 1,
+    silent: i === 1, slow: i % 8 === 3, ...(i % 8 === 3 ? { slower: 0.082, slower_low: 0.079, slower_high: 0.084,
+      slow_share: 0.197, slow_kernels: names.slice(0, 5) } : {}) }));
+  return { schema: "stemtap.ranks/1", job: "train-7", kernels_compared: names.length - 2, communication_share: 0.041,
+    kernels_apart: { share: 0.25, kernels: names.slice(0, 2) }, kernels_of_some: { share: 0, kernels: [] }, ranks };
+}
+
 function assemble(options, seed) {
   const random = randomNumbers(seed);
   const kernels = Array.from({ length: options.kernels }, (_, i) =>
@@ -297,11 +309,12 @@ function assemble(options, seed) {
     session: sessionOf(plan, options.elapsed), plan, overview: overviewOf(kernels, plan, options.elapsed, random),
     categories: { names: categoryNames, kernels: kernels.map((k) => categoryOf(k.name)) },
     evaluation: options.evaluation ? evaluationOf(random) : null, diff: options.diff ? diffOf(plan) : null,
+    ranks: options.ranks ? ranksOf(plan.kernels, options.ranks, options.host ?? ((i) => `node-${i >> 2}`)) : null,
     mask: { events: events.slice(0, mostEvents), left_out: Math.max(0, events.length - mostEvents) } };
 }
 
 function small() {
-  return assemble({ kernels: 14, folder: "stemtap-decode", elapsed: 12.31, bins: 64, evaluation: true, diff: true,
+  return assemble({ kernels: 14, folder: "stemtap-decode", elapsed: 12.31, bins: 64, evaluation: true, diff: true, ranks: 8,
     name: kernelName, launches: (n) => 60000 / (1 + n), clusters: (r) => 1 + Math.floor(r() * 4),
     samples: (r) => 2 + Math.floor(r() * 3) }, 7);
 }
@@ -309,7 +322,7 @@ function small() {
 // Returns a session with every kind of problem and with hostile names.
 function hostile() {
   const page = assemble({ kernels: hostileNames.length, folder: "a 'quoted' <b>folder</b> \u202E$(x)", elapsed: 3.5,
-    bins: 24, evaluation: true, diff: true, name: (n) => hostileNames[n], launches: (n) => 9000 / (1 + n % 7),
+    bins: 24, evaluation: true, diff: true, ranks: 8, host: (n) => hostileNames[n], name: (n) => hostileNames[n], launches: (n) => 9000 / (1 + n % 7),
     clusters: (r) => 1 + Math.floor(r() * 3), samples: (r) => Math.floor(r() * 3) }, 11);
   const { plan, session, overview, evaluation } = page;
   Object.assign(plan.totals, { bound: 0.21, certified_bound: 0.21, observed_error: null, uncovered_fraction: 0.13, dropped: 1234, gaps: 2,
@@ -356,7 +369,7 @@ function hostile() {
 }
 
 function huge() {
-  return assemble({ kernels: 10000, folder: "stemtap-huge", elapsed: 3600, bins: 32, evaluation: true,
+  return assemble({ kernels: 10000, folder: "stemtap-huge", elapsed: 3600, bins: 32, evaluation: true, ranks: 10000,
     name: kernelName, launches: (n) => 2e6 / (1 + n) + 50, clusters: (r) => 1 + Math.floor(r() * 4),
     samples: () => 4 }, 3);
 }
@@ -364,12 +377,12 @@ function huge() {
 // Returns a killed session, with only a plan or without a plan.
 function bare() {
   const page = small();
-  return { ...page, session: null, overview: null, evaluation: null, diff: null, mask: null };
+  return { ...page, session: null, overview: null, evaluation: null, diff: null, ranks: null, mask: null };
 }
 
 function empty() {
   return { schema: "stemtap.report/1", tool: "stemtap 0.1.0", folder: "", made_unix_ms: 0, session: null, plan: null,
-    overview: null, evaluation: null, diff: null, mask: null };
+    overview: null, evaluation: null, diff: null, ranks: null, mask: null };
 }
 
 export const kinds = { small, hostile, huge, bare, empty };
@@ -458,7 +471,7 @@ export function fromSession(folder, profile) {
     .map((e) => [e.event, e.index, position.get(e.kernel) ?? null, e.occurrence, e.cluster, e.time_ns]);
   const page = { schema: "stemtap.report/1", tool: plan?.tool, folder: basename(resolve(folder)),
     plan_file: `${basename(resolve(folder))}/plan.json`, plan_path: join(resolve(folder), "plan.json"), profile_path: "", made_unix_ms: Date.now(),
-    session: json("session.json"), plan, evaluation: json("evaluation.json"),
+    session: json("session.json"), plan, evaluation: json("evaluation.json"), ranks: json("ranks.json"),
     overview: json("overview.json") ?? (profile ? overviewFromLaunches(plan, launchesOfCsv(profile)) : null),
     mask: { events, left_out: 0 } };
   return page;

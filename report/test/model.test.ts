@@ -94,7 +94,7 @@ test("a session without a plan has the kernels of its overview", () => {
 
 test("every part may be absent", () => {
   const data = small();
-  for (const part of ["plan", "overview", "session", "evaluation", "mask"] as const) {
+  for (const part of ["plan", "overview", "session", "evaluation", "ranks", "mask"] as const) {
     assert.doesNotThrow(() => makeModel({ ...data, [part]: null }), part);
   }
   const model = makeModel({ schema: "stemtap.report/1" });

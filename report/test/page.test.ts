@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { missingParts, missingText } from "../src/missing";
 import { makeModel } from "../src/model";
+import { rankSentences } from "../src/sections/ranks";
 import { headFigures, titleOf } from "../src/title";
 import type { Payload } from "../src/types";
 import { kinds } from "./fixture.mjs";
@@ -88,4 +89,20 @@ test("one line lists what the page lacks, and why", () => {
   nothing.mask = { events: [] };
   assert.deepEqual(missingParts(makeModel(nothing)), [{ why: "no launch was recorded",
     parts: ["kernels", "activity", "histograms", "timeline", "drift"] }]);
+});
+
+test("the ranks of a job: which is slow, and which do different work", () => {
+  const data = payload("small");
+  const sentences = () => rankSentences(makeModel(data), data.ranks!).map(({ text, isCare }) => (isCare ? `! ${text}` : text));
+  const [slow, apart, ...others] = sentences();
+  assert.match(slow!, /^! Rank 3 on node-0 is 8\.20 % slower than the others \(7\.90 % to 8\.40 %\) in 19\.7 % of the time: .*, .*, .* and 2 more\.$/);
+  assert.match(apart!, /^Ranks do different work: 2 kernels, 25\.0 % of the time, with other durations on some ranks: .*, .*\.$/);
+  assert.deepEqual(others, []);
+  for (const rank of data.ranks!.ranks!) rank.slow = false;
+  data.ranks!.kernels_apart!.kernels = [];
+  assert.deepEqual(sentences(), ["No rank is slow: 12 kernels compared."]);
+  data.ranks!.kernels_compared = 0;
+  assert.deepEqual(sentences(), ["No kernel was compared: that takes five ranks which launch it."]);
+  data.ranks = {};
+  assert.deepEqual(sentences(), ["No kernel was compared: that takes five ranks which launch it."]);
 });

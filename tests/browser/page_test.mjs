@@ -36,7 +36,7 @@ describe("a session with all its files", () => {
 
   test("is passed to the page unchanged", async () => {
     const given = await page.evaluate(() => window.stemtapReport.data);
-    for (const part of ["plan", "session", "overview", "evaluation"]) assert.deepEqual(given[part], data[part], part);
+    for (const part of ["plan", "session", "overview", "evaluation", "ranks"]) assert.deepEqual(given[part], data[part], part);
     assert.equal(given.folder, "small");
     assert.equal(given.mask.events.length, data.mask.events.length);
     assert.deepEqual(given.mask.events.map(([kind, index, kernel]) => [kind, index, kernel]),
@@ -170,7 +170,7 @@ describe("a session with all its files", () => {
 
   test("shows what the GPU did, then the samples, then the details", async () => {
     const ids = await page.locator("section").evaluateAll((all) => all.map((section) => section.id));
-    assert.deepEqual(ids, ["where", "activity", "samples", "kernel", "timeline", "drift", "tables", "methods", "session"]);
+    assert.deepEqual(ids, ["where", "activity", "ranks", "samples", "kernel", "timeline", "drift", "tables", "methods", "session"]);
     assert.equal(await page.locator("#missing").count(), 0);
   });
 
@@ -205,6 +205,16 @@ describe("a session with all its files", () => {
     for (const { method, speedup_harmonic, error_mean } of data.evaluation.summary) {
       assert.ok(has(numbers, speedup_harmonic) && has(numbers, error_mean), method);
     }
+  });
+
+  test("shows the ranks of a job, and names the slow one", async () => {
+    const ranks = page.locator("#ranks");
+    await ranks.scrollIntoViewIfNeeded();
+    assert.match(await ranks.innerText(), /Rank 3 on node-0 is 8\.20 % slower/);
+    const rows = ranks.locator("tbody tr[aria-rowindex]");
+    assert.equal(await rows.count(), data.ranks.ranks.length);
+    await ranks.getByRole("button", { name: "Slower" }).click();
+    assert.match(await rows.first().innerText(), /^3\s+node-0\s[\s\S]*8\.20 %/);
   });
 
   test("draws every chart once it is scrolled to", async () => {
@@ -497,7 +507,7 @@ test("a page without launches has no empty figures, and one line says what is mi
   Object.assign(data.plan, { kernels: [], totals: { ...data.plan.totals, ...nothing } });
   Object.assign(data.overview, { kernels: [], observed: 0, timeline: [[0.01, 0, 0, 0, 0, 0, 0, 0]],
     activity: undefined, slices: { start_ns: 0, width_ns: 0, count: 0 } });
-  const session = writeSession("nothing", { ...data, mask: { events: [] } });
+  const session = writeSession("nothing", { ...data, ranks: null, mask: { events: [] } });
   const page = await openReport(context, makeReport(session));
   assert.deepEqual(offenses(page), []);
   assert.deepEqual(await accessibilityViolations(page), []);

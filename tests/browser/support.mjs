@@ -72,6 +72,7 @@ export function writeSession(name, data) {
   write("plan.json", data.plan);
   write("session.json", data.session);
   write("overview.json", data.overview);
+  write("ranks.json", data.ranks);
   const events = (data.mask?.events ?? [])
     .filter(([kind, index]) => /^(capture|close|reopen|top_up)$/.test(kind) && index >= 0)
     .map(([event, index, kernel, occurrence, cluster, time_ns]) =>

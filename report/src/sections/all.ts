@@ -11,6 +11,7 @@ import { changesSection } from "./changes";
 import { kernelSection } from "./kernel";
 import { methodsSection } from "./methods";
 import { rangesSection } from "./ranges";
+import { ranksSection } from "./ranks";
 import { samplesSection } from "./samples";
 import { sessionSection } from "./session";
 import { tablesSection } from "./tables";
@@ -30,6 +31,7 @@ const all: Section[] = [
   { id: "changes", name: "Changes", make: changesSection, isShown: (model) => Boolean(model.data.diff) },
   { id: "where", name: "GPU time", make: whereSection, isShown: hasWhere },
   { id: "activity", name: "Activity", make: activitySection, isShown: hasActivity },
+  { id: "ranks", name: "Ranks", make: ranksSection, isShown: (model) => Boolean(model.data.ranks) },
   { id: "samples", name: "Samples", make: samplesSection },
   { id: "kernel", name: "Kernel", make: kernelSection, isShown: hasKernels },
   { id: "ranges", name: "Ranges", make: rangesSection, isShown: hasRanges },

@@ -191,6 +191,12 @@ Status ReadSessionFiles(const std::string& session, const model::Plan& plan, Rep
   };
   report.overview = STEMTAP_TRY(
       ReadPartOf(directory, "overview.json", "an overview.json", check_overview, report));
+  if (const fs::path path = directory / "ranks.json"; Exists(path)) {
+    const auto check_ranks = [](const std::string& json, const std::string& name) {
+      return model::CheckJsonText(json, name, "stemtap.ranks/1", "a ranks.json");
+    };
+    report.ranks = STEMTAP_TRY(ReadPart(path.string(), "a ranks.json", check_ranks));
+  }
   const std::string mask_path = (directory / "mask.ndjson").string();
   if (!Exists(mask_path)) {
     report.warnings.push_back(fmt::format("{}: has no mask.ndjson; the report omits it", session));
@@ -288,7 +294,7 @@ Status WriteReport(const Report& report, std::uint64_t made_unix_ms, std::string
           std::string_view(",\"plan\":"), or_null(report.plan), std::string_view(",\"overview\":"),
           or_null(report.overview), std::string_view(",\"evaluation\":"),
           or_null(report.evaluation), std::string_view(",\"diff\":"), or_null(report.diff),
-          std::string_view(",\"mask\":")}) {
+          std::string_view(",\"ranks\":"), or_null(report.ranks), std::string_view(",\"mask\":")}) {
       STEMTAP_TRY(packed.Write(piece));
     }
     STEMTAP_TRY(report.mask.has_value() ? WriteMask(*report.mask, packed) : packed.Write("null"));

@@ -51,7 +51,8 @@ struct Report {
   std::string session;
   std::string overview;
   std::string evaluation;
-  std::string diff;  // of a baseline (A) and this run (B)
+  std::string diff;   // of a baseline (A) and this run (B)
+  std::string ranks;  // of a job, with which of them are slow
   std::optional<MaskEvents> mask;
 
   std::vector<std::string> warnings;

@@ -84,7 +84,7 @@ TEST_CASE("a report contains every file of its session, byte for byte") {
   CHECK(data["categories"]["kernels"] == json{8, 0});  // other, gemm
   CHECK(data["cost"] == "the samples cost 1 MB");
   CHECK(data["diff"].is_null());
-  CHECK(data.size() == 18);
+  CHECK(data.size() == 19);
 }
 
 TEST_CASE("a report contains the short forms of names") {
@@ -216,9 +216,20 @@ TEST_CASE("a report can be made from a profile and its plan") {
   CHECK(data["categories"]["kernels"] == json{0, 5});  // gemm, elementwise
   CHECK(data["brief_names"] ==
         json{{plan.kernels[1].name, "vectorized_elementwise_kernel<4, float>"}});
-  for (const char* member : {"session", "overview", "mask", "evaluation", "diff"}) {
+  for (const char* member : {"session", "overview", "mask", "evaluation", "diff", "ranks"}) {
     CHECK(data[member].is_null());
   }
+}
+
+TEST_CASE("the report of a job has its ranks") {
+  const Session session;
+  const std::string ranks =
+      R"({"schema": "stemtap.ranks/1", "job": "train", "ranks": [{"rank": 3, "slower": 0.0820}]})";
+  session.directory.Write("run/ranks.json", ranks);
+  const auto report = LoadReport(session.run(), "");
+  REQUIRE(report.ok());
+  CHECK(report.value().warnings.empty());
+  CHECK(HasVerbatim(test::DataOf(Html(report.value())), "ranks", ranks));
 }
 
 TEST_CASE("a byte order mark is not part of a text") {
@@ -318,6 +329,7 @@ TEST_CASE("a damaged session file is reported with the place of the error") {
       {"run/overview.json", test::kSessionJson, "overview.json: schema"},
       {"run/mask.ndjson", std::string(test::kMask) + "{\"event\":\n", "mask.ndjson:3: "},
       {"evaluation.json", test::kPlanJson, "evaluation.json: schema"},
+      {"run/ranks.json", test::kPlanJson, "ranks.json: schema"},
   };
   for (const auto& damage : cases) {
     CAPTURE(damage.file);
