@@ -5,6 +5,13 @@
 #include <cmath>
 
 namespace stemtap::online {
+namespace {
+
+// Square deviations of a cell, in ns². 2^42 launches that deviate by a second each have 2^102. The
+// limit keeps a cell within what another run accepts (src/fleet/packing.cpp).
+constexpr double kMaxSquares = 0x1p103;
+
+}  // namespace
 
 Capture KernelSketch::AddCaptured(const Observation& seen) {
   const std::uint64_t recorded = seen.record.duration_ns;
@@ -39,7 +46,7 @@ stats::LogSketch SketchOfCells(const BinnedCells& cells) {
     // The least sum of squares with this sum, rounded up, and the deviations from the mean.
     const auto sum = static_cast<stats::uint128>(bin.offset_sum);
     bin.offset_square_sum = (sum * sum + bin.count - 1) / bin.count +
-                            static_cast<stats::uint128>(std::clamp(cell.m2(), 0.0, 0x1p103));
+                            static_cast<stats::uint128>(std::clamp(cell.m2(), 0.0, kMaxSquares));
     sketch.AddBin(cells.bins[i], bin);
   }
   return sketch;
