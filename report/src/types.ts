@@ -316,8 +316,8 @@ export interface Ranks {
   job?: string;
   kernels_compared?: number;
   communication_share?: number; // of the time
-  kernels_apart?: DifferingKernels; // with other durations on some ranks
-  kernels_of_some?: DifferingKernels; // on some ranks only
+  kernels_apart?: DifferingKernels; // that take longer on some ranks
+  kernels_of_some?: DifferingKernels; // that run on some ranks only
   ranks?: Rank[];
 }
 

@@ -127,7 +127,7 @@ std::vector<const RunState*> Advanced(std::span<const RunState> runs) {
   return advanced;
 }
 
-// Sets the kernels on which ranks do different work.
+// Sets the kernels that are not the same on all ranks.
 void FindDiffering(std::span<const RunState> runs,
                    const std::map<std::uint64_t, model::KernelId>& kernels,
                    RankComparison& comparison) {

@@ -52,13 +52,13 @@ struct RankComparison {
   // A run is slow only if its slow kernels have this share of the time.
   static constexpr double kMinShare = 0.03;
 
-  // Of kernels on which ranks do different work, in the share of the time that they have.
+  // Kernels that are not the same on all ranks, which may do different work.
   struct Differing {
     std::vector<std::string> kernels;  // names, by time, descending
     double share = 0.0;
   };
-  // Between 80 % of the launches on one rank and 80 % of them on another one there is at least this
-  // factor. A GPU that is slow in the same work is closer.
+  // 90 % of the launches on one rank take at least this much longer than 90 % of them on another
+  // one. Chosen, not measured: more than GPUs of one kind differ, which is some percent.
   static constexpr double kApart = 1.25;
 
   std::vector<RankRow> ranks;        // in the order of `runs`

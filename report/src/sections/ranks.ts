@@ -32,13 +32,14 @@ export function rankSentences(model: Model, ranks: Ranks): { text: string; isCar
   } else if (sentences.length === 0) {
     sentences.push({ text: `No rank is slow: ${plural(ranks.kernels_compared!, "kernel")} compared.`, isCare: false });
   }
-  const differ = (kernels: DifferingKernels | undefined, how: string) => {
+  const differ = (kernels: DifferingKernels | undefined, one: string, many: string) => {
     if (!kernels || kernels.kernels.length === 0) return;
-    sentences.push({ text: `Ranks do different work: ${plural(kernels.kernels.length, "kernel")}, ${percent(kernels.share)} of the time, ` +
-      `${how}: ${namesOf(model, kernels.kernels)}.`, isCare: false });
+    const number = kernels.kernels.length;
+    sentences.push({ text: `${plural(number, "kernel")}, ${percent(kernels.share)} of the time, ${number === 1 ? one : many}: ` +
+      `${namesOf(model, kernels.kernels)}.`, isCare: false });
   };
-  differ(ranks.kernels_apart, "with other durations on some ranks");
-  differ(ranks.kernels_of_some, "on some ranks only");
+  differ(ranks.kernels_apart, "takes longer on some ranks", "take longer on some ranks");
+  differ(ranks.kernels_of_some, "runs on some ranks only", "run on some ranks only");
   return sentences;
 }
 

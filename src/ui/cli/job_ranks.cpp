@@ -35,11 +35,13 @@ std::string NamesOf(const std::vector<std::string>& kernels) {
   return text;
 }
 
-// Returns the line about kernels on which ranks do different work.
-std::string DifferenceLine(const RankComparison::Differing& differing, const char* how) {
+// Returns the line about kernels that are not the same on all ranks. `how`: if it is one kernel.
+std::string DifferenceLine(const RankComparison::Differing& differing, const char* how,
+                           const char* how_many) {
   if (differing.kernels.empty()) return {};
-  return fmt::format("ranks do different work: {}, {:.1f} % of the time, {}: {}\n",
-                     Plural(differing.kernels.size(), "kernel"), 100 * differing.share, how,
+  const std::size_t kernels = differing.kernels.size();
+  return fmt::format("{}, {:.1f} % of the time, {}: {}\n", Plural(kernels, "kernel"),
+                     100 * differing.share, kernels == 1 ? how : how_many,
                      NamesOf(differing.kernels));
 }
 
@@ -49,8 +51,9 @@ std::string Heading(const RankComparison& comparison, const std::string& job) {
   std::string text =
       fmt::format("job '{}': {}, {}\n", EscapeForTerminal(job),
                   Plural(comparison.ranks.size(), "rank"), Plural(launches, "launch", "launches"));
-  text += DifferenceLine(comparison.apart, "with other durations on some ranks");
-  text += DifferenceLine(comparison.of_some, "on some ranks only");
+  text +=
+      DifferenceLine(comparison.apart, "takes longer on some ranks", "take longer on some ranks");
+  text += DifferenceLine(comparison.of_some, "runs on some ranks only", "run on some ranks only");
   if (comparison.ranks.size() < RankComparison::kMinRuns) {
     return text +
            fmt::format("too few ranks to compare; expected {} or more\n", RankComparison::kMinRuns);
