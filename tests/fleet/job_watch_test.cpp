@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fleet/job_watch.h"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <string>
+#include <vector>
+
+#include "fleet/fake_server.h"
+#include "fleet/packing.h"
+#include "fleet/seal.h"
+#include "stats/log_sketch.h"
+
+namespace stemtap::fleet {
+namespace {
+
+const std::string kRun = "run-0";
+const model::KernelId kGemm = {"gemm"};
+
+std::string Text(const std::string& text) {
+  return fmt::format("${}\r\n{}\r\n", text.size(), text);
+}
+
+std::string List(const std::vector<std::string>& parts) {
+  std::string list = fmt::format("*{}\r\n", parts.size());
+  for (const std::string& part : parts) list += part;
+  return list;
+}
+
+std::string Sketch(int launches) {
+  stats::LogSketch sketch;
+  for (int i = 0; i < launches; ++i) sketch.Add(1000);
+  return PackSketch(sketch);
+}
+
+// Returns the answers to a refresh that reads a job of one run with `launches` launches of a kernel
+// from the start, except the kernels and the silent runs.
+std::vector<std::string> WholeJob(int launches) {
+  const std::string key = fmt::format("{:016x}", KeyOf(kGemm));
+  const auto sealed = [](const std::string& at, const std::string& field,
+                         const std::string& value) { return Text(Sealed(at, field, value)); };
+  const std::string run = Packer()
+                              .Number(0)
+                              .Text("node")
+                              .Number(static_cast<std::uint64_t>(launches))
+                              .Number(1000 * static_cast<std::uint64_t>(launches))
+                              .Number(0)
+                              .Take();
+  return {Text("0"), List({}), List({Text(kRun)}),
+          // The run, no directions, sketches, captures, traits.
+          sealed("runs", kRun, run) + "$-1\r\n" +
+              List({Text(key), sealed("sketches:" + kRun, key, Sketch(launches))}) + List({}) +
+              List({})};
+}
+
+std::string Kernels() {
+  const std::string key = fmt::format("{:016x}", KeyOf(kGemm));
+  return List({Text(key), Text(Sealed("kernels", key, PackId(kGemm)))});
+}
+
+TEST_CASE("after a failed refresh, the job is read again from the start") {
+  std::vector<std::string> answers = {"+PONG\r\n"};
+  const auto add = [&](const std::vector<std::string>& more) {
+    answers.insert(answers.end(), more.begin(), more.end());
+  };
+  add(WholeJob(10));
+  add({"-ERR no kernels\r\n"});  // what was read before is no change to the server any more
+  add(WholeJob(20));
+  add({Kernels(), List({})});
+  FakeServer server(answers);
+  JobWatch watch(server.url(), "train");
+  CHECK(watch.is_empty());
+  CHECK(!watch.Refresh().ok());
+  const Status refreshed = watch.Refresh();
+  REQUIRE_MESSAGE(refreshed.ok(), (refreshed.ok() ? "" : refreshed.error().message));
+  const RankComparison ranks = watch.Ranks();
+  REQUIRE(ranks.ranks.size() == 1);
+  CHECK(ranks.ranks[0].run.host == "node");
+  CHECK(ranks.ranks[0].run.launches == 20);
+  server.Join();
+  CHECK(!watch.Refresh().ok());
+  CHECK(watch.Ranks().ranks.size() == 1);  // what is known stays known
+}
+
+}  // namespace
+}  // namespace stemtap::fleet
