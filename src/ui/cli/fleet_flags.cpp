@@ -19,6 +19,12 @@ namespace {
 
 constexpr std::size_t kMaxJobBytes = 200;
 
+// Sets `value` to the variable if it is empty.
+void TakeVariable(const char* name, std::string& value) {
+  const char* variable = std::getenv(name);
+  if (value.empty() && variable != nullptr) value = variable;
+}
+
 }  // namespace
 
 void FleetFlags::AddTo(CommandSpec& command) {
@@ -37,12 +43,12 @@ void FleetFlags::AddWithRankTo(CommandSpec& command) {
 }
 
 void FleetFlags::TakeVariables() {
-  const auto take = [](const char* name, std::string& into) {
-    const char* value = std::getenv(name);
-    if (into.empty() && value != nullptr) into = value;
-  };
-  take("STEMTAP_FLEET", url);
-  if (!url.empty()) take("STEMTAP_JOB", job);
+  TakeVariable("STEMTAP_FLEET", url);
+  if (!url.empty()) TakeVariable("STEMTAP_JOB", job);
+}
+
+void FleetFlags::TakeServer() {
+  if (!job.empty()) TakeVariable("STEMTAP_FLEET", url);
 }
 
 std::string FleetFlags::Job() const {

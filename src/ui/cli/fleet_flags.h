@@ -29,6 +29,9 @@ struct FleetFlags {
 
   // Takes STEMTAP_FLEET and STEMTAP_JOB for options that are not set.
   void TakeVariables();
+  // Takes STEMTAP_FLEET if only --job is set: so the password is in no process list, and without
+  // --job, a command is of no job.
+  void TakeServer();
 
   bool is_set() const { return !url.empty() || !job.empty() || rank; }
   // Whether a run of the job starts the server.

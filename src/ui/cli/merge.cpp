@@ -74,7 +74,10 @@ CommandSpec MergeCommand() {
   command.Add("--json", &arguments->json, "print the plan's totals as JSON");
   command.Add("-q,--quiet", &arguments->quiet,
               "print neither the location of the session nor the next command");
-  command.run = [arguments](const CommandSpec&) { return RunMerge(*arguments); };
+  command.run = [arguments](const CommandSpec&) {
+    arguments->fleet.TakeServer();
+    return RunMerge(*arguments);
+  };
   return command;
 }
 

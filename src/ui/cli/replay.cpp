@@ -124,7 +124,10 @@ CommandSpec ReplayCommand() {
   command.Add("--lag", &arguments->lag, kLagHelp).In(0, 100'000'000).Advanced();
   arguments->fleet.AddWithRankTo(command);
   arguments->sampling.AddTo(command);
-  command.run = [arguments](const CommandSpec&) { return Replay(*arguments); };
+  command.run = [arguments](const CommandSpec&) {
+    arguments->fleet.TakeServer();
+    return Replay(*arguments);
+  };
   return command;
 }
 

@@ -117,7 +117,10 @@ CommandSpec StatsCommand() {
   arguments->table.AddTo(command, std::move(sort_keys));
   command.Add("--csv", &arguments->csv, "print the table as CSV");
   command.Add("--json", &arguments->json, "print the table as JSON").excludes = "--csv";
-  command.run = [arguments](const CommandSpec&) { return RunStats(*arguments); };
+  command.run = [arguments](const CommandSpec&) {
+    arguments->fleet.TakeServer();
+    return RunStats(*arguments);
+  };
   return command;
 }
 

@@ -95,7 +95,10 @@ CommandSpec TopCommand() {
   command.Add("--json", &arguments->json,
               "print the session's overview.json, or the ranks of the job as JSON, and exit");
   arguments->table.AddTo(command, {std::begin(kOrderNames), std::end(kOrderNames)});
-  command.run = [arguments](const CommandSpec& parsed) { return RunTop(*arguments, parsed); };
+  command.run = [arguments](const CommandSpec& parsed) {
+    arguments->fleet.TakeServer();
+    return RunTop(*arguments, parsed);
+  };
   return command;
 }
 
