@@ -31,10 +31,14 @@ Status JobWatch::Read() {
       has_new_kernels = has_new_kernels || !kernels_.contains(key);
       known.sketches.insert_or_assign(key, std::move(sketch));
     }
-    for (auto& capture : changed.captures) {
-      // A server that has lost something gets captures again.
-      if (captures_[known.run.id].emplace(capture.first, capture.second.sample.index).second) {
-        known.captures.push_back(std::move(capture));
+    for (const auto& capture : changed.captures) {
+      // A server that has lost something gets captures again, and imputed durations change.
+      const auto [at, is_new] = captures_[known.run.id].try_emplace(
+          {capture.first, capture.second.sample.index}, known.captures.size());
+      if (is_new) {
+        known.captures.push_back(capture);
+      } else {
+        known.captures[at->second] = capture;
       }
     }
   }

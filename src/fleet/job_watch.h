@@ -5,6 +5,7 @@
 // THREADS: none.  SOURCE: docs/design/fleet.md, "Which rank is slow".
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -40,8 +41,8 @@ class JobWatch {
 
   Job job_;
   std::vector<RunState> runs_;  // by rank and id
-  // Kernel and launch of the captures of each run.
-  std::map<std::string, std::set<std::pair<std::uint64_t, std::uint64_t>>> captures_;
+  // For each run, the places of its captures by kernel and launch.
+  std::map<std::string, std::map<std::pair<std::uint64_t, std::uint64_t>, std::size_t>> captures_;
   std::map<std::uint64_t, model::KernelId> kernels_;
   std::set<std::string> silent_;
 };

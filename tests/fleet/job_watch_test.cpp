@@ -34,9 +34,17 @@ std::string Sketch(int launches) {
   return PackSketch(sketch);
 }
 
+std::string CaptureOf(std::uint64_t duration_ns) {
+  online::Capture capture;
+  capture.sample.index = 5;
+  capture.sample.record.duration_ns = duration_ns;
+  capture.bin = stats::LogSketch::BinOf(duration_ns);
+  return PackCapture(capture);
+}
+
 // Returns the answers to a refresh that reads a job of one run with `launches` launches of a kernel
-// from the start, except the kernels and the silent runs.
-std::vector<std::string> WholeJob(int launches) {
+// from the start, except the kernels and the silent runs. Launch 5 was captured.
+std::vector<std::string> WholeJob(int launches, std::uint64_t captured_ns) {
   const std::string key = fmt::format("{:016x}", KeyOf(kGemm));
   const auto sealed = [](const std::string& at, const std::string& field,
                          const std::string& value) { return Text(Sealed(at, field, value)); };
@@ -47,11 +55,13 @@ std::vector<std::string> WholeJob(int launches) {
                               .Number(1000 * static_cast<std::uint64_t>(launches))
                               .Number(0)
                               .Take();
-  return {Text("0"), List({}), List({Text(kRun)}),
-          // The run, no directions, sketches, captures, traits.
-          sealed("runs", kRun, run) + "$-1\r\n" +
-              List({Text(key), sealed("sketches:" + kRun, key, Sketch(launches))}) + List({}) +
-              List({})};
+  return {
+      Text("0"), List({}), List({Text(kRun)}),
+      // The run, no directions, sketches, captures, traits.
+      sealed("runs", kRun, run) + "$-1\r\n" +
+          List({Text(key), sealed("sketches:" + kRun, key, Sketch(launches))}) +
+          List({Text(key + ":5"), sealed("captures:" + kRun, key + ":5", CaptureOf(captured_ns))}) +
+          List({})};
 }
 
 std::string Kernels() {
@@ -64,9 +74,9 @@ TEST_CASE("after a failed refresh, the job is read again from the start") {
   const auto add = [&](const std::vector<std::string>& more) {
     answers.insert(answers.end(), more.begin(), more.end());
   };
-  add(WholeJob(10));
+  add(WholeJob(10, 900));
   add({"-ERR no kernels\r\n"});  // what was read before is no change to the server any more
-  add(WholeJob(20));
+  add(WholeJob(20, 1000));       // the duration is imputed, so it may change
   add({Kernels(), List({})});
   FakeServer server(answers);
   JobWatch watch(server.url(), "train");
@@ -78,6 +88,8 @@ TEST_CASE("after a failed refresh, the job is read again from the start") {
   REQUIRE(ranks.ranks.size() == 1);
   CHECK(ranks.ranks[0].run.host == "node");
   CHECK(ranks.ranks[0].run.launches == 20);
+  CHECK(ranks.ranks[0].captures == 1);
+  CHECK(ranks.ranks[0].captured_ns == 1000);
   server.Join();
   CHECK(!watch.Refresh().ok());
   CHECK(watch.Ranks().ranks.size() == 1);  // what is known stays known
