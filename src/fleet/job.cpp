@@ -12,119 +12,11 @@
 #include <utility>
 
 #include "base/text.h"
+#include "fleet/job_scripts.h"
 #include "fleet/seal.h"
 
 namespace stemtap::fleet {
 namespace {
-
-// KEYS: job, runs, changes, kernels, sketches, captures, traits, leader, targets, progress, seen.
-// ARGV: run, number, known version, lease in ms, expiry in s, number of the last confirmed update,
-// description of the run, its launches or -1 if it has ended, how long a silent run is waited for
-// in ms, then four times a count and as many pairs of field and value. The stream of changes keeps
-// 100,000: a leader reads more often, and one that has missed some reads everything (ReadChanges).
-constexpr const char* kUpdate = R"(
-local run, number = ARGV[1], tonumber(ARGV[2])
-local expiry = tonumber(ARGV[5])
-local last = tonumber(redis.call('HGET', KEYS[1], 'number:' .. run) or '0')
-if last < tonumber(ARGV[6]) then return {1, 0, '0', false, '0', 0} end
-local now = redis.call('TIME')
-local now_ms = now[1] * 1000 + math.floor(now[2] / 1000)
-if number > last then
-  redis.call('HSET', KEYS[1], 'number:' .. run, number)
-  redis.call('HSET', KEYS[2], run, ARGV[7])
-  redis.call('HSET', KEYS[11], run, now_ms)
-  if tonumber(ARGV[8]) < 0 then
-    redis.call('ZREM', KEYS[10], run)
-  else
-    redis.call('ZADD', KEYS[10], ARGV[8], run)
-  end
-  local has_changed = last == 0 or tonumber(ARGV[8]) < 0
-  local fields = {}
-  local at = 10
-  for part = 4, 7 do
-    local count = tonumber(ARGV[at])
-    local names = {}
-    for i = at + 1, at + 2 * count, 2 do names[#names + 1] = ARGV[i] end
-    for i = at + 1, at + 2 * count, 1000 do
-      redis.call('HSET', KEYS[part], unpack(ARGV, i, math.min(i + 999, at + 2 * count)))
-    end
-    has_changed = has_changed or count > 0
-    fields[part] = table.concat(names, ' ')
-    at = at + 1 + 2 * count
-  end
-  if has_changed then
-    redis.call('XADD', KEYS[3], 'MAXLEN', '~', 100000, '*',
-               'change', redis.call('HINCRBY', KEYS[1], 'changes', 1), 'run', run,
-               'sketches', fields[5], 'captures', fields[6])
-  end
-end
-local leader = redis.call('GET', KEYS[8])
-local leads = 0
-if not leader or leader == run then
-  redis.call('SET', KEYS[8], run, 'PX', ARGV[4])
-  leads = 1
-end
-local slowest = redis.call('ZRANGE', KEYS[10], 0, 0, 'WITHSCORES')
-if slowest[1] then
-  local seen = tonumber(redis.call('HGET', KEYS[11], slowest[1]) or '0')
-  if now_ms - seen > tonumber(ARGV[9]) then redis.call('ZREM', KEYS[10], slowest[1]) end
-end
-for i = 1, 11 do
-  if i ~= 8 then redis.call('EXPIRE', KEYS[i], expiry) end
-end
-local version = redis.call('HGET', KEYS[1], 'version') or '0'
-local targets = false
-if version ~= ARGV[3] then targets = redis.call('HGET', KEYS[9], run) end
-return {0, leads, version, targets, slowest[2] or '0', redis.call('HLEN', KEYS[2])}
-)";
-
-// KEYS: job, leader, clusters, targets. ARGV: leader, expiry, clusters, pairs of run and targets.
-constexpr const char* kPublish = R"(
-if redis.call('GET', KEYS[2]) ~= ARGV[1] then return 0 end
-redis.call('SET', KEYS[3], ARGV[3], 'EX', ARGV[2])
-for i = 4, #ARGV, 2 do redis.call('HSET', KEYS[4], ARGV[i], ARGV[i + 1]) end
-redis.call('EXPIRE', KEYS[4], ARGV[2])
-redis.call('HINCRBY', KEYS[1], 'version', 1)
-return 1
-)";
-
-// KEYS: leader. ARGV: leader.
-constexpr const char* kResign = R"(
-if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
-return 1
-)";
-
-// KEYS: job, runs, changes. ARGV: expiry, pairs of run and description.
-constexpr const char* kAnnounce = R"(
-for i = 2, #ARGV, 2 do
-  if redis.call('HSETNX', KEYS[2], ARGV[i], ARGV[i + 1]) == 1 then
-    redis.call('XADD', KEYS[3], '*', 'change', redis.call('HINCRBY', KEYS[1], 'changes', 1),
-               'run', ARGV[i], 'sketches', '', 'captures', '')
-  end
-end
-for i = 1, 3 do redis.call('EXPIRE', KEYS[i], ARGV[1]) end
-return 1
-)";
-
-// KEYS: job, files. ARGV: run, number of its last update, expiry, pairs of name and content.
-constexpr const char* kStoreFiles = R"(
-if redis.call('HGET', KEYS[1], 'number:' .. ARGV[1]) ~= ARGV[2] then return 0 end
-for i = 4, #ARGV, 2 do redis.call('HSET', KEYS[2], ARGV[i], ARGV[i + 1]) end
-redis.call('EXPIRE', KEYS[2], ARGV[3])
-return 1
-)";
-
-// KEYS: seen. ARGV: milliseconds. Returns the runs that have been silent for longer.
-constexpr const char* kSilent = R"(
-local now = redis.call('TIME')
-local limit = now[1] * 1000 + math.floor(now[2] / 1000) - tonumber(ARGV[1])
-local seen = redis.call('HGETALL', KEYS[1])
-local silent = {}
-for i = 1, #seen, 2 do
-  if tonumber(seen[i + 1]) < limit then silent[#silent + 1] = seen[i] end
-end
-return silent
-)";
 
 // Changes that are read with one command, and runs that are read with the commands of one message.
 // With one message for each value, the leader took 3.6 % of a core, and now 1.4 % (fleet_load).
@@ -318,7 +210,7 @@ Result<Answer> Job::Send(const Update& update, std::uint64_t version) {
   add("captures:" + run, update.captures, std::identity());
   add("traits:" + run, update.traits, Hex);
   const Reply reply =
-      STEMTAP_TRY(Run(kUpdate,
+      STEMTAP_TRY(Run(kUpdateScript,
                       {"job", "runs", "changes", "kernels", "sketches:" + run, "captures:" + run,
                        "traits:" + run, "leader", "targets", "progress", "seen"},
                       arguments));
@@ -437,7 +329,7 @@ Result<std::vector<RunState>> Job::ReadChanges() {
 }
 
 Result<std::vector<std::string>> Job::ReadSilent() {
-  const Reply reply = STEMTAP_TRY(Run(kSilent, {"seen"}, {std::to_string(kSilence.count())}));
+  const Reply reply = STEMTAP_TRY(Run(kSilentScript, {"seen"}, {std::to_string(kSilence.count())}));
   if (!reply.is_list()) return Unexpected("list of runs");
   std::vector<std::string> silent;
   for (const Reply& run : reply.list) silent.push_back(run.text);
@@ -453,12 +345,12 @@ Result<bool> Job::Publish(const std::string& leader, const std::vector<DirectedK
     arguments.push_back(PackSealed("targets", run, directions));
   }
   const Reply reply =
-      STEMTAP_TRY(Run(kPublish, {"job", "leader", "clusters", "targets"}, arguments));
+      STEMTAP_TRY(Run(kPublishScript, {"job", "leader", "clusters", "targets"}, arguments));
   return reply.number == 1;
 }
 
 Status Job::Resign(const std::string& leader) {
-  STEMTAP_TRY(Run(kResign, {"leader"}, {leader}));
+  STEMTAP_TRY(Run(kResignScript, {"leader"}, {leader}));
   return Success{};
 }
 
@@ -468,7 +360,7 @@ Status Job::Announce(const std::map<std::string, RunInfo>& runs) {
     arguments.push_back(id);
     arguments.push_back(PackRun(run));
   }
-  STEMTAP_TRY(Run(kAnnounce, {"job", "runs", "changes"}, arguments));
+  STEMTAP_TRY(Run(kAnnounceScript, {"job", "runs", "changes"}, arguments));
   return Success{};
 }
 
@@ -480,7 +372,7 @@ Result<bool> Job::StoreFiles(const std::string& run, std::uint64_t confirmed,
     arguments.push_back(name);
     arguments.push_back(Sealed("files:" + run, name, content));
   }
-  const Reply reply = STEMTAP_TRY(Run(kStoreFiles, {"job", "files:" + run}, arguments));
+  const Reply reply = STEMTAP_TRY(Run(kStoreFilesScript, {"job", "files:" + run}, arguments));
   return reply.number == 1;
 }
 
