@@ -17,8 +17,6 @@ namespace {
 // A capture that was not reported by so many decisions after the next one is asked of another run
 // too: the first may have no further launch of the cluster.
 constexpr std::uint64_t kPatience = 1;
-// A run is not asked any more for a capture if it has made so many of other clusters meanwhile.
-constexpr std::uint64_t kMaxMissed = 4;
 // A run is asked for captures of a cluster only if it predicts the cluster at least half as well as
 // the run that predicts it best: otherwise it captures other launches in its place. The price does
 // not matter: it is proportional to the durations of the run, so captures would be of short
@@ -132,7 +130,7 @@ void Leader::AddCapture(const std::string& run, std::uint64_t kernel, std::uint6
                    [&](const Asked& asked) { return of.clusters.ClusterOf(asked.bin) == cluster; });
   if (awaited != share.asked.end()) {
     Settle(awaited, share);
-  } else if (!share.asked.empty() && ++share.missed == kMaxMissed) {
+  } else if (!share.asked.empty() && ++share.missed == online::kMaxAstray) {
     Settle(share.asked.begin(), share);  // another run may be able to predict the cluster
   }
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "online/gate_publisher.h"
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 namespace stemtap::online {
@@ -31,7 +33,9 @@ void GatePublisher::GrantCredits(std::uint32_t id, KernelState& kernel, std::uin
       CreditsOfLines(kernel.clusters(), kernel.offered(), pace, kernel.correlations().Length());
   for (std::size_t line = 0; line < lines.size(); ++line) {
     // Contexts without a slot can be published when their line gets one.
-    if (ledger_.Grant(id, line, lines[line].credits, lines[line].accept, observed)) {
+    const auto credits = static_cast<std::uint32_t>(
+        std::min<std::uint64_t>(lines[line].credits, kernel.further_captures()));
+    if (ledger_.Grant(id, line, credits, lines[line].accept, observed)) {
       kernel.RequestPublication();
     }
   }

@@ -6,6 +6,7 @@
 // THREADS: none; different threads may update different kernels.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -86,6 +87,15 @@ class KernelState {
 
   // Adds the launches batch[at] for each `at` in `order`, in that order.
   void Observe(std::span<const Observation> batch, std::span<const std::uint32_t> order);
+
+  // Sets how many captures by credit may be made in all, whatever the clusters need.
+  static constexpr std::uint64_t kAnyNumber = ~std::uint64_t{0};
+  void AllowCaptures(std::uint64_t most) { most_captures_ = most; }
+  // How many may still be made.
+  std::uint64_t further_captures() const {
+    const std::uint64_t made = captures_.by_credit().size();
+    return most_captures_ - std::min(most_captures_, made);
+  }
 
   // Returns the captures since the last call. They are not settled with the gate yet.
   std::vector<Capture> TakeUnsettled() { return captures_.TakeUnsettled(); }
@@ -174,6 +184,7 @@ class KernelState {
   PredictionRecord predictions_;
   stats::SerialCorrelation correlation_;  // of the sketch bins of the durations
   std::vector<std::uint32_t> mean_bins_;  // by cluster, as of the last cut
+  std::uint64_t most_captures_ = kAnyNumber;
   bool publish_all_ = false;
   bool allocated_ = false;
 };

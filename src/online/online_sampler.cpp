@@ -180,7 +180,10 @@ bool OnlineSampler::FollowDirector() {
   const bool has_ended = allocator_.captures_ended();
   const std::optional<Directions> directions = director_->Direct(reports, has_ended);
   if (!directions || has_ended) {
-    for (std::size_t id = 0; id < kernels_.size(); ++id) SetSampled(id);
+    for (std::size_t id = 0; id < kernels_.size(); ++id) {
+      SetSampled(id);
+      kernels_[id].AllowCaptures(KernelState::kAnyNumber);
+    }
     return false;
   }
   for (std::size_t id = 0; id < kernels_.size(); ++id) {
@@ -225,21 +228,11 @@ void OnlineSampler::Follow(std::span<const DirectedCluster> directed, KernelStat
     if (places[i] == end_of(i)) continue;
     kernel.clusters()[kernel.ClusterOf(bins[places[i]])].decision.target += directed[i].target;
   }
-  if (kernel.sketch().imputes()) LimitTargets(kernel);
-}
-
-void OnlineSampler::LimitTargets(KernelState& kernel) {
-  std::uint64_t wanted = 0;
-  for (const Cluster& cluster : kernel.clusters()) wanted += cluster.decision.target;
-  const std::uint64_t captured = kernel.captures().by_credit().size();
-  std::uint64_t more = wanted - std::min(captured, wanted);
-  for (Cluster& cluster : kernel.clusters()) {
-    std::uint64_t& target = cluster.decision.target;
-    if (target <= cluster.captured) continue;
-    const std::uint64_t lacking = std::min(target - cluster.captured, more);
-    target = cluster.captured + lacking;
-    more -= lacking;
-  }
+  // A capture that is imputed may move to another cluster after the directions were made: it is not
+  // made again.
+  std::uint64_t most = kernel.sketch().imputes() ? 0 : kMaxAstray;
+  for (const Cluster& cluster : kernel.clusters()) most += cluster.decision.target;
+  kernel.AllowCaptures(most);
 }
 
 void OnlineSampler::UpdateClusters() {

@@ -235,12 +235,8 @@ class OnlineSampler {
   bool FollowDirector();
   // Notes that launches of the kernel may be captured from now on.
   void SetSampled(std::size_t kernel);
-  // Sets the clusters and targets of a kernel.
+  // Sets the clusters and targets of a kernel, and how many captures it may make for them.
   static void Follow(std::span<const DirectedCluster> directed, KernelState& kernel);
-  // Lowers the targets of the clusters to as many further captures as are wanted of the kernel. If
-  // captures perturb launches, a capture may move to another cluster after the directions were
-  // made: it is not made again.
-  static void LimitTargets(KernelState& kernel);
   // Updates the clusters with the launches since the last allocation.
   void UpdateClusters();
   // Sums the imputed durations again, which change with every native launch.

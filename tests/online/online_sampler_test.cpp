@@ -707,6 +707,26 @@ TEST_CASE("captures that move to another cluster are not made again for a direct
   CHECK(made() == 8);
 }
 
+TEST_CASE("a run makes few captures in place of one that it cannot make for a director") {
+  WantingDirector director;
+  Bench bench;
+  bench.sampler.SetDirector(&director);
+  // One of five launches is short, and nothing tells which.
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 20'000; ++i) bench.Launch("gemm", random() % 5 == 0 ? 5000 : 50'000);
+  REQUIRE(bench.captured == 1);  // the exploratory capture
+  const auto made = [&] { return bench.captured - 1; };
+  director.below = 1;
+  // There are no short launches any more.
+  for (int i = 0; i < 100'000; ++i) bench.Launch("gemm", 50'000);
+  CHECK(made() == 1 + kMaxAstray);
+  // The director asks another run.
+  director.below = 0;
+  director.above = made();
+  for (int i = 0; i < 30'000; ++i) bench.Launch("gemm", 50'000);
+  CHECK(made() == 1 + kMaxAstray);
+}
+
 TEST_CASE("perturbed captures are marked in the mask") {
   Bench bench({}, 500, 1000);
   PlayModes(bench, 3000, 0.03, 1);
