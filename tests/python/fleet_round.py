@@ -109,7 +109,9 @@ class Collector:
         self.own_status = rng.choice((0, 0, 7))
         self.seconds = rng.uniform(2.0, 4.0)  # of the program of a live run
         self.keeps_pace = rng.random() < 0.5
+        self.slows = False  # captures slow launches of the live run, so their durations are imputed
         self.sampling_seed = rng.randint(1, 10 ** 6)
+        self.through = ""  # how it reaches the server: "tcp" or "unix" by a proxy
         self.proxy = None
         self.faults = set()  # of which it is the victim
         self.wrong_password = False
@@ -123,6 +125,7 @@ class Collector:
         kind = "live" if self.is_live else "fed replay" if self.is_fed else "replay"
         return f"{self.number}: {kind} of {self.profile_key[0]} {self.profile_key[1]} seed {self.profile_key[2]}" + (
             f", exits with {self.own_status}" if self.is_live and self.own_status else "") + (
+            ", slow captures" if self.slows else "") + (
             ", keeps pace" if self.keeps_pace and not self.is_live else "")
 
     def alive(self):
@@ -130,6 +133,8 @@ class Collector:
 
     def start(self, scratch, profile, url, job, runs, environment):
         self.profile = profile
+        # Of its session: kernels as in Profile, and the time. None if durations are imputed and not known yet.
+        self.recorded = None if self.slows else (profile.kernels, profile.duration_ns)
         self.output = scratch / f"d{self.number}"
         self.note = scratch / f"status{self.number}"
         self.truth = scratch / f"truth{self.number}"
@@ -137,10 +142,13 @@ class Collector:
         common = ["--job", job, "--rank", self.rank, "--seed", self.sampling_seed, "-q", "-o", self.output]
         environment = dict(environment, STEMTAP_FLEET=url)
         if self.is_live:
-            words = ["run", *common, "--level", "gate", "--fleet", url, "--", "sh", "-c", WRAPPER, "sh", self.note,
-                     self.own_status, PLAY, profile.path, "--rate", profile.launches / self.seconds]
+            actuator = ["--actuator", "profiler"] if self.slows else []
+            words = ["run", *common, "--level", "gate", *actuator, "--fleet", url, "--", "sh", "-c", WRAPPER, "sh",
+                     self.note, self.own_status, PLAY, profile.path, "--rate", profile.launches / self.seconds]
             environment.update(FAKE_GPU_CLOCK="real", FAKE_GPU_TRUTH=str(self.truth),
                                LD_LIBRARY_PATH=str(PLAY.parent))
+            if self.slows:
+                environment.update(FAKE_GPU_CAPTURE_FACTOR="100", FAKE_GPU_CAPTURE_SLOWS_RECORDS="1")
         else:
             words = ["replay", "-" if self.is_fed else profile.path, *common, "--json", "--fleet", url, "--threads", 1]
             if self.is_fed:
@@ -220,6 +228,10 @@ class Round:
         workload = rng.choice(WORKLOADS)
         live_share = rng.choice(LIVE_SHARES) * can_be_live
         self.collectors = [Collector(i, rng, workload, live_share) for i in range(rng.randint(2, 6))]
+        # Sessions with and without imputed durations cannot be merged.
+        if live_share == 1 and random.Random(f"{seed}/{number}/slows").random() < 0.5:
+            for collector in self.collectors:
+                collector.slows = True
         self.feed_s = rng.uniform(1.5, 4.0)
         self.has_password = rng.random() < 0.3 or bool({"password_wrong", "password_changed"} & set(kinds))
         self.password = PASSWORD if self.has_password else None
