@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -88,13 +89,16 @@ class KernelState {
   // Adds the launches batch[at] for each `at` in `order`, in that order.
   void Observe(std::span<const Observation> batch, std::span<const std::uint32_t> order);
 
-  // Sets how many captures by credit may be made in all, whatever the clusters need.
-  static constexpr std::uint64_t kAnyNumber = ~std::uint64_t{0};
-  void AllowCaptures(std::uint64_t most) { most_captures_ = most; }
-  // How many may still be made.
-  std::uint64_t further_captures() const {
+  // Sets the number of captures by credit, in all, that a Director allows. Without it, the clusters
+  // get what they need.
+  void SetAllowed(std::optional<std::uint64_t> captures) { allowed_ = captures; }
+  bool is_directed() const { return allowed_.has_value(); }
+  // How many of `credits` may still be spent.
+  std::uint32_t AllowedOf(std::uint32_t credits) const {
+    if (!allowed_) return credits;
     const std::uint64_t made = captures_.by_credit().size();
-    return most_captures_ - std::min(most_captures_, made);
+    const std::uint64_t further = *allowed_ - std::min(*allowed_, made);
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(credits, further));
   }
 
   // Returns the captures since the last call. They are not settled with the gate yet.
@@ -184,7 +188,7 @@ class KernelState {
   PredictionRecord predictions_;
   stats::SerialCorrelation correlation_;  // of the sketch bins of the durations
   std::vector<std::uint32_t> mean_bins_;  // by cluster, as of the last cut
-  std::uint64_t most_captures_ = kAnyNumber;
+  std::optional<std::uint64_t> allowed_;
   bool publish_all_ = false;
   bool allocated_ = false;
 };

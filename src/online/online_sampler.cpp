@@ -182,7 +182,7 @@ bool OnlineSampler::FollowDirector() {
   if (!directions || has_ended) {
     for (std::size_t id = 0; id < kernels_.size(); ++id) {
       SetSampled(id);
-      kernels_[id].AllowCaptures(KernelState::kAnyNumber);
+      kernels_[id].SetAllowed({});
     }
     return false;
   }
@@ -230,9 +230,9 @@ void OnlineSampler::Follow(std::span<const DirectedCluster> directed, KernelStat
   }
   // A capture that is imputed may move to another cluster after the directions were made: it is not
   // made again.
-  std::uint64_t most = kernel.sketch().imputes() ? 0 : kMaxAstray;
-  for (const Cluster& cluster : kernel.clusters()) most += cluster.decision.target;
-  kernel.AllowCaptures(most);
+  std::uint64_t allowed = kernel.sketch().imputes() ? 0 : kMaxAstray;
+  for (const Cluster& cluster : kernel.clusters()) allowed += cluster.decision.target;
+  kernel.SetAllowed(allowed);
 }
 
 void OnlineSampler::UpdateClusters() {

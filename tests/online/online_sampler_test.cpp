@@ -727,6 +727,24 @@ TEST_CASE("a run makes few captures in place of one that it cannot make for a di
   CHECK(made() == 1 + kMaxAstray);
 }
 
+TEST_CASE("captures for a director are made soon") {
+  WantingDirector director;
+  Bench bench;
+  bench.sampler.SetDirector(&director);
+  const auto play = [&](int launches) {
+    for (int i = 0; i < launches; ++i) {
+      for (char name = 'a'; name < 'q'; ++name) bench.Launch(std::string(1, name), 5000 + i % 100);
+    }
+  };
+  play(4000);
+  const std::uint64_t explored = bench.captured;
+  director.below = 1;
+  // Of 16 captures in the window of a sampler without a director (kSpread), three would be in these
+  // launches.
+  play(1000);
+  CHECK(bench.captured - explored >= 14);
+}
+
 TEST_CASE("perturbed captures are marked in the mask") {
   Bench bench({}, 500, 1000);
   PlayModes(bench, 3000, 0.03, 1);
