@@ -42,10 +42,10 @@ struct DirectedCluster {
   std::uint64_t target = 0;
 };
 
-// The contexts of a run may predict the cluster of a capture wrongly: in place of the captures of a
-// kernel that it is asked for, a run makes at most so many of other clusters. Then another run is
+// The contexts of a run may predict the cluster of a capture wrongly. In place of the captures of a
+// kernel that it is asked for, a run makes at most so many of other clusters; then another run is
 // asked. Without this limit, a run that had launches of the cluster only at its beginning made 100
-// captures for one, which were three of four of its job.
+// captures for one, three quarters of what its job captured.
 inline constexpr std::uint64_t kMaxAstray = 4;
 
 struct KernelDirections {
