@@ -129,6 +129,25 @@ Error Malformed(std::string_view text) {
       2};
 }
 
+// Returns `text` with each %XX, two hexadecimal digits, as one byte. Another '%' stays.
+std::string Decoded(std::string_view text) {
+  std::string decoded;
+  while (!text.empty()) {
+    unsigned char byte = 0;
+    const std::string_view digits = text.substr(1, 2);
+    const auto [end, error] =
+        std::from_chars(digits.data(), digits.data() + digits.size(), byte, 16);
+    if (text[0] == '%' && error == std::errc() && end == digits.data() + 2) {
+      decoded += static_cast<char>(byte);
+      text.remove_prefix(3);
+    } else {
+      decoded += text[0];
+      text.remove_prefix(1);
+    }
+  }
+  return decoded;
+}
+
 // Returns the host of `text`: without brackets, which an IPv6 address must have; "" if malformed.
 std::string_view HostIn(std::string_view text) {
   const bool has_colon = text.find(':') != std::string_view::npos;
@@ -165,7 +184,7 @@ Result<RedisUrl> ParseRedisUrl(std::string_view text) {
   std::string_view rest = text.substr(kRedis.size());
   if (const std::size_t at = rest.rfind('@'); at != std::string_view::npos) {
     if (!rest.starts_with(':')) return Malformed(text);
-    url.password = rest.substr(1, at - 1);
+    url.password = Decoded(rest.substr(1, at - 1));
     rest.remove_prefix(at + 1);
   }
   if (const std::size_t slash = rest.find('/'); slash != std::string_view::npos) {

@@ -24,9 +24,9 @@ namespace stemtap::fleet {
 
 // Parts of redis://[:PASSWORD@]HOST:PORT[/DB] or unix://PATH.
 struct RedisUrl {
-  std::string host;  // or the path of a socket
-  int port = 0;      // 0: a socket
-  std::string password;
+  std::string host;      // or the path of a socket
+  int port = 0;          // 0: a socket
+  std::string password;  // decoded
   int database = 0;
 
   // Returns the URL without its password.

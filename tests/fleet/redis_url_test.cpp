@@ -39,6 +39,16 @@ TEST_CASE("a password may contain the characters that divide a URL") {
   CHECK(url.database == 2);
 }
 
+TEST_CASE("a password may be percent-encoded, as for redis-cli") {
+  CHECK(Parsed("redis://:a%40b%2Fc%3a%25@h:1").password == "a@b/c:%");
+  CHECK(Parsed("redis://:%e2%82%ac@h:1").password == "\u20ac");
+  for (const char* plain : {"%", "50%", "%4", "%zz", "%4g", "a%-1", "%+1b", "%%"}) {
+    CAPTURE(plain);
+    CHECK(Parsed(std::string("redis://:") + plain + "@h:1").password == plain);
+  }
+  CHECK(Parsed("redis://:%%41@h:1").password == "%A");
+}
+
 TEST_CASE("IPv6 addresses are in brackets") {
   CHECK(Parsed("redis://[::1]:6379").host == "::1");
   const RedisUrl url = Parsed("redis://:pw@[fe80::1%eth0]:6380/1");
