@@ -411,6 +411,13 @@ void SetKernelRows(const model::FinishedSession& run, StatsTable& table) {
   }
 }
 
+// Adds what the merge of a job has found about its ranks: which are slow, and which are missing.
+void AddRankWarnings(std::span<const std::string> warnings, StatsTable& table) {
+  for (const std::string& warning : warnings) {
+    if (warning.starts_with("rank ")) table.notes.push_back(EscapeForTerminal(warning));
+  }
+}
+
 // Sets the rows of an axis that a plan or session may lack.
 Status SetOtherRows(const model::FinishedSession& run, StatsTable& table) {
   const model::Plan& plan = run.plan;
@@ -434,6 +441,7 @@ Status SetOtherRows(const model::FinishedSession& run, StatsTable& table) {
                            : "is not merged; expected a merged session or several profiles");
       }
       table.rows = SessionRows(plan);
+      if (run.session) AddRankWarnings(run.session->warnings, table);
       return Success{};
     case StatsAxis::kDevice:
       if (has_devices) {
