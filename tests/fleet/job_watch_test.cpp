@@ -15,26 +15,26 @@
 namespace stemtap::fleet {
 namespace {
 
-const std::string kRun = "run-0";
-const model::KernelId kGemm = {"gemm"};
+const std::string kWatchedRun = "run-0";
+const model::KernelId kWatchedKernel = {"gemm"};
 
-std::string Text(const std::string& text) {
+std::string TextReply(const std::string& text) {
   return fmt::format("${}\r\n{}\r\n", text.size(), text);
 }
 
-std::string List(const std::vector<std::string>& parts) {
+std::string ListReply(const std::vector<std::string>& parts) {
   std::string list = fmt::format("*{}\r\n", parts.size());
   for (const std::string& part : parts) list += part;
   return list;
 }
 
-std::string Sketch(int launches) {
+std::string PackedSketch(int launches) {
   stats::LogSketch sketch;
   for (int i = 0; i < launches; ++i) sketch.Add(1000);
   return PackSketch(sketch);
 }
 
-std::string CaptureOf(std::uint64_t duration_ns) {
+std::string PackedCapture(std::uint64_t duration_ns) {
   online::Capture capture;
   capture.sample.index = 5;
   capture.sample.record.duration_ns = duration_ns;
@@ -45,9 +45,9 @@ std::string CaptureOf(std::uint64_t duration_ns) {
 // Returns the answers to a refresh that reads a job of one run with `launches` launches of a kernel
 // from the start, except the kernels and the silent runs. Launch 5 was captured.
 std::vector<std::string> WholeJob(int launches, std::uint64_t captured_ns) {
-  const std::string key = fmt::format("{:016x}", KeyOf(kGemm));
+  const std::string key = fmt::format("{:016x}", KeyOf(kWatchedKernel));
   const auto sealed = [](const std::string& at, const std::string& field,
-                         const std::string& value) { return Text(Sealed(at, field, value)); };
+                         const std::string& value) { return TextReply(Sealed(at, field, value)); };
   const std::string run = Packer()
                               .Number(0)
                               .Text("node")
@@ -55,18 +55,19 @@ std::vector<std::string> WholeJob(int launches, std::uint64_t captured_ns) {
                               .Number(1000 * static_cast<std::uint64_t>(launches))
                               .Number(0)
                               .Take();
-  return {
-      Text("0"), List({}), List({Text(kRun)}),
-      // The run, no directions, sketches, captures, traits.
-      sealed("runs", kRun, run) + "$-1\r\n" +
-          List({Text(key), sealed("sketches:" + kRun, key, Sketch(launches))}) +
-          List({Text(key + ":5"), sealed("captures:" + kRun, key + ":5", CaptureOf(captured_ns))}) +
-          List({})};
+  return {TextReply("0"), ListReply({}), ListReply({TextReply(kWatchedRun)}),
+          // The run, no directions, sketches, captures, traits.
+          sealed("runs", kWatchedRun, run) + "$-1\r\n" +
+              ListReply({TextReply(key),
+                         sealed("sketches:" + kWatchedRun, key, PackedSketch(launches))}) +
+              ListReply({TextReply(key + ":5"), sealed("captures:" + kWatchedRun, key + ":5",
+                                                       PackedCapture(captured_ns))}) +
+              ListReply({})};
 }
 
-std::string Kernels() {
-  const std::string key = fmt::format("{:016x}", KeyOf(kGemm));
-  return List({Text(key), Text(Sealed("kernels", key, PackId(kGemm)))});
+std::string KernelsReply() {
+  const std::string key = fmt::format("{:016x}", KeyOf(kWatchedKernel));
+  return ListReply({TextReply(key), TextReply(Sealed("kernels", key, PackId(kWatchedKernel)))});
 }
 
 TEST_CASE("after a failed refresh, the job is read again from the start") {
@@ -77,7 +78,7 @@ TEST_CASE("after a failed refresh, the job is read again from the start") {
   add(WholeJob(10, 900));
   add({"-ERR no kernels\r\n"});  // what was read before is no change to the server any more
   add(WholeJob(20, 1000));       // the duration is imputed, so it may change
-  add({Kernels(), List({})});
+  add({KernelsReply(), ListReply({})});
   FakeServer server(answers);
   JobWatch watch(server.url(), "train");
   CHECK(watch.is_empty());
