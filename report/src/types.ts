@@ -291,14 +291,14 @@ export interface Evaluation {
 
 export interface Rank {
   rank: number;
-  host: string;
-  launches: number;
-  duration_ns: number;
-  captures: number;
-  captured_ns: number;
-  ended: boolean;
-  silent: boolean;
-  slow: boolean;
+  host?: string;
+  launches?: number;
+  duration_ns?: number;
+  captures?: number;
+  captured_ns?: number;
+  ended?: boolean;
+  silent?: boolean;
+  slow?: boolean;
   // Only of a slow rank.
   slower?: number; // how much longer its slow kernels take than on the other ranks
   slower_low?: number; // 95 % interval
@@ -308,8 +308,8 @@ export interface Rank {
 }
 
 export interface DifferingKernels {
-  share: number; // of the time
-  kernels: string[];
+  share?: number; // of the time
+  kernels?: string[];
 }
 
 export interface Ranks {

@@ -103,6 +103,8 @@ test("the ranks of a job: which is slow, and on which kernels they differ", () =
   assert.deepEqual(sentences(), ["No rank is slow: 12 kernels compared."]);
   data.ranks!.kernels_compared = 0;
   assert.deepEqual(sentences(), ["No kernel was compared: that takes five ranks which launch it."]);
+  data.ranks = { kernels_compared: 1, kernels_apart: {}, ranks: [{ rank: 3, slow: true }] };
+  assert.match(sentences().join(), /^! Rank 3 on  is – slower than the others \(– to –\) in – of the time: \.$/);
   data.ranks = {};
   assert.deepEqual(sentences(), ["No kernel was compared: that takes five ranks which launch it."]);
 });

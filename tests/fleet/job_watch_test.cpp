@@ -93,7 +93,7 @@ TEST_CASE("after a failed refresh, the job is read again from the start") {
   CHECK(ranks.ranks[0].captured_ns == 1000);
   server.Join();
   CHECK(!watch.Refresh().ok());
-  CHECK(watch.Ranks().ranks.size() == 1);  // what is known stays known
+  CHECK(watch.Ranks().ranks.size() == 1);  // of the last refresh
 }
 
 }  // namespace

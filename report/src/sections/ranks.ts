@@ -26,17 +26,17 @@ const stateOf = (r: Rank) => (r.ended ? "ended" : r.silent ? "silent" : "running
 export function rankSentences(model: Model, ranks: Ranks): { text: string; isCare: boolean }[] {
   const all = ranks.ranks ?? [];
   const sentences = all.filter((r) => r.slow).map((r) =>
-    ({ text: `Rank ${r.rank} on ${visible(r.host)} is ${slowText(model, r)}.`, isCare: true }));
+    ({ text: `Rank ${r.rank} on ${visible(r.host ?? "")} is ${slowText(model, r)}.`, isCare: true }));
   if ((ranks.kernels_compared ?? 0) === 0) {
     sentences.push({ text: "No kernel was compared: that takes five ranks which launch it.", isCare: false });
   } else if (sentences.length === 0) {
     sentences.push({ text: `No rank is slow: ${plural(ranks.kernels_compared!, "kernel")} compared.`, isCare: false });
   }
   const differ = (kernels: DifferingKernels | undefined, one: string, many: string) => {
-    if (!kernels || kernels.kernels.length === 0) return;
-    const number = kernels.kernels.length;
+    const number = kernels?.kernels?.length ?? 0;
+    if (!kernels || number === 0) return;
     sentences.push({ text: `${plural(number, "kernel")}, ${percent(kernels.share)} of the time, ${number === 1 ? one : many}: ` +
-      `${namesOf(model, kernels.kernels)}.`, isCare: false });
+      `${namesOf(model, kernels.kernels!)}.`, isCare: false });
   };
   differ(ranks.kernels_apart, "takes longer on some ranks", "take longer on some ranks");
   differ(ranks.kernels_of_some, "runs on some ranks only", "run on some ranks only");
@@ -46,18 +46,18 @@ export function rankSentences(model: Model, ranks: Ranks): { text: string; isCar
 export function ranksSection({ model }: Context): HTMLElement {
   const ranks = model.data.ranks!;
   const rows = ranks.ranks ?? [];
-  const longest = rows.reduce((most, r) => Math.max(most, r.duration_ns), 0);
-  const captured = rows.reduce((sum, r) => sum + r.captured_ns, 0);
+  const longest = rows.reduce((most, r) => Math.max(most, r.duration_ns ?? 0), 0);
+  const captured = rows.reduce((sum, r) => sum + (r.captured_ns ?? 0), 0);
   const time = durationsUpTo(longest);
   const grid = makeGrid<Rank>("Ranks", rows, [
     { name: "Rank", width: 72, text: (r) => String(r.rank), value: (r) => r.rank },
-    { name: "Host", width: 180, isName: true, text: (r) => visible(r.host), value: (r) => r.host },
-    { name: "Time", width: 100, text: (r) => time(r.duration_ns), value: (r) => r.duration_ns,
-      bar: (r) => (longest > 0 ? r.duration_ns / longest : 0) },
-    { name: "Launches", width: 100, text: (r) => count(r.launches), value: (r) => r.launches },
-    { name: "Captures", width: 92, text: (r) => count(r.captures), value: (r) => r.captures },
-    { name: "Captured", width: 92, text: (r) => percent(captured > 0 ? r.captured_ns / captured : null),
-      title: () => "Share of the captured time of the job", value: (r) => r.captured_ns },
+    { name: "Host", width: 180, isName: true, text: (r) => visible(r.host ?? ""), value: (r) => r.host ?? "" },
+    { name: "Time", width: 100, text: (r) => time(r.duration_ns), value: (r) => r.duration_ns ?? -1,
+      bar: (r) => (longest > 0 ? (r.duration_ns ?? 0) / longest : 0) },
+    { name: "Launches", width: 100, text: (r) => count(r.launches), value: (r) => r.launches ?? -1 },
+    { name: "Captures", width: 92, text: (r) => count(r.captures), value: (r) => r.captures ?? -1 },
+    { name: "Captured", width: 92, text: (r) => percent(captured > 0 ? (r.captured_ns ?? 0) / captured : null),
+      title: () => "Share of the captured time of the job", value: (r) => r.captured_ns ?? -1 },
     { name: "Slower", width: 84, text: (r) => (r.slow ? percent(r.slower) : none), value: (r) => r.slower ?? -1,
       title: (r) => (r.slow ? slowText(model, r) : "") },
     { name: "95 % interval", width: 140, text: (r) => (r.slow ? `${percent(r.slower_low)} to ${percent(r.slower_high)}` : none),

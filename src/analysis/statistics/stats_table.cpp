@@ -412,6 +412,7 @@ void SetKernelRows(const model::FinishedSession& run, StatsTable& table) {
 }
 
 // Adds what the merge of a job has found about its ranks: which are slow, and which are missing.
+// These warnings of the session begin with "rank " (src/ui/cli/job_merge.cpp).
 void AddRankWarnings(std::span<const std::string> warnings, StatsTable& table) {
   for (const std::string& warning : warnings) {
     if (warning.starts_with("rank ")) table.notes.push_back(EscapeForTerminal(warning));
